@@ -1,0 +1,45 @@
+# Two commands for a fresh machine with Python 3.11: `make run` and `make test`.
+PYTHON ?= python3.11
+ifeq (,$(shell command -v $(PYTHON) 2>/dev/null))
+PYTHON := python3
+endif
+BIN := .venv/bin
+
+.PHONY: run setup dev test test-all lint schema clean
+
+run: setup
+	$(BIN)/python main.py
+
+setup: .venv/runtime.done
+
+dev: .venv/dev.done
+
+test: dev
+	$(BIN)/python -m pytest -m "not slow and not gpu" -n 2 --dist loadfile
+
+test-all: dev
+	$(BIN)/python -m pytest -m "not gpu" -n 2 --dist loadfile
+
+lint: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+schema: setup
+	$(BIN)/python -m conrepair.config.schema
+
+clean:
+	rm -rf .venv generated
+
+.venv/runtime.done: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+	  { echo "Python 3.11 is needed, $(PYTHON) is another. Try: make PYTHON=/path/to/python3.11"; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -r requirements.txt
+	$(BIN)/python -m pip install --no-deps --editable .
+	touch $@
+
+.venv/dev.done: requirements-dev.txt .venv/runtime.done
+	$(BIN)/python -m pip install -r requirements-dev.txt
+	touch $@

@@ -1,0 +1,28 @@
+"""Each model in its own framework; ONNX in ONNX Runtime without graph optimizations (the reference)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.frameworks.runnable import Runnable
+
+__all__ = ["BACKEND", "LibrariesBackend"]
+
+
+class LibrariesBackend:
+    """See `conrepair.backends.base.Backend`."""
+
+    def refuses(self, model: Model) -> str | None:
+        """Every model has a framework."""
+        return None
+
+    def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
+        """Load in the model's framework; option `second_opinion` asks for its other arithmetic."""
+        second_opinion = bool(options.get("second_opinion", False))
+        return framework(model.framework).load(model, second_opinion=second_opinion)
+
+
+BACKEND = LibrariesBackend()

@@ -1,0 +1,164 @@
+"""The command line. Verbs import what they need when they run, so that --help answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+
+from conrepair import __version__
+from conrepair.runtime.errors import ConrepairError, ExitCode
+
+__all__ = ["main"]
+
+_EPILOG = """exit codes: 0 equivalent, 1 a difference or fault was found, 2 usage or configuration,
+3 a model can't be loaded, 4 a conversion or an execution failed, 130 interrupted"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: Default: those of the process.
+
+    Returns:
+        The process's exit code.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    try:
+        return int(options.run(options))
+    except ConrepairError as error:
+        sys.stderr.write(f"conrepair: {error}\n")
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        sys.stderr.write("conrepair: interrupted; finished steps are kept and reused\n")
+        return int(ExitCode.INTERRUPTED)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="conrepair",
+        description="Audit what happens to a neural network when it changes its representation.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"conrepair {__version__}")
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    _add_run(verbs)
+    _add_compare(verbs)
+    _add_convert(verbs)
+    _add_inspect(verbs)
+    _add_doctor(verbs)
+    return parser
+
+
+def _verb(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str
+) -> argparse.ArgumentParser:
+    parser = verbs.add_parser(
+        name,
+        help=about,
+        description=about,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    return parser
+
+
+def _add_run(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "run", "Run the audit that a configuration file describes.")
+    parser.add_argument("config", help="JSON file")
+    parser.add_argument("--fresh", action="store_true", help="reuse nothing from earlier runs")
+    parser.add_argument("-o", "--output", help="folder of all outputs (default: the configuration's)")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.commands import run_config
+
+        return run_config(options.config, fresh=options.fresh, output=options.output, quiet=options.quiet)
+
+    parser.set_defaults(run=run)
+
+
+def _add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "compare", "Compare a model with a conversion of it; needs no configuration.")
+    parser.add_argument("source", help="the model that is right")
+    parser.add_argument("target", help="its conversion")
+    parser.add_argument("--data", help="folder of photos, or .npz/.npy (default: synthetic inputs)")
+    parser.add_argument("--recipe", help="preprocessing of photos: torchvision, keras:tf, tflite, ...")
+    parser.add_argument("--rtol", type=float, help="relative tolerance (default 1e-4)")
+    parser.add_argument("--atol", type=float, help="absolute tolerance (default 1e-5)")
+    parser.add_argument("--samples", type=int, default=32, help="number of synthetic inputs")
+    parser.add_argument("--seed", type=int, default=0, help="of synthetic inputs")
+    parser.add_argument("--low", type=float, default=-1.0, help="lower end of synthetic inputs")
+    parser.add_argument("--high", type=float, default=1.0, help="upper end of synthetic inputs")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]batch,3,224,224[:dtype]",
+        help="an input of a model whose file doesn't say it; may be repeated",
+    )
+    parser.add_argument("--batch-size", type=int, default=16)
+    parser.add_argument("-o", "--output", default="generated", help="folder of all outputs")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.commands import compare
+
+        return compare(options)
+
+    parser.set_defaults(run=run)
+
+
+def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "convert", "Convert a model to another format.")
+    parser.add_argument("model", help="model file or folder")
+    parser.add_argument("--to", required=True, help="torch, keras, tensorflow, tflite or onnx")
+    parser.add_argument("--via", help="converters to use, separated by commas (default: the best route)")
+    parser.add_argument("-o", "--output", required=True, help="file or folder to write")
+    parser.add_argument("--force", action="store_true", help="replace the output if it exists")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each converter")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]batch,3,224,224[:dtype]",
+        help="an input of a model whose file doesn't say it; may be repeated",
+    )
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.commands import convert
+
+        return convert(options)
+
+    parser.set_defaults(run=run)
+
+
+def _add_inspect(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "inspect", "Say what a model consists of.")
+    parser.add_argument("model", help="model file or folder")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
+    parser.add_argument("--input", action="append", default=[], metavar="[NAME=]batch,3,224,224[:dtype]")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.commands import inspect
+
+        return inspect(options)
+
+    parser.set_defaults(run=run)
+
+
+def _add_doctor(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "doctor", "Say what works here, and what to do about the rest.")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.doctor import doctor
+
+        return doctor(as_json=options.format == "json")
+
+    parser.set_defaults(run=run)

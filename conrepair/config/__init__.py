@@ -1,0 +1,1 @@
+"""The configuration: typed, with defaults, refused with a reason where it is wrong."""

@@ -1,0 +1,99 @@
+"""Read a configuration file; say exactly what is wrong with it, where, and what was meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from conrepair.config.model import AuditConfig
+from conrepair.runtime.errors import ConfigError
+
+__all__ = ["load_config", "parse_config"]
+
+
+def load_config(path: Path) -> AuditConfig:
+    """Read and check a configuration.
+
+    Args:
+        path: A JSON file.
+
+    Raises:
+        ConfigError: if it's missing, no JSON, or doesn't fit the schema; names every JSON path at fault.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: no such configuration file. Give one: python3 main.py CONFIG.json") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: can't be read as UTF-8 text: {error}") from error
+    try:
+        value = json.loads(text, object_pairs_hook=_without_duplicates)
+    except json.JSONDecodeError as error:
+        raise ConfigError(
+            f"{path}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return parse_config(value, str(path))
+
+
+def parse_config(value: Any, where: str) -> AuditConfig:
+    """Check a configuration that was already read.
+
+    Args:
+        value: The JSON value.
+        where: What to call it in messages.
+
+    Raises:
+        ConfigError: naming every JSON path at fault.
+    """
+    try:
+        return AuditConfig.model_validate(value)
+    except ValidationError as error:
+        problems = [
+            f"  {_json_path(problem['loc'])}: {problem['msg'].removeprefix('Value error, ')}{_given(problem)}"
+            for problem in _first_causes(error.errors())
+        ]
+        raise ConfigError(
+            f"{where}: the configuration doesn't fit the schema (conrepair/config/schema.json):\n"
+            + "\n".join(problems)
+        ) from error
+
+
+def _first_causes(problems: list[Any]) -> list[Any]:
+    """Drop "too short", which pydantic adds to a sequence whose items were refused."""
+    locations = [problem["loc"] for problem in problems]
+    return [
+        problem
+        for problem in problems
+        if problem["type"] != "too_short"
+        or not any(
+            len(other) > len(problem["loc"]) and other[: len(problem["loc"])] == problem["loc"] for other in locations
+        )
+    ]
+
+
+def _json_path(location: tuple[int | str, ...]) -> str:
+    path = "$"
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return path
+
+
+def _given(problem: Any) -> str:
+    value = problem["input"]
+    if isinstance(value, str | int | float | bool):
+        return f" (given: {json.dumps(value)})"
+    return ""
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ValueError(f"the key '{key}' stands twice in one object; remove one")
+        result[key] = value
+    return result

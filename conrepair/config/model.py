@@ -1,0 +1,310 @@
+"""The configuration as pydantic models. Field descriptions become the JSON Schema's."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+__all__ = [
+    "AuditConfig",
+    "BackendConfig",
+    "ConversionConfig",
+    "DatasetConfig",
+    "FormatName",
+    "InputConfig",
+    "LimitsConfig",
+    "ModelConfig",
+    "RecipeConfig",
+    "StagesConfig",
+    "SyntheticConfig",
+    "ToleranceConfig",
+]
+
+FormatName = Literal["torch", "keras", "tensorflow", "tflite", "onnx"]
+
+_FORMAT_ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
+_DISABLED_PREFIX = "noop_"
+
+
+class _Strict(BaseModel):
+    """Refuses unknown keys, with the closest known one as a suggestion."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys_only(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        known = {field.alias or name for name, field in cls.model_fields.items()}
+        for key in value:
+            if key not in known:
+                close = difflib.get_close_matches(str(key), known, n=1)
+                hint = f"did you mean '{close[0]}'?" if close else "known keys: " + ", ".join(sorted(known))
+                raise ValueError(f"unknown key '{key}'; {hint}")
+        return value
+
+
+class RecipeConfig(_Strict):
+    """Preprocessing: a named recipe, with fields of it replaced."""
+
+    base: str = Field(
+        "raw",
+        description="torchvision, keras:tf, keras:torch, keras:caffe, tflite, efficientnet-lite or raw.",
+    )
+    size: tuple[int, int] | None = Field(None, description="Height and width; default: the model's.")
+    fit: Literal["stretch", "crop", "none"] | None = Field(
+        None,
+        description="stretch to the size, resize the shorter side and centre-crop, or leave as it is.",
+    )
+    resize_to: int | None = Field(None, description="Shorter side before the crop, in pixels.")
+    crop_ratio: float | None = Field(None, description="size / shorter side before the crop.")
+    interpolation: Literal["nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"] | None = None
+    resampler: Literal["pillow", "tensorflow"] | None = None
+    channels: Literal["rgb", "bgr", "grey"] | None = None
+    divisor: float | None = Field(None, description="First step: x / divisor.")
+    mean: tuple[float, ...] | None = Field(None, description="Second step: - mean.")
+    std: tuple[float, ...] | None = Field(None, description="Third step: / std.")
+    layout: Literal["NCHW", "NHWC"] | None = Field(None, description="Default: the model's.")
+
+
+def _recipe_from_name(value: Any) -> Any:
+    return {"base": value} if isinstance(value, str) else value
+
+
+Recipe = Annotated[RecipeConfig, BeforeValidator(_recipe_from_name, json_schema_input_type=str | RecipeConfig)]
+
+
+class SyntheticConfig(_Strict):
+    """Random inputs for the source's input shapes."""
+
+    samples: int = Field(32, ge=1)
+    seed: int = 0
+    low: float = Field(-1.0, description="Lower end of the range of float inputs.")
+    high: float = Field(1.0, description="Upper end of the range of float inputs.")
+    integer_high: int | None = Field(
+        None,
+        description="Integer inputs are drawn from [0, this). Default: the size of the table they index.",
+    )
+
+
+class DatasetConfig(_Strict):
+    """What the models are run on: exactly one of zoo, folder, tensors, synthetic."""
+
+    zoo: str | None = Field(None, description="Photos by name: photos, imagenet-photos, natural-photos.")
+    folder: str | None = Field(None, description="A folder of photos.")
+    tensors: str | None = Field(
+        None, description="An .npz or .npy file, first axis samples; array names are input names."
+    )
+    synthetic: SyntheticConfig | None = None
+    labels: str = Field("auto", description="For a folder: auto, subfolders, filenames, none, or the path of a CSV.")
+    limit: int | None = Field(None, ge=1, description="Take the first so many.")
+
+    @model_validator(mode="after")
+    def _exactly_one_origin(self) -> DatasetConfig:
+        origins = [self.zoo, self.folder, self.tensors, self.synthetic]
+        if sum(origin is not None for origin in origins) != 1:
+            raise ValueError("give exactly one of 'zoo', 'folder', 'tensors', 'synthetic'")
+        return self
+
+
+class InputConfig(_Strict):
+    """An input of a model whose file doesn't say it (a PyTorch factory, TorchScript)."""
+
+    name: str | None = None
+    shape: tuple[int | str, ...] = Field(
+        ...,
+        min_length=1,
+        description='With the batch dimension; a string is symbolic: ["batch", 3, 224, 224].',
+    )
+    dtype: str = "float32"
+    layout: Literal["NCHW", "NHWC"] | None = None
+    high: int | None = Field(None, description="For an integer input: the size of the table it indexes.")
+
+
+class ConversionConfig(_Strict):
+    """A conversion to try: a target format, or a pinned chain of converters."""
+
+    to: str | None = Field(
+        None,
+        description="torch, keras, tensorflow, tflite or onnx. With the prefix noop_ it is disabled.",
+    )
+    via: tuple[str, ...] | None = Field(None, description="The converters to use, in this order.")
+    options: dict[str, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="Options by converter name, e.g. {'torch-onnx-script': {'opset': 17}}.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _translate_alias(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("to"), str):
+            return value | {"to": _FORMAT_ALIASES.get(value["to"].lower(), value["to"].lower())}
+        return value
+
+    @model_validator(mode="after")
+    def _has_a_goal(self) -> ConversionConfig:
+        if self.to is None and not self.via:
+            raise ValueError("give 'to' (a format) or 'via' (converters)")
+        known = FormatName.__args__  # type: ignore[attr-defined]
+        if self.enabled and self.to is not None and self.to not in known:
+            close = difflib.get_close_matches(self.to, known, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
+            raise ValueError(f"unknown format '{self.to}'; {hint}")
+        return self
+
+    @property
+    def enabled(self) -> bool:
+        """False when `to` or a converter carries the noop_ prefix of the older configuration."""
+        return not any(name.startswith(_DISABLED_PREFIX) for name in (self.to or "", *(self.via or ())))
+
+
+def _conversion_from_format(value: Any) -> Any:
+    return {"to": value} if isinstance(value, str) else value
+
+
+Conversion = Annotated[
+    ConversionConfig,
+    BeforeValidator(_conversion_from_format, json_schema_input_type=str | ConversionConfig),
+]
+
+
+class ModelConfig(_Strict):
+    """A source model, or an existing conversion of one: exactly one of zoo, path, factory."""
+
+    name: str = Field(..., pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Names the output folder.")
+    zoo: str | None = Field(None, description="A packaged pretrained model by name.")
+    path: str | None = Field(
+        None,
+        description=".onnx, .pt2, TorchScript, .keras, .h5, SavedModel folder, frozen .pb, .tflite.",
+    )
+    factory: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        description="package.module:function, e.g. torchvision.models:mobilenet_v2.",
+    )
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments of the factory.")
+    weights: str | None = Field(None, description="Weights file for the factory's model.")
+    initialize: Literal["as-built", "variance-preserving"] = Field(
+        "as-built",
+        description="variance-preserving draws BatchNorm statistics so that random weights answer to the input.",
+    )
+    seed: int = Field(0, description="For a factory's random weights.")
+    inputs: tuple[InputConfig, ...] | None = None
+    recipe: Recipe | None = Field(None, description="Preprocessing of photos; default: the model's own.")
+    compare_with: str | None = Field(
+        None, description="This model is a conversion, made elsewhere, of the model of that name."
+    )
+    conversions: tuple[Conversion, ...] = ()
+    dataset: DatasetConfig | None = Field(None, description="Instead of the audit's.")
+    skip_analysis: bool = Field(False, description="Leave this model out.")
+    trust: bool = Field(
+        False,
+        description="Allow code or pickles in the model file to run. Only for files you made.",
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one_origin(self) -> ModelConfig:
+        if sum(origin is not None for origin in (self.zoo, self.path, self.factory)) != 1:
+            raise ValueError("give exactly one of 'zoo', 'path', 'factory'")
+        return self
+
+
+class BackendConfig(_Strict):
+    """Where models run."""
+
+    name: Literal["libraries", "onnxruntime"] = Field(
+        ...,
+        description="libraries: each model in its own framework. onnxruntime: ONNX models as deployed.",
+    )
+    optimization: Literal["disabled", "basic", "extended", "all"] = Field(
+        "all", description="Graph optimizations of the onnxruntime backend."
+    )
+
+
+def _backend_from_name(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Backend = Annotated[BackendConfig, BeforeValidator(_backend_from_name, json_schema_input_type=str | BackendConfig)]
+
+
+class StagesConfig(_Strict):
+    """Which stages run; the names are the older format's."""
+
+    build: bool = Field(True, description="Make the models (fetch, call factories).")
+    convert: bool = True
+    execute: bool = True
+    evaluate: bool = True
+    repair: Literal[False] = Field(False, description="Repair is not part of this version; only false is accepted.")
+
+
+class ToleranceConfig(_Strict):
+    """|a-b| <= atol + rtol*|reference| for every element, and the whole's relative L2, is `equivalent`."""
+
+    rtol: float = Field(1e-4, ge=0)
+    atol: float = Field(1e-5, ge=0)
+    relative_l2: float | None = Field(
+        1e-4, ge=0, description="||a-b|| / ||reference|| of an output; null: elements alone decide."
+    )
+    noise_margin: float = Field(
+        10.0,
+        ge=1,
+        description="`noise` up to so many times the source's own measured rounding error.",
+    )
+    quantized_top1: float = Field(
+        0.25,
+        ge=0,
+        le=1,
+        description="A quantized target may differ in so large a share of top-1 answers.",
+    )
+    quantized_cosine: float = Field(
+        0.9,
+        ge=-1,
+        le=1,
+        description="and must keep at least this cosine with the source's outputs.",
+    )
+
+
+class LimitsConfig(_Strict):
+    """Bounds of a run."""
+
+    seconds: float = Field(600.0, gt=0, description="For one conversion or execution.")
+    workers: int = Field(2, ge=1, le=64, description="Conversions side by side (executions run alone).")
+
+
+class AuditConfig(_Strict):
+    """A whole audit: `python3 main.py CONFIG`."""
+
+    schema_: str | None = Field(None, alias="$schema", description="For editors.")
+    schema_version: Literal[1] = Field(1, description="Version of this format.")
+    name: str = Field("audit", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    output: str = Field("generated", description="Folder of all outputs, relative to this file.")
+    dataset: DatasetConfig = Field(default_factory=lambda: DatasetConfig(zoo="photos"))
+    models: tuple[ModelConfig, ...] = Field(..., min_length=1)
+    backends: tuple[Backend, ...] = Field((BackendConfig(name="libraries"),), min_length=1)
+    stages: StagesConfig = StagesConfig()
+    tolerance: ToleranceConfig = ToleranceConfig()
+    limits: LimitsConfig = LimitsConfig()
+    batch_size: int = Field(16, ge=1)
+    top_k: int = Field(5, ge=1)
+    reuse: bool = Field(True, description="Take stored results whose inputs are unchanged.")
+
+    @model_validator(mode="after")
+    def _names_fit_together(self) -> AuditConfig:
+        names = [model.name for model in self.models]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two models are named '{name}'; names must differ")
+        sources = {model.name for model in self.models if model.compare_with is None}
+        for model in self.models:
+            if model.compare_with is not None and model.compare_with not in sources:
+                close = difflib.get_close_matches(model.compare_with, sources, n=1)
+                hint = f"; did you mean '{close[0]}'?" if close else ""
+                raise ValueError(
+                    f"models: '{model.name}' has compare_with '{model.compare_with}', "
+                    f"which is not a source model here{hint}"
+                )
+        return self

@@ -1,0 +1,1 @@
+"""Conversions between formats: one file per converter, a registry, routes through them."""

@@ -1,0 +1,36 @@
+"""Keras to ONNX by tf2onnx."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.converters.base import Converter, Option
+from conrepair.converters.tf2onnx_result import save
+from conrepair.frameworks.model import Model
+
+__all__ = ["CONVERTER"]
+
+
+def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import tensorflow as tf
+    import tf2onnx
+
+    from conrepair.frameworks.keras import load_keras
+
+    network = load_keras(model)
+    signature = [tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.name) for tensor in network.inputs]
+    proto, _ = tf2onnx.convert.from_keras(network, signature, opset=options["opset"])
+    return save(proto, folder)
+
+
+CONVERTER = Converter(
+    name="keras-onnx-tf2onnx",
+    source="keras",
+    target="onnx",
+    distributions=("tf2onnx", "keras", "tensorflow", "onnx"),
+    needs=frozenset({"tensorflow"}),
+    convert=_convert,
+    options={"opset": Option(15, "ONNX opset (up to 18)")},
+)

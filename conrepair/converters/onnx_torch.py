@@ -1,0 +1,72 @@
+"""ONNX to PyTorch by onnx2torch.
+
+onnx2torch knows the operators of opset 13, and stumbles over Identity nodes on weights (the older PyTorch
+exporter writes them for shared tensors); so the graph is lowered and cleaned first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.converters.base import Converter, Option
+from conrepair.converters.torch_onnx import symbolic_axes
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Model
+
+__all__ = ["CONVERTER"]
+
+
+def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import onnx_ir
+    from onnx_ir.passes.common import IdentityEliminationPass
+
+    from conrepair.converters.onnx_opset import lower_opset
+    from conrepair.frameworks.onnx import OnnxRunnable
+    from conrepair.frameworks.torch import example_inputs
+    from conrepair.runtime.torchvision import import_torchvision
+
+    import_torchvision()  # onnx2torch imports it
+    import onnx2torch
+
+    graph = onnx_ir.load(model.path)
+    IdentityEliminationPass()(graph)
+    lower_opset(graph, options["opset"])
+    module = onnx2torch.convert(onnx_ir.to_proto(graph)).eval()
+    inputs = OnnxRunnable(model).inputs
+    return _save(module, example_inputs(inputs), inputs, folder)
+
+
+def _save(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folder: Path) -> str:
+    """Save as an exported program, else as TorchScript.
+
+    onnx2torch keeps some constants (pads, axes) as tensors that its modules read while running, which
+    torch.export can't follow; a trace writes their values down.
+    """
+    import torch
+
+    shapes = tuple(dict.fromkeys(symbolic_axes(spec), torch.export.Dim.AUTO) for spec in inputs)
+    try:
+        program = torch.export.export(module, examples, dynamic_shapes=shapes)
+        torch.export.save(program, folder / "model.pt2")
+    # torch.export raises a dozen types; whichever, the next way is tried, and its failure is the result.
+    except Exception as error:  # noqa: BLE001
+        first_line = str(error).strip().splitlines()[:1]
+        print(f"torch.export: {type(error).__name__}: {first_line}; tracing instead")  # noqa: T201
+        (folder / "model.pt2").unlink(missing_ok=True)
+        with torch.inference_mode():
+            torch.jit.trace(module, examples, check_trace=False).save(str(folder / "model.pt"))
+        return "model.pt"
+    return "model.pt2"
+
+
+CONVERTER = Converter(
+    name="onnx2torch",
+    source="onnx",
+    target="torch",
+    distributions=("onnx2torch", "torch", "torchvision", "onnx", "onnx-ir"),
+    needs=frozenset({"torch"}),
+    convert=_convert,
+    options={"opset": Option(13, "opset to lower the graph to before the tool reads it")},
+)

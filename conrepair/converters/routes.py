@@ -1,0 +1,86 @@
+"""Find the chain of converters from one format to another."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from conrepair.converters.base import Converter
+from conrepair.converters.registry import CONVERTERS, converter
+from conrepair.runtime.errors import ConfigError
+
+__all__ = ["Route", "find_route", "pinned_route", "reachable"]
+
+
+@dataclass(frozen=True)
+class Route:
+    """Converters to apply one after the other."""
+
+    steps: tuple[Converter, ...]
+
+    @property
+    def name(self) -> str:
+        """The converters' names, joined."""
+        return "+".join(step.name for step in self.steps)
+
+
+def find_route(source: str, target: str, converters: Iterable[Converter] | None = None) -> Route:
+    """The route with the fewest converters, among those the best-known ones (smallest sum of preferences).
+
+    Args:
+        source: Framework of the model.
+        target: Framework to reach; the same as `source` means a round trip.
+        converters: Default: all.
+
+    Raises:
+        ConfigError: if there's none; says what can be reached.
+    """
+    edges = list(CONVERTERS.values() if converters is None else converters)
+    queue: list[tuple[int, int, tuple[str, ...], str, tuple[Converter, ...]]] = [(0, 0, (), source, ())]
+    settled: set[str] = set()
+    while queue:
+        length, cost, names, here, steps = heapq.heappop(queue)
+        if steps and here == target:
+            return Route(steps)
+        if steps and here in settled:
+            continue
+        if steps:
+            settled.add(here)
+        for edge in edges:
+            if edge.source == here:
+                entry = (length + 1, cost + edge.preference, (*names, edge.name), edge.target)
+                heapq.heappush(queue, (*entry, (*steps, edge)))
+    targets = ", ".join(sorted(reachable(source, edges))) or "nothing"
+    raise ConfigError(f"there is no route from {source} to {target}; from {source} one reaches: {targets}")
+
+
+def pinned_route(names: Sequence[str], source: str, target: str | None = None) -> Route:
+    """The route through the named converters.
+
+    Raises:
+        ConfigError: if one is unknown, or they don't fit together.
+    """
+    steps = tuple(converter(name) for name in names)
+    here = source
+    for step in steps:
+        if step.source != here:
+            raise ConfigError(f"converter {step.name} reads {step.source}, but is given {here}; check `via`")
+        here = step.target
+    if target is not None and here != target:
+        raise ConfigError(f"the route {'+'.join(names)} ends at {here}, not at {target}")
+    return Route(steps)
+
+
+def reachable(source: str, converters: Iterable[Converter] | None = None) -> set[str]:
+    """All formats that some route from `source` ends at."""
+    edges = list(CONVERTERS.values() if converters is None else converters)
+    found: set[str] = set()
+    ahead = [source]
+    while ahead:
+        here = ahead.pop()
+        for edge in edges:
+            if edge.source == here and edge.target not in found:
+                found.add(edge.target)
+                ahead.append(edge.target)
+    return found

@@ -1,0 +1,31 @@
+"""TFLite to ONNX by tf2onnx."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.converters.base import Converter, Option
+from conrepair.converters.tf2onnx_result import save
+from conrepair.frameworks.model import Model
+
+__all__ = ["CONVERTER"]
+
+
+def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import tf2onnx
+
+    proto, _ = tf2onnx.convert.from_tflite(model.path, opset=options["opset"])
+    return save(proto, folder)
+
+
+CONVERTER = Converter(
+    name="tflite-onnx-tf2onnx",
+    source="tflite",
+    target="onnx",
+    distributions=("tf2onnx", "tensorflow", "onnx"),
+    needs=frozenset({"tensorflow"}),
+    convert=_convert,
+    options={"opset": Option(15, "ONNX opset (up to 18)")},
+)

@@ -1,0 +1,65 @@
+"""PyTorch to ONNX by the current exporter (torch.export)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.converters.base import Converter, Option
+from conrepair.converters.torch_onnx import export_arguments, symbolic_axes
+from conrepair.frameworks.model import Model
+
+__all__ = ["CONVERTER"]
+
+_FILE = "model.onnx"
+_PROTOBUF_LIMIT = 1 << 30  # bytes of weights kept inside the file; protobuf itself ends at 2 GiB
+
+
+def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import torch
+
+    arguments = export_arguments(model)
+    size = sum(parameter.nbytes for parameter in arguments.module.parameters())
+    torch.onnx.export(
+        arguments.module,
+        arguments.examples,
+        folder / _FILE,
+        dynamo=True,
+        verbose=False,
+        opset_version=options["opset"] or None,
+        optimize=options["optimize"],
+        external_data=size > _PROTOBUF_LIMIT,
+        input_names=arguments.input_names,
+        output_names=arguments.output_names,
+        dynamic_shapes=_dynamic_shapes(arguments.inputs),
+    )
+    return _FILE
+
+
+def _dynamic_shapes(inputs: tuple[Any, ...]) -> Any:
+    import torch
+
+    shapes = [
+        {
+            axis: torch.export.Dim(name) if name.isidentifier() else torch.export.Dim.AUTO
+            for axis, name in symbolic_axes(spec).items()
+        }
+        for spec in inputs
+    ]
+    return tuple(shapes) if any(shapes) else None
+
+
+CONVERTER = Converter(
+    name="torch-onnx-dynamo",
+    source="torch",
+    target="onnx",
+    distributions=("torch", "onnxscript", "onnx"),
+    needs=frozenset({"torch"}),
+    convert=_convert,
+    options={
+        "opset": Option(0, "ONNX opset; 0 lets the exporter choose"),
+        "optimize": Option(True, "let the exporter optimize the graph"),
+    },
+    preference=1,
+)

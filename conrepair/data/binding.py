@@ -1,0 +1,125 @@
+"""Fit samples to a model's inputs: which array feeds which input, transposed how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conrepair.data.tensor_spec import Dimension, TensorSpec
+from conrepair.runtime.errors import DataError
+
+__all__ = ["Binding", "bind_inputs", "image_layout", "layout_permutation"]
+
+_CHANNELS = {1, 3, 4}
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One input's feed.
+
+    Attributes:
+        sample: Name of the array in the data.
+        input: Name of the model's input.
+        permutation: Axes for numpy.transpose, or None when the array fits as it is.
+    """
+
+    sample: str
+    input: str
+    permutation: tuple[int, ...] | None = None
+
+
+def bind_inputs(samples: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> tuple[Binding, ...]:
+    """Pair the data's arrays with a model's inputs, by name, then by shape and type in order.
+
+    Args:
+        samples: Names, shapes and types of the data's arrays (as the source model takes them).
+        inputs: The inputs of the model to feed.
+
+    Raises:
+        DataError: if an input finds no array that fits.
+    """
+    free = {spec.name: spec for spec in samples}
+    pairs: dict[str, Binding] = {}
+    for spec in inputs:
+        if spec.name in free and (binding := _try(free[spec.name], spec)):
+            pairs[spec.name] = binding
+            del free[spec.name]
+    for spec in inputs:
+        if spec.name in pairs:
+            continue
+        for sample in free.values():
+            if binding := _try(sample, spec):
+                pairs[spec.name] = binding
+                del free[sample.name]
+                break
+        else:
+            listing = "; ".join(map(str, samples))
+            raise DataError(
+                f"no array of the data fits input {spec}. The data has {listing}. "
+                "Change the data's names or shapes, or the recipe's size and layout."
+            )
+    return tuple(pairs[spec.name] for spec in inputs)
+
+
+def layout_permutation(given: Sequence[Dimension], wanted: Sequence[Dimension]) -> tuple[int, ...] | None:
+    """The move of the channel axis that makes one shape fit another.
+
+    Args:
+        given: A shape with batch first.
+        wanted: The shape to reach.
+
+    Returns:
+        The identity when the shapes fit, the axes for numpy.transpose when moving channels to the end or to
+        the front makes them fit, None otherwise.
+    """
+    rank = len(given)
+    if rank != len(wanted):
+        return None
+    identity = tuple(range(rank))
+    candidates = [identity]
+    if rank >= 3:
+        candidates += [(0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))]
+    for permutation in candidates:
+        if all(_compatible(given[axis], size) for axis, size in zip(permutation, wanted, strict=True)):
+            return permutation
+    return None
+
+
+def image_layout(spec: TensorSpec) -> str | None:
+    """The layout of an input that takes images: "NCHW", "NHWC", or None when it takes none or can't be told.
+
+    A declared layout wins; else the axis with 1, 3 or 4 elements is the channel axis, if only one is.
+    """
+    if len(spec.shape) != 4:
+        return None
+    if spec.layout is not None:
+        return spec.layout
+    first, last = spec.shape[1] in _CHANNELS, spec.shape[3] in _CHANNELS
+    if first and last:
+        # [N, 3, 224, 3] can't be told; [N, 3, 4, 4] (a toy) and [N, 1, 28, 28] can by their square.
+        first, last = spec.shape[2] == spec.shape[3], spec.shape[1] == spec.shape[2]
+    if first == last:
+        return None
+    return "NCHW" if first else "NHWC"
+
+
+def _try(sample: TensorSpec, spec: TensorSpec) -> Binding | None:
+    if sample.stands_for_reals != spec.stands_for_reals:
+        return None
+    permutation = _declared(sample, spec) or layout_permutation(sample.shape, spec.shape)
+    if permutation is None:
+        return None
+    identity = permutation == tuple(range(len(permutation)))
+    return Binding(sample.name, spec.name, None if identity else permutation)
+
+
+def _declared(sample: TensorSpec, spec: TensorSpec) -> tuple[int, ...] | None:
+    """The permutation between declared layouts, which shapes of equal sizes can't tell."""
+    return {
+        ("NCHW", "NHWC"): (0, 2, 3, 1),
+        ("NHWC", "NCHW"): (0, 3, 1, 2),
+    }.get((str(sample.layout), str(spec.layout)))
+
+
+def _compatible(given: Dimension, wanted: Dimension) -> bool:
+    return isinstance(given, str) or isinstance(wanted, str) or given == wanted

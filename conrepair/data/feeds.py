@@ -1,0 +1,225 @@
+"""Turn a dataset into batches of named feeds for one model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.data.binding import Binding, bind_inputs, image_layout
+from conrepair.data.prepare import PreparedPhotos
+from conrepair.data.recipe import Recipe, apply_numeric
+from conrepair.data.synthetic import SyntheticRange, draw
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensors import read_tensors
+from conrepair.runtime.errors import DataError
+
+__all__ = ["Batch", "DataReference", "FeedSource", "batches", "image_input", "open_feeds"]
+
+Feeds = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class DataReference:
+    """A dataset as a plain value that another process can open.
+
+    Attributes:
+        kind: "photos", "tensors" or "synthetic".
+        count: Number of samples.
+        path: Of the prepared photos' folder, or of the tensor file.
+        sha256: Of what is at `path`.
+        samples: The arrays as the source model takes them (for synthetic data).
+        limits: For synthetic data.
+    """
+
+    kind: str
+    count: int
+    path: str = ""
+    sha256: str = ""
+    samples: tuple[TensorSpec, ...] = ()
+    limits: SyntheticRange = field(default_factory=SyntheticRange)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Feeds for samples [start, start + valid); rows behind `valid` only fill a fixed batch."""
+
+    start: int
+    valid: int
+    feeds: Feeds
+
+
+class FeedSource(Protocol):
+    """Samples of a dataset, fitted to one model."""
+
+    count: int
+
+    def read(self, start: int, stop: int) -> Feeds:
+        """Feeds for samples [start, stop), batch axis first."""
+
+
+def open_feeds(reference: DataReference, inputs: Sequence[TensorSpec], recipe: Recipe | None) -> FeedSource:
+    """Open a dataset for a model.
+
+    Args:
+        reference: The dataset.
+        inputs: The model's inputs.
+        recipe: How photos become tensors.
+
+    Raises:
+        DataError: if the data doesn't fit the model.
+    """
+    if reference.kind == "photos":
+        if recipe is None:
+            raise DataError("photos need a recipe (preprocessing); set `recipe` of the model.")
+        return _Photos(reference, image_input(inputs), recipe)
+    if reference.kind == "tensors":
+        return _Tensors(reference, inputs)
+    return _Synthetic(reference, inputs)
+
+
+def image_input(inputs: Sequence[TensorSpec]) -> TensorSpec:
+    """The input that takes photos, with its layout.
+
+    Raises:
+        DataError: if the model doesn't take exactly one image.
+    """
+    listing = "; ".join(map(str, inputs))
+    if len(inputs) != 1 or image_layout(inputs[0]) is None:
+        raise DataError(
+            "photos fit a model with one input of shape [N, C, H, W] or [N, H, W, C] with 1 or 3 channels; this "
+            f"one takes {listing}. Give tensors (.npz) or synthetic data, or declare the input's layout."
+        )
+    return replace(inputs[0], layout=image_layout(inputs[0]))
+
+
+def batches(source: FeedSource, inputs: Sequence[TensorSpec], batch_size: int) -> Iterator[Batch]:
+    """Read batch after batch, one ahead of the consumer.
+
+    A model whose batch is fixed gets batches of that size, the last one filled up with its last row.
+
+    Args:
+        source: From `open_feeds`.
+        inputs: The model's inputs.
+        batch_size: Wanted number of samples.
+    """
+    fixed = _fixed_batch(inputs)
+    size = fixed or batch_size
+
+    def load(start: int) -> Batch:
+        stop = min(start + size, source.count)
+        feeds = source.read(start, stop)
+        if fixed:
+            feeds = {name: _filled(array, size) for name, array in feeds.items()}
+        return Batch(start, stop - start, feeds)
+
+    starts = range(0, source.count, size)
+    with ThreadPoolExecutor(1, thread_name_prefix="feeds") as pool:
+        ahead = [pool.submit(load, start) for start in starts[:1]]
+        for start in [*starts[1:], None]:
+            current = ahead.pop()
+            batch = current.result()
+            if start is not None:
+                ahead.append(pool.submit(load, start))
+            yield batch
+
+
+def _fixed_batch(inputs: Sequence[TensorSpec]) -> int | None:
+    sizes = {spec.shape[0] for spec in inputs if spec.shape}
+    if any(isinstance(size, str) for size in sizes):
+        return None
+    if len(sizes) != 1 or any(not spec.shape for spec in inputs):
+        listing = "; ".join(map(str, inputs))
+        raise DataError(
+            f"these inputs have no common batch dimension: {listing}. Export the model with the batch as the "
+            "first dimension of every input."
+        )
+    return int(sizes.pop())
+
+
+def _filled(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    missing = size - len(array)
+    return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)]) if missing else array
+
+
+class _Photos:
+    """Prepared photos through the numeric part of a recipe."""
+
+    def __init__(self, reference: DataReference, spec: TensorSpec, recipe: Recipe) -> None:
+        self.count = reference.count
+        self._rows = PreparedPhotos(Path(reference.path), reference.count)
+        self._recipe = recipe
+        self._spec = spec
+        self._layout = recipe.layout or spec.layout or "NCHW"
+
+    def read(self, start: int, stop: int) -> Feeds:
+        rows = self._rows.read(start, stop)
+        return {self._spec.name: apply_numeric(self._recipe, rows, self._layout)}  # type: ignore[arg-type]
+
+
+class _Tensors:
+    """Arrays of a file."""
+
+    def __init__(self, reference: DataReference, inputs: Sequence[TensorSpec]) -> None:
+        arrays = read_tensors(Path(reference.path), reference.count)
+        if "" in arrays:
+            arrays = {inputs[0].name: arrays[""]}
+        samples = [_described(name, array, inputs) for name, array in arrays.items()]
+        self._bindings = bind_inputs(samples, inputs)
+        self._arrays: Mapping[str, npt.NDArray[Any]] = arrays
+        self.count = reference.count
+
+    def read(self, start: int, stop: int) -> Feeds:
+        return {
+            binding.input: _transposed(self._arrays[binding.sample][start:stop], binding)
+            for binding in self._bindings
+        }
+
+
+class _Synthetic:
+    """Random arrays, drawn sample by sample so that batch sizes don't matter."""
+
+    def __init__(self, reference: DataReference, inputs: Sequence[TensorSpec]) -> None:
+        self.count = reference.count
+        self._limits = reference.limits
+        self._samples = {spec.name: spec for spec in reference.samples}
+        self._shapes = {spec.name: _sample_shape(spec) for spec in reference.samples}
+        self._bindings = bind_inputs(reference.samples, inputs)
+
+    def read(self, start: int, stop: int) -> Feeds:
+        return {
+            binding.input: _transposed(self._draw(binding.sample, start, stop), binding) for binding in self._bindings
+        }
+
+    def _draw(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        spec, shape = self._samples[name], self._shapes[name]
+        return np.stack([draw(spec, shape, self._limits, index) for index in range(start, stop)])
+
+
+def _described(name: str, array: npt.NDArray[Any], inputs: Sequence[TensorSpec]) -> TensorSpec:
+    quantization = None
+    for spec in inputs:
+        if spec.name == name and spec.dtype == array.dtype.name:
+            quantization = spec.quantization  # the file holds what the input stores
+    return TensorSpec(name, ("batch", *array.shape[1:]), array.dtype.name, quantization)
+
+
+def _sample_shape(spec: TensorSpec) -> tuple[int, ...]:
+    unknown = [size for size in spec.shape[1:] if not isinstance(size, int)]
+    if unknown or not spec.shape:
+        raise DataError(
+            f"input {spec} has no definite shape to draw synthetic data for. Declare it: "
+            '"inputs": [{"name": ..., "shape": [...]}] (command line: --input NAME=batch,3,224,224), or give data.'
+        )
+    return tuple(int(size) for size in spec.shape[1:])
+
+
+def _transposed(array: npt.NDArray[Any], binding: Binding) -> npt.NDArray[Any]:
+    if binding.permutation is None:
+        return array
+    return np.ascontiguousarray(array.transpose(binding.permutation))

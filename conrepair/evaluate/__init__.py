@@ -1,0 +1,1 @@
+"""Comparisons of whole runs: labels, ranks, tensors, times, and the verdict."""

@@ -1,0 +1,85 @@
+"""Outputs read as answers: class scores, their ranking, their probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.metrics.probabilities import looks_normalized, softmax
+from conrepair.metrics.ranks import top_k
+
+__all__ = [
+    "Answers",
+    "as_scores",
+    "holds_probabilities",
+    "is_scores",
+    "probabilities",
+    "read_answers",
+]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The best classes of every sample.
+
+    Attributes:
+        labels: int64 [N, k], best first.
+        scores: [N, k], as the model gave them.
+        normalized: Whether the model's outputs are probabilities already.
+    """
+
+    labels: npt.NDArray[np.int64]
+    scores: Array
+    normalized: bool
+
+
+def is_scores(array: Array) -> bool:
+    """Whether an output can be read as one score for each of several classes: real [N, C], C > 1."""
+    return array.ndim == 2 and array.shape[1] > 1 and array.dtype.kind == "f"
+
+
+def as_scores(array: Array) -> Array | None:
+    """An output as [N, C] class scores, axes of length 1 removed ([N, C, 1, 1]); None when it isn't that."""
+    if array.ndim > 2:
+        shape = [size for size in array.shape[1:] if size != 1]
+        array = array.reshape(len(array), *(shape or [1]))
+    return array if is_scores(array) else None
+
+
+def holds_probabilities(scores: Array, spec: TensorSpec) -> bool:
+    """Whether scores [N, C] are probabilities: they add up to 1, or are stored in the range of a softmax.
+
+    Eight bits round most of a thousand classes to 0, so the sums of a quantized softmax are no evidence. But
+    quantizers give it a fixed range, from 0 to just below 1, which is.
+    """
+    quantization = spec.quantization
+    if quantization is None:
+        return looks_normalized(scores)
+    limits = np.iinfo(numpy_dtype(spec.dtype))
+    low = (limits.min - quantization.zero_point) * quantization.scale
+    high = (limits.max - quantization.zero_point) * quantization.scale
+    softmax_range = low == 0.0 and 1.0 - 2 * quantization.scale <= high <= 1.0
+    return softmax_range or looks_normalized(scores, step=quantization.scale)
+
+
+def probabilities(scores: Array, *, normalized: bool) -> npt.NDArray[np.float64]:
+    """Probabilities [N, C]; scores that are normalized already are not softmaxed again."""
+    return np.asarray(scores, dtype=np.float64) if normalized else softmax(scores)
+
+
+def read_answers(scores: Array, k: int, spec: TensorSpec) -> Answers:
+    """Rank the classes of every sample.
+
+    Args:
+        scores: [N, C].
+        k: How many to keep; fewer when there are fewer classes.
+        spec: Of the output.
+    """
+    labels, values = top_k(scores, min(k, scores.shape[1]))
+    return Answers(labels, values, holds_probabilities(scores, spec))

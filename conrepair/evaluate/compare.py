@@ -1,0 +1,246 @@
+"""Compare two runs: every output's tensors, the answers, the times; and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.config.model import ToleranceConfig
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.answers import (
+    as_scores,
+    holds_probabilities,
+    is_scores,
+    probabilities,
+    read_answers,
+)
+from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
+from conrepair.evaluate.run import Run
+from conrepair.evaluate.verdict import Verdict, combine_floor, judge
+from conrepair.metrics.probabilities import kl_divergence
+from conrepair.metrics.ranks import (
+    kendall_tau_union,
+    overlap,
+    rank_biased_overlap,
+    top1_differs,
+)
+from conrepair.metrics.ranks import (
+    top_k as best_labels,
+)
+from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
+from conrepair.metrics.tensors import TensorError, compare_tensors
+
+__all__ = ["AnswerComparison", "Comparison", "OutputComparison", "accuracy", "compare_runs"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class AnswerComparison:
+    """How the answers of two runs differ; means over samples.
+
+    Attributes:
+        top1_differs: Number of samples with another best class.
+        samples: Number of samples.
+        top1_interval: 95 % Wilson interval of the share.
+        overlap: Share of common classes in the top k.
+        rank_biased_overlap: Of the top k, p = 0.9.
+        kendall_tau: Over the union of both top k.
+        kl_divergence: In nats, of the candidate's probabilities from the reference's.
+        differing: Indices of the samples with another best class.
+    """
+
+    top1_differs: int
+    samples: int
+    top1_interval: tuple[float, float]
+    overlap: float
+    rank_biased_overlap: float
+    kendall_tau: float
+    kl_divergence: float
+    differing: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """One output of both runs.
+
+    Attributes:
+        pair: Which outputs.
+        error: Of the tensors.
+        floor: Relative L2 that rounding explains.
+        floor_measured: Whether it was measured.
+        answers: When the output is class scores.
+        verdict: Of this output.
+        reason: In words.
+        notes: What was done to make both comparable.
+    """
+
+    pair: OutputPair
+    error: TensorError
+    floor: float
+    floor_measured: bool
+    answers: AnswerComparison | None
+    verdict: Verdict
+    reason: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs.
+
+    Attributes:
+        reference: Name of the run that is the specification.
+        candidate: Name of the other.
+        verdict: The worst of the outputs'.
+        reason: Of the worst output.
+        outputs: One for each pair.
+        unpaired: Outputs without partner, in words.
+        times: Candidate's times against the reference's.
+    """
+
+    reference: str
+    candidate: str
+    verdict: Verdict
+    reason: str
+    outputs: tuple[OutputComparison, ...]
+    unpaired: tuple[str, ...]
+    times: TimeComparison
+
+    @property
+    def worst(self) -> OutputComparison | None:
+        """The output with the worst verdict, then the largest relative error."""
+        if not self.outputs:
+            return None
+        return max(self.outputs, key=lambda item: (item.verdict.severity, item.error.relative_l2))
+
+
+def compare_runs(
+    reference: Run,
+    candidate: Run,
+    tolerance: ToleranceConfig,
+    *,
+    top_k: int = 5,
+    second_opinion: Run | None = None,
+) -> Comparison:
+    """Compare a run with its specification.
+
+    Args:
+        reference: The specification.
+        candidate: The run to judge; over the same samples.
+        tolerance: What counts as equal.
+        top_k: How many of the best classes to compare.
+        second_opinion: The reference's model in another arithmetic, over the first samples.
+    """
+    if reference.count != candidate.count:
+        raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
+    pairs, left = pair_outputs(reference.arrays, candidate.arrays)
+    outputs = tuple(_compare_output(pair, reference, candidate, tolerance, top_k, second_opinion) for pair in pairs)
+    unpaired = tuple(item.reason for item in left)
+    verdict, reason = Verdict.FAULTY, "; ".join(unpaired)
+    if not unpaired:
+        worst = max(outputs, key=lambda item: (item.verdict.severity, item.error.relative_l2))
+        verdict = worst.verdict
+        reason = worst.reason if len(outputs) == 1 else f"output {worst.pair.reference}: {worst.reason}"
+    return Comparison(
+        reference.name,
+        candidate.name,
+        verdict,
+        reason,
+        outputs,
+        unpaired,
+        compare_times(reference.steady_seconds, candidate.steady_seconds),
+    )
+
+
+def accuracy(run: Run, labels: Sequence[int | None]) -> tuple[int, int] | None:
+    """Right answers and labelled samples, of the first output; None without labels or class scores.
+
+    A model with a background class in front (1001 classes) is read with its labels shifted by one.
+    """
+    known = [index for index, label in enumerate(labels) if label is not None]
+    scores = as_scores(next(iter(run.arrays.values()))) if run.outputs else None
+    if not known or scores is None:
+        return None
+    best = best_labels(scores, 1)[0][:, 0]
+    shift = 1 if scores.shape[1] == 1001 else 0
+    right = sum(int(best[index]) == int(labels[index] or 0) + shift for index in known)
+    return right, len(known)
+
+
+def _compare_output(
+    pair: OutputPair,
+    reference: Run,
+    candidate: Run,
+    tolerance: ToleranceConfig,
+    top_k: int,
+    second_opinion: Run | None,
+) -> OutputComparison:
+    one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
+    notes = list(pair.notes)
+    scores = is_scores(one) and is_scores(two)
+    answers = None
+    as_probabilities = False
+    if scores:
+        specs = reference.spec(pair.reference), candidate.spec(pair.candidate)
+        answers, normalized = _compare_answers(one, two, top_k, specs)
+        as_probabilities = normalized[0] != normalized[1]
+        if as_probabilities:
+            side = "candidate" if normalized[1] else "reference"
+            notes.append(f"the {side} gives probabilities, the other scores; compared as probabilities")
+            one = probabilities(one, normalized=normalized[0])
+            two = probabilities(two, normalized=normalized[1])
+    error = compare_tensors(one, two, rtol=tolerance.rtol, atol=tolerance.atol)
+    measured = _measure_floor(pair, reference, second_opinion, one, as_probabilities)
+    floor = combine_floor(measured, max(reference.operators, candidate.operators), candidate.precision)
+    verdict, reason = judge(
+        error,
+        floor,
+        tolerance,
+        quantized=candidate.quantized and not reference.quantized,
+        top1_difference=answers.top1_differs / answers.samples if answers else None,
+    )
+    return OutputComparison(pair, error, floor.relative_l2, floor.measured, answers, verdict, reason, tuple(notes))
+
+
+def _compare_answers(
+    one: Array, two: Array, k: int, specs: tuple[TensorSpec, TensorSpec]
+) -> tuple[AnswerComparison, tuple[bool, bool]]:
+    first, second = read_answers(one, k, specs[0]), read_answers(two, k, specs[1])
+    differs = top1_differs(first.labels[:, 0], second.labels[:, 0])
+    count = int(differs.sum())
+    divergence = kl_divergence(
+        probabilities(one, normalized=first.normalized),
+        probabilities(two, normalized=second.normalized),
+    )
+    comparison = AnswerComparison(
+        top1_differs=count,
+        samples=len(differs),
+        top1_interval=wilson_interval(count, len(differs)),
+        overlap=float(np.mean(overlap(first.labels, second.labels))),
+        rank_biased_overlap=float(np.mean(rank_biased_overlap(first.labels, second.labels))),
+        kendall_tau=float(np.mean(kendall_tau_union(first.labels, second.labels))),
+        kl_divergence=float(np.mean(divergence)),
+        differing=tuple(int(index) for index in np.flatnonzero(differs)),
+    )
+    return comparison, (first.normalized, second.normalized)
+
+
+def _measure_floor(
+    pair: OutputPair, reference: Run, second: Run | None, one: Array, as_probabilities: bool
+) -> float | None:
+    """Relative L2 between the reference and its second opinion, in the domain that is compared."""
+    if second is None or pair.reference not in second.arrays:
+        return None
+    other = second.arrays[pair.reference]
+    _, other = fit(OutputPair(pair.reference, pair.reference), other, other)
+    if pair.background < 0:
+        other = other[:, 1:]
+    if as_probabilities:
+        spec = reference.spec(pair.reference)
+        other = probabilities(other, normalized=holds_probabilities(other, spec))
+    return compare_tensors(other, one[: len(other)], rtol=0, atol=0).relative_l2

@@ -1,0 +1,64 @@
+"""A finished run: a model's outputs over a dataset, on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.data.tensor_spec import TensorSpec
+
+__all__ = ["Run"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a model gave.
+
+    Attributes:
+        name: Of the model and where it ran, unique in an audit.
+        outputs: Specs, in the model's order.
+        folder: Holds `output_<index>.npy` and `seconds.npy`.
+        count: Number of samples.
+        warmup: Samples of the first batch.
+        quantized: Whether most weights of the model are stored in eight bits or fewer.
+        precision: Of its weights, in words.
+        operators: Number of operators of the model.
+    """
+
+    name: str
+    outputs: tuple[TensorSpec, ...]
+    folder: Path
+    count: int
+    warmup: int = 0
+    quantized: bool = False
+    precision: str = "float32"
+    operators: int = 0
+
+    @cached_property
+    def arrays(self) -> dict[str, Array]:
+        """Outputs by name, memory-mapped, samples first."""
+        return {
+            spec.name: np.load(self.folder / f"output_{index}.npy", mmap_mode="r")
+            for index, spec in enumerate(self.outputs)
+        }
+
+    @cached_property
+    def seconds(self) -> npt.NDArray[np.float64]:
+        """Time per sample: that of its batch, divided by the batch's size."""
+        return np.asarray(np.load(self.folder / "seconds.npy"), dtype=np.float64)
+
+    @property
+    def steady_seconds(self) -> npt.NDArray[np.float64]:
+        """`seconds` without the first batch, which includes the framework's preparations."""
+        return self.seconds[self.warmup :] if self.warmup < self.count else self.seconds
+
+    def spec(self, name: str) -> TensorSpec:
+        """The spec of an output."""
+        return next(spec for spec in self.outputs if spec.name == name)

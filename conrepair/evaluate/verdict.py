@@ -1,0 +1,141 @@
+"""From measured errors to a verdict.
+
+`equivalent`: every element is within tolerance, and so is the whole (relative L2), because a softmax over many
+classes makes elements so small that any absolute tolerance passes them. `noise`: beyond that, but within the
+rounding error that the source itself has. `quantized`: a target whose weights are stored in few bits, within the
+budget for that. `faulty`: everything else, and whatever is not a finite number on one side only.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+from conrepair.config.model import ToleranceConfig
+from conrepair.metrics.tensors import TensorError
+
+__all__ = ["Floor", "Verdict", "analytic_floor", "combine_floor", "judge"]
+
+_FLOAT32_EPSILON = 2.0**-23
+_HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+_LARGEST_CREDIBLE_FLOOR = 1e-3
+
+
+class Verdict(enum.StrEnum):
+    """What is said of a target, from best to worst."""
+
+    EQUIVALENT = "equivalent"
+    NOISE = "noise"
+    QUANTIZED = "quantized"
+    FAULTY = "faulty"
+    UNDEPLOYABLE = "undeployable"
+
+    @property
+    def severity(self) -> int:
+        """Place in the order from best to worst."""
+        return list(Verdict).index(self)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The error that a correct conversion may have.
+
+    Attributes:
+        relative_l2: The source's own rounding error.
+        measured: Whether it was measured (source against itself in another arithmetic) or estimated from the
+            number of operators.
+    """
+
+    relative_l2: float
+    measured: bool
+
+
+def analytic_floor(operators: int, precision: str = "float32") -> float:
+    """Rounding error of a chain of operators, as a random walk: epsilon * sqrt(operators).
+
+    Args:
+        operators: Number of operators of the model.
+        precision: Of the weights.
+    """
+    epsilon = _HALF_EPSILON.get(precision, _FLOAT32_EPSILON)
+    return epsilon * math.sqrt(max(operators, 1))
+
+
+def combine_floor(measured: float | None, operators: int, precision: str) -> Floor:
+    """The larger of the estimate and a credible measurement.
+
+    A second arithmetic that differs much more than rounding is itself in doubt (some runtimes' optimizations are
+    wrong), so its measurement doesn't excuse anything.
+
+    Args:
+        measured: Relative L2 between both arithmetics of the source, None when there's only one.
+        operators: Number of operators of the source.
+        precision: Of the target's weights.
+    """
+    estimate = analytic_floor(operators, precision)
+    if measured is None or not math.isfinite(measured) or measured > _LARGEST_CREDIBLE_FLOOR:
+        return Floor(estimate, measured=False)
+    return Floor(max(measured, estimate), measured=measured >= estimate)
+
+
+def judge(
+    error: TensorError,
+    floor: Floor,
+    tolerance: ToleranceConfig,
+    *,
+    quantized: bool,
+    top1_difference: float | None,
+) -> tuple[Verdict, str]:
+    """Judge one output.
+
+    Args:
+        error: Candidate against reference.
+        floor: What rounding explains.
+        tolerance: From the configuration.
+        quantized: Whether the candidate's weights are quantized and the reference's are not.
+        top1_difference: Share of samples with another best class, None when the output isn't class scores.
+
+    Returns:
+        The verdict and its reason in words.
+    """
+    if error.nan_candidate > error.nan_reference or error.inf_candidate > error.inf_reference:
+        return Verdict.FAULTY, (
+            f"{error.nan_candidate} NaN and {error.inf_candidate} infinite values, the source has "
+            f"{error.nan_reference} and {error.inf_reference}"
+        )
+    within = error.within_tolerance
+    limit = tolerance.relative_l2
+    if within and (limit is None or error.relative_l2 <= limit):
+        return (
+            Verdict.EQUIVALENT,
+            f"every element is within tolerance, relative error {error.relative_l2:.1e}",
+        )
+    if math.isfinite(error.relative_l2) and error.nan_reference == error.nan_candidate:
+        noise = tolerance.noise_margin * floor.relative_l2
+        if error.relative_l2 <= noise:
+            kind = "measured" if floor.measured else "estimated"
+            return Verdict.NOISE, (
+                f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times the source's "
+                f"own rounding error ({floor.relative_l2:.1e}, {kind})"
+            )
+    if quantized:
+        return _judge_quantized(error, tolerance, top1_difference)
+    return Verdict.FAULTY, (
+        f"relative error {error.relative_l2:.1e}, the source's own rounding error is {floor.relative_l2:.1e}; "
+        f"{error.exceeding} of {error.count} elements are beyond tolerance, the worst by {error.max_abs:.2e}"
+    )
+
+
+def _judge_quantized(
+    error: TensorError, tolerance: ToleranceConfig, top1_difference: float | None
+) -> tuple[Verdict, str]:
+    answers = "" if top1_difference is None else f"{top1_difference:.1%} of the top-1 answers differ, "
+    measured = f"{answers}cosine {error.cosine:.4f}, SQNR {error.sqnr_db:.1f} dB"
+    over_answers = top1_difference is not None and top1_difference > tolerance.quantized_top1
+    if over_answers or error.cosine < tolerance.quantized_cosine:
+        return Verdict.FAULTY, (
+            f"more than quantization explains: {measured} (budget: {tolerance.quantized_top1:.0%}, "
+            f"{tolerance.quantized_cosine:g})"
+        )
+    return Verdict.QUANTIZED, f"a quantized model, within its budget: {measured}"

@@ -1,0 +1,162 @@
+"""Build a network by a factory, give it weights, save it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.data.resample import resize_bilinear
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.factories import call_factory
+from conrepair.frameworks.model import Factory, Model, from_json
+from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.files import sha256_of
+
+__all__ = ["build_from_factory"]
+
+_CALIBRATION_SAMPLES = 8
+
+
+def build_from_factory(
+    *,
+    target: str,
+    kwargs: Mapping[str, Any],
+    weights: Mapping[str, str] | None,
+    inputs: Sequence[Mapping[str, Any]],
+    initialize: str,
+    seed: int,
+    folder: Path,
+) -> Model:
+    """Build a network and save it as what its framework loads.
+
+    Args:
+        target: "package.module:function".
+        kwargs: Its keyword arguments.
+        weights: "path" and "sha256" of a weights file, or None for what the factory gives.
+        inputs: Declared inputs, as JSON; PyTorch networks need them.
+        initialize: "as-built", or "variance-preserving".
+        seed: For random weights.
+        folder: Receives the file.
+
+    Returns:
+        The model; a PyTorch one is its state dict and the factory.
+
+    Raises:
+        ModelLoadError: if the factory fails, gives something else than a network, or the weights don't fit.
+    """
+    factory = Factory(target, dict(kwargs))
+    specs = tuple(from_json(TensorSpec, spec) for spec in inputs)
+    weights_path = weights["path"] if weights else None
+    if target.split(".")[0] in {"keras", "tensorflow"}:
+        return _build_keras(factory, weights_path, initialize, seed, folder)
+    _seed_torch(seed)
+    network = call_factory(factory)
+    kinds = {kind.__module__.split(".")[0] for kind in type(network).__mro__}
+    if "torch" in kinds:
+        return _save_torch(network, factory, weights_path, specs, initialize, seed, folder)
+    if "keras" in kinds:
+        return _build_keras(factory, weights_path, initialize, seed, folder)
+    raise ModelLoadError(
+        f"factory {target} returned {type(network).__name__}; a torch.nn.Module or a Keras model is needed."
+    )
+
+
+def _seed_torch(seed: int) -> None:
+    import torch
+
+    torch.manual_seed(seed)
+
+
+def _save_torch(
+    network: Any,
+    factory: Factory,
+    weights: str | None,
+    specs: tuple[TensorSpec, ...],
+    initialize: str,
+    seed: int,
+    folder: Path,
+) -> Model:
+    import torch
+
+    if weights is not None:
+        try:
+            state = torch.load(weights, map_location="cpu", weights_only=True)
+            network.load_state_dict(state)
+        except Exception as error:
+            raise _weights_error(weights, factory, error) from error
+    if initialize == "variance-preserving":
+        norms = [m for m in network.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+        momenta = [norm.momentum for norm in norms]
+        for norm in norms:
+            norm.momentum = 1.0  # running statistics become those of the batch
+        network.train()
+        with torch.no_grad():
+            network(*(torch.from_numpy(_calibration(spec, seed)) for spec in specs))
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
+    path = folder / "weights.pt"
+    torch.save(network.eval().state_dict(), path)
+    return Model("torch", str(path), sha256_of(path), factory, specs)
+
+
+def _build_keras(factory: Factory, weights: str | None, initialize: str, seed: int, folder: Path) -> Model:
+    import keras
+
+    keras.utils.set_random_seed(seed)
+    network = call_factory(factory)
+    if not isinstance(network, keras.Model):
+        raise ModelLoadError(f"factory {factory.target} returned {type(network).__name__}, no Keras model.")
+    if weights is not None:
+        try:
+            network.load_weights(weights)
+        except Exception as error:
+            raise _weights_error(weights, factory, error) from error
+    if initialize == "variance-preserving":
+        _set_keras_statistics(network, seed)
+    path = folder / "model.keras"
+    network.save(path)
+    return Model("keras", str(path), sha256_of(path))
+
+
+def _set_keras_statistics(network: Any, seed: int) -> None:
+    import keras
+
+    from conrepair.frameworks.keras import flat_layers, spec_of
+
+    norms = [layer for layer in flat_layers(network) if isinstance(layer, keras.layers.BatchNormalization)]
+    momenta = [layer.momentum for layer in norms]
+    for layer in norms:
+        layer.momentum = 0.0  # moving statistics become those of the batch
+    arrays = [_calibration(spec_of(tensor), seed) for tensor in network.inputs]
+    network(arrays[0] if len(arrays) == 1 else arrays, training=True)
+    for layer, momentum in zip(norms, momenta, strict=True):
+        layer.momentum = momentum
+
+
+def _calibration(spec: TensorSpec, seed: int) -> npt.NDArray[Any]:
+    """Seeded inputs; images vary slowly over the picture, as photos do, plus a little noise."""
+    generator = np.random.default_rng(seed)
+    shape = [size if isinstance(size, int) else _CALIBRATION_SAMPLES for size in spec.shape]
+    if not spec.is_float:
+        return generator.integers(0, spec.high or 2, shape).astype(spec.dtype)
+    noise = generator.normal(0.0, 0.1, shape)
+    if len(shape) != 4:
+        return (10 * noise).astype(np.float32)
+    channels_first = shape[1] in {1, 3, 4}
+    height, width, channels = shape[2:] + shape[1:2] if channels_first else shape[1:]
+    coarse = generator.normal(0.0, 1.0, (shape[0], 8, 8, channels)).astype(np.float32)
+    smooth = np.stack([resize_bilinear(picture, height, width) for picture in coarse])
+    smooth = smooth.transpose(0, 3, 1, 2) if channels_first else smooth
+    return (smooth + noise).astype(np.float32)
+
+
+def _weights_error(weights: str, factory: Factory, error: Exception) -> ModelLoadError:
+    reason = str(error).strip().splitlines()
+    return ModelLoadError(
+        f"the weights {weights} don't fit the network of {factory.target}: {type(error).__name__}: "
+        f"{' '.join(reason[:3])[:400]}"
+    )

@@ -1,0 +1,63 @@
+"""Tell the format of a model from its suffix and first bytes, without importing any framework."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from conrepair.runtime.errors import ModelLoadError
+
+__all__ = ["FORMATS", "detect_framework", "is_torchscript"]
+
+FORMATS = (
+    ".onnx, .pt2 (torch.export), TorchScript (.pt, .pth, .ts), .keras, .h5, SavedModel folder, "
+    "frozen graph (.pb), .tflite"
+)
+
+_BY_SUFFIX = {
+    ".onnx": "onnx",
+    ".pt2": "torch",
+    ".pt": "torch",
+    ".pth": "torch",
+    ".ts": "torch",
+    ".keras": "keras",
+    ".h5": "keras",
+    ".hdf5": "keras",
+    ".pb": "tensorflow",
+    ".tflite": "tflite",
+    ".lite": "tflite",
+}
+
+
+def detect_framework(path: Path) -> str:
+    """Name the framework that a model file or folder belongs to.
+
+    Args:
+        path: A file, or a SavedModel folder.
+
+    Raises:
+        ModelLoadError: if it doesn't exist, is empty, or isn't recognised.
+    """
+    if not path.exists():
+        raise ModelLoadError(f"{path}: no such model file. Check the path.")
+    if path.is_dir():
+        if (path / "saved_model.pb").is_file():
+            return "tensorflow"
+        raise ModelLoadError(
+            f"{path} is a folder without saved_model.pb, so it's no SavedModel. Give the folder that holds "
+            "saved_model.pb, or a model file."
+        )
+    if path.stat().st_size == 0:
+        raise ModelLoadError(f"{path} is empty. Export or copy the model again.")
+    framework = _BY_SUFFIX.get(path.suffix.lower())
+    if framework is None:
+        raise ModelLoadError(f"{path}: unknown model format '{path.suffix}'. Known: {FORMATS}.")
+    return framework
+
+
+def is_torchscript(path: Path) -> bool:
+    """Whether a .pt/.pth file is a TorchScript archive (and not a pickled state dict)."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return any("/code/" in f"/{name}" for name in archive.namelist())

@@ -1,0 +1,137 @@
+"""Keras 3 models: .keras and .h5 files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import keras
+import numpy as np
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.runtime.errors import ModelLoadError
+
+__all__ = ["FRAMEWORK", "KerasFramework", "KerasRunnable", "flat_layers", "load_keras", "spec_of"]
+
+
+def load_keras(model: Model) -> Any:
+    """Load a Keras model without compiling it.
+
+    Raises:
+        ModelLoadError: if it can't be read, or holds code (a Lambda layer) and isn't trusted.
+    """
+    try:
+        network = keras.saving.load_model(model.path, compile=False, safe_mode=not model.trust)
+    except Exception as error:
+        if "safe_mode" in str(error) or "unsafe" in str(error).lower():
+            raise ModelLoadError(
+                f"{model.path} holds code (a Lambda layer). Replace it by a layer, or set `trust` if you made it."
+            ) from error
+        raise load_error(model, "a Keras model", error) from error
+    if not isinstance(network, keras.Model) or not network.built or not network.inputs:
+        raise ModelLoadError(f"{model.path} is not a built Keras model with defined inputs.")
+    return network
+
+
+class KerasRunnable(Runnable):
+    """A Keras model, run by its compiled prediction function."""
+
+    def __init__(self, model: Model, *, double: bool = False) -> None:
+        self.network = load_keras(model)
+        if double:
+            self.network = _in_float64(self.network)
+        self.inputs = tuple(map(spec_of, self.network.inputs))
+        self.outputs = _unique(
+            replace(spec_of(tensor), name=name)
+            for name, tensor in zip(_output_names(self.network), self.network.outputs, strict=True)
+        )
+
+    def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        arrays = [feeds[spec.name] for spec in self.inputs]
+        result = self.network.predict_on_batch(_packed(self.network, arrays))
+        leaves = keras.tree.flatten(result)
+        return {spec.name: np.asarray(leaf) for spec, leaf in zip(self.outputs, leaves, strict=True)}
+
+
+class KerasFramework:
+    """See `conrepair.frameworks.runnable.Framework`."""
+
+    def describe(self, model: Model) -> Description:
+        """Operators are layer classes, those of nested models included."""
+        runnable = KerasRunnable(model)
+        network = runnable.network
+        weights: Counter[str] = Counter()
+        for variable in network.weights:
+            weights[str(keras.backend.standardize_dtype(variable.dtype))] += int(np.prod(variable.shape))
+        return Description(
+            format="Keras",
+            inputs=runnable.inputs,
+            outputs=runnable.outputs,
+            operators=dict(sorted(Counter(type(layer).__name__ for layer in flat_layers(network)).items())),
+            parameters=int(network.count_params()),
+            weights=dict(weights),
+            producer=f"keras {keras.__version__} on {keras.backend.backend()}",
+        )
+
+    def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
+        """The model; the second opinion is rebuilt in float64."""
+        return KerasRunnable(model, double=second_opinion)
+
+
+def flat_layers(network: Any) -> Iterator[Any]:
+    """The layers, those of nested models included."""
+    for layer in network.layers:
+        if isinstance(layer, keras.Model):
+            yield from flat_layers(layer)
+        else:
+            yield layer
+
+
+def _in_float64(network: Any) -> Any:
+    def rebuild(layer: Any) -> Any:
+        return type(layer).from_config(layer.get_config() | {"dtype": "float64"})
+
+    double = keras.models.clone_model(network, clone_function=rebuild)
+    double.set_weights(network.get_weights())
+    return double
+
+
+def _packed(network: Any, arrays: list[Array]) -> Any:
+    """The arrays in the structure that the model takes: a tensor, a list or a dict."""
+    structure = getattr(network, "_inputs_struct", None)
+    if structure is None:
+        return arrays[0] if len(arrays) == 1 else arrays
+    return keras.tree.pack_sequence_as(structure, arrays)
+
+
+def spec_of(tensor: Any) -> TensorSpec:
+    """The spec of a symbolic Keras tensor."""
+    shape = tuple("batch" if size is None and axis == 0 else size for axis, size in enumerate(tensor.shape))
+    return TensorSpec(
+        tensor.name,
+        tuple("?" if size is None else size for size in shape),
+        str(keras.backend.standardize_dtype(tensor.dtype)),
+    )
+
+
+def _output_names(network: Any) -> list[str]:
+    names = getattr(network, "output_names", None)
+    return list(names) if names else [tensor.name for tensor in network.outputs]
+
+
+def _unique(specs: Iterator[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Number the names of outputs that come from one layer."""
+    seen: Counter[str] = Counter()
+    result = []
+    for spec in specs:
+        seen[spec.name] += 1
+        suffix = f"_{seen[spec.name]}" if seen[spec.name] > 1 else ""
+        result.append(replace(spec, name=spec.name + suffix))
+    return tuple(result)
+
+
+FRAMEWORK = KerasFramework()

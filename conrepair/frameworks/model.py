@@ -1,0 +1,132 @@
+"""A model as a value: where it is, what it is made from, what goes in and out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pydantic
+
+from conrepair.data.tensor_spec import TensorSpec
+
+__all__ = [
+    "Description",
+    "Factory",
+    "Model",
+    "Provenance",
+    "from_json",
+    "to_json",
+]
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Factory:
+    """A call that builds a network.
+
+    Attributes:
+        target: "package.module:function".
+        kwargs: Its keyword arguments (JSON-able).
+    """
+
+    target: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a model came to be.
+
+    Attributes:
+        parent: sha256 of the model it was converted from.
+        converter: Name of the converter.
+        tools: Versions of the libraries that took part.
+        options: The options that were used, defaults included.
+        seconds: How long the conversion took.
+    """
+
+    parent: str
+    converter: str
+    tools: Mapping[str, str]
+    options: Mapping[str, Any]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model on disk.
+
+    Attributes:
+        framework: "torch", "keras", "tensorflow", "tflite" or "onnx".
+        path: Absolute path of the file or folder; of the weights when there is a factory.
+        sha256: Of what `path` holds.
+        factory: What builds the network, when the file holds only weights.
+        inputs: Declared inputs, for formats that don't record them.
+        trust: Whether code and pickles in the file may run.
+        provenance: For a conversion.
+    """
+
+    framework: str
+    path: str
+    sha256: str
+    factory: Factory | None = None
+    inputs: tuple[TensorSpec, ...] = ()
+    trust: bool = False
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a model consists of.
+
+    Attributes:
+        format: The file format in words ("TorchScript", "ONNX", "frozen graph").
+        inputs: In order.
+        outputs: In order.
+        operators: How often each operator occurs.
+        parameters: Number of weights.
+        weights: Number of weights by dtype.
+        opset: ONNX opset of the default domain.
+        producer: Tool that wrote the file, when it says so.
+    """
+
+    format: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    operators: Mapping[str, int]
+    parameters: int
+    weights: Mapping[str, int]
+    opset: int | None = None
+    producer: str = ""
+
+    @property
+    def precision(self) -> str:
+        """The numeric intent that the weights show: float32, float16, or a kind of quantization."""
+        total = sum(self.weights.values()) or 1
+        narrow = sum(count for dtype, count in self.weights.items() if dtype in {"int8", "uint8", "int4", "uint4"})
+        if narrow / total > 0.5:
+            full = all(spec.quantization for spec in self.inputs + self.outputs)
+            return "full-integer quantized" if full else "quantized weights"
+        for dtype in ("float16", "bfloat16"):
+            if self.weights.get(dtype, 0) / total > 0.5:
+                return dtype
+        return "float64" if self.weights.get("float64", 0) / total > 0.5 else "float32"
+
+    @property
+    def quantized(self) -> bool:
+        """Whether most of the weights are stored in eight bits or fewer."""
+        return "quantized" in self.precision
+
+
+def to_json(value: Any) -> Any:
+    """Turn a dataclass of this module into JSON-able values."""
+    return dataclasses.asdict(value)
+
+
+def from_json(kind: type[Value], value: Any) -> Value:
+    """Rebuild a dataclass from what `to_json` returned."""
+    result: Value = pydantic.TypeAdapter(kind).validate_python(value)
+    return result

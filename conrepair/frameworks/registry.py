@@ -1,0 +1,23 @@
+"""Find a framework by name; import it only then."""
+
+from __future__ import annotations
+
+import importlib
+from typing import cast
+
+from conrepair.frameworks.runnable import Framework
+
+__all__ = ["FRAMEWORKS", "framework"]
+
+FRAMEWORKS = ("torch", "keras", "tensorflow", "tflite", "onnx")
+
+
+def framework(name: str) -> Framework:
+    """Return the framework of that name.
+
+    Args:
+        name: One of `FRAMEWORKS`.
+    """
+    if name not in FRAMEWORKS:
+        raise ValueError(f"unknown framework {name!r}; known: {', '.join(FRAMEWORKS)}")
+    return cast(Framework, importlib.import_module(f"conrepair.frameworks.{name}").FRAMEWORK)

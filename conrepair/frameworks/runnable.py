@@ -1,0 +1,136 @@
+"""What every framework gives: something that takes named feeds and returns named outputs."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.frameworks.model import Description, Model
+from conrepair.runtime.errors import DataError, InferenceError, ModelLoadError
+
+__all__ = ["Framework", "Runnable", "load_error"]
+
+Array = npt.NDArray[Any]
+
+
+class Framework(Protocol):
+    """One framework's way in; each module of this room has one as `FRAMEWORK`."""
+
+    def describe(self, model: Model) -> Description:
+        """Say what the model consists of.
+
+        Raises:
+            ModelLoadError: if it can't be loaded.
+        """
+
+    def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
+        """Make the model ready to run.
+
+        Args:
+            model: What to load.
+            second_opinion: Compute the same function in another arithmetic (float64, other kernels): the
+                difference between both is the rounding error to expect of any correct conversion.
+
+        Raises:
+            ModelLoadError: if it can't be loaded.
+        """
+
+
+class Runnable(abc.ABC):
+    """A loaded model. `run` checks and converts; `_run` computes.
+
+    Attributes:
+        inputs: In the model's order.
+        outputs: In the model's order.
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Compute one batch.
+
+        Args:
+            feeds: An array for every input, by name. Real numbers are quantized for an input that stores
+                quantized ones.
+
+        Returns:
+            An array for every output, by name; quantized outputs as the real numbers they stand for.
+
+        Raises:
+            DataError: if a feed is missing, unknown, or of a shape or type that doesn't fit.
+            InferenceError: if the framework fails.
+        """
+        names = [spec.name for spec in self.inputs]
+        if sorted(names) != sorted(feeds):
+            raise DataError(
+                f"the model's inputs are {_listing(self.inputs)}, the data has {sorted(feeds)}. "
+                "Name the arrays of the data like the inputs."
+            )
+        converted = {spec.name: _convert(spec, feeds[spec.name]) for spec in self.inputs}
+        try:
+            outputs = self._run(converted)
+        except (DataError, InferenceError):
+            raise
+        # Frameworks raise types of their own; whichever it is, running the model failed.
+        except Exception as error:
+            raise InferenceError(f"running the model failed: {type(error).__name__}: {error}") from error
+        return {spec.name: _real_values(spec, outputs[spec.name]) for spec in self.outputs}
+
+    @abc.abstractmethod
+    def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Compute one batch of feeds that fit the inputs."""
+
+
+def load_error(model: Model, what: str, error: Exception) -> ModelLoadError:
+    """Say that a file couldn't be loaded.
+
+    Args:
+        model: Which.
+        what: The format it was taken for ("an ONNX model").
+        error: The library's.
+    """
+    reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return ModelLoadError(
+        f"{model.path} can't be loaded as {what}: {type(error).__name__}: {reason[:400]}. "
+        "It may be damaged, cut off, or of another format; export or copy it again."
+    )
+
+
+def _listing(specs: tuple[TensorSpec, ...]) -> str:
+    return "; ".join(map(str, specs))
+
+
+def _convert(spec: TensorSpec, array: Array) -> Array:
+    if len(array.shape) != len(spec.shape) or any(
+        isinstance(wanted, int) and wanted != given for wanted, given in zip(spec.shape, array.shape, strict=True)
+    ):
+        raise DataError(
+            f"input {spec} can't take data of shape {list(array.shape)}. Change the data, or the recipe's "
+            "size and layout, to fit the model."
+        )
+    if spec.dtype == "string":
+        return array
+    wanted = numpy_dtype(spec.dtype)
+    if spec.quantization is not None and array.dtype.kind == "f":
+        limits = np.iinfo(wanted)
+        stored = np.rint(array / np.float32(spec.quantization.scale)) + spec.quantization.zero_point
+        quantized: Array = np.clip(stored, limits.min, limits.max).astype(wanted)
+        return quantized
+    if array.dtype == wanted:
+        return np.ascontiguousarray(array)
+    if wanted.kind in "iu" and array.dtype.kind == "f":
+        raise DataError(f"input {spec} takes whole numbers; the data is {array.dtype}.")
+    return np.ascontiguousarray(array, dtype=wanted)
+
+
+def _real_values(spec: TensorSpec, array: Array) -> Array:
+    if spec.quantization is None:
+        return array
+    offset = array.astype(np.int32) - spec.quantization.zero_point
+    return offset.astype(np.float32) * np.float32(spec.quantization.scale)

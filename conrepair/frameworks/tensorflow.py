@@ -1,0 +1,147 @@
+"""TensorFlow: SavedModel folders and frozen graphs (.pb) of TensorFlow 1."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.runtime.errors import ModelLoadError
+
+__all__ = ["FRAMEWORK", "TensorFlowFramework", "TensorFlowRunnable", "load_function"]
+
+_PREFERRED_SIGNATURES = ("serving_default", "serve")
+_NOT_OUTPUTS = {"Assert", "Const", "NoOp", "Placeholder"}
+
+
+def load_function(model: Model) -> tuple[Any, Any]:
+    """Load the function to call.
+
+    Returns:
+        A concrete function that takes its inputs by name and returns a dict of outputs, and the object that
+        keeps its variables alive.
+
+    Raises:
+        ModelLoadError: if the file can't be read or has nothing to call.
+    """
+    path = Path(model.path)
+    if path.is_dir():
+        try:
+            loaded = tf.saved_model.load(str(path))
+        except Exception as error:
+            raise load_error(model, "a SavedModel", error) from error
+        names = list(loaded.signatures)
+        if not names:
+            raise ModelLoadError(
+                f"{path} has no signature, so nothing says how to call it. Save it with "
+                "tf.saved_model.save(..., signatures=...) or keras Model.export()."
+            )
+        name = next((name for name in _PREFERRED_SIGNATURES if name in names), names[0])
+        return loaded.signatures[name], loaded
+    return _load_frozen(model), None
+
+
+class TensorFlowRunnable(Runnable):
+    """A concrete function."""
+
+    def __init__(self, model: Model) -> None:
+        self.function, self._owner = load_function(model)
+        self.inputs = tuple(_spec(name, spec) for name, spec in self.function.structured_input_signature[1].items())
+        self.outputs = tuple(_spec(name, spec) for name, spec in self.function.structured_outputs.items())
+
+    def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        result = self.function(**{name: tf.constant(array) for name, array in feeds.items()})
+        return {name: tensor.numpy() for name, tensor in result.items()}
+
+
+class TensorFlowFramework:
+    """See `conrepair.frameworks.runnable.Framework`."""
+
+    def describe(self, model: Model) -> Description:
+        """Operators are those of the graph and the functions it calls."""
+        runnable = TensorFlowRunnable(model)
+        graph = runnable.function.graph.as_graph_def()
+        nodes = [
+            *graph.node,
+            *(node for function in graph.library.function for node in function.node_def),
+        ]
+        weights: Counter[str] = Counter()
+        for variable in runnable.function.graph.variables:
+            weights[variable.dtype.name] += int(np.prod(variable.shape))
+        if not weights:
+            for node in nodes:
+                if node.op == "Const" and node.attr["value"].tensor.tensor_shape.dim:
+                    sizes = [dim.size for dim in node.attr["value"].tensor.tensor_shape.dim]
+                    weights[tf.as_dtype(node.attr["dtype"].type).name] += int(np.prod(sizes))
+        return Description(
+            format="SavedModel" if Path(model.path).is_dir() else "frozen graph",
+            inputs=runnable.inputs,
+            outputs=runnable.outputs,
+            operators=dict(sorted(Counter(node.op for node in nodes).items())),
+            parameters=sum(weights.values()),
+            weights=dict(weights),
+            producer=f"tensorflow {tf.__version__}",
+        )
+
+    def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
+        """The function.
+
+        Raises:
+            ModelLoadError: for a second opinion: TensorFlow has one arithmetic for a saved graph.
+        """
+        if second_opinion:
+            raise ModelLoadError("TensorFlow offers no second arithmetic for a saved graph.")
+        return TensorFlowRunnable(model)
+
+
+def _load_frozen(model: Model) -> Any:
+    graph = tf.compat.v1.GraphDef()
+    try:
+        graph.ParseFromString(Path(model.path).read_bytes())
+        placeholders = [node.name for node in graph.node if node.op == "Placeholder"]
+        consumed = {name.split(":")[0].lstrip("^") for node in graph.node for name in node.input}
+        results = [node.name for node in graph.node if node.name not in consumed and node.op not in _NOT_OUTPUTS]
+        if not placeholders or not results:
+            raise ValueError("the graph has no placeholder or no result")
+        wrapped = tf.compat.v1.wrap_function(lambda: tf.compat.v1.import_graph_def(graph, name=""), signature=[])
+        tensor = wrapped.graph.as_graph_element
+        function = wrapped.prune(
+            {name: tensor(f"{name}:0") for name in placeholders},
+            {name: tensor(f"{name}:0") for name in results},
+        )
+    except Exception as error:
+        raise load_error(model, "a frozen TensorFlow graph", error) from error
+    return _Named(function)
+
+
+class _Named:
+    """A pruned function of a frozen graph, with the signature that SavedModel functions have."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.graph = function.graph
+        ((inputs,), _) = function.structured_input_signature
+        self.structured_input_signature = ((), inputs)
+        self.structured_outputs = function.structured_outputs
+
+    def __call__(self, **feeds: Any) -> Any:
+        return self._function(feeds)
+
+
+def _spec(name: str, spec: Any) -> TensorSpec:
+    if spec.shape.rank is None:
+        raise ModelLoadError(f"tensor {name} has no known rank; export the model with defined shapes.")
+    shape = tuple("?" if size is None else int(size) for size in spec.shape)
+    if shape and shape[0] == "?":
+        shape = ("batch", *shape[1:])
+    return TensorSpec(name, shape, "string" if spec.dtype == tf.string else spec.dtype.name)
+
+
+FRAMEWORK = TensorFlowFramework()

@@ -1,0 +1,190 @@
+"""Confidence in proportions, and statistics of measured times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.special
+import scipy.stats
+
+__all__ = [
+    "SIGNIFICANCE_LEVEL",
+    "TimeComparison",
+    "TimeStatistics",
+    "compare_times",
+    "time_statistics",
+    "wilson_interval",
+]
+
+SIGNIFICANCE_LEVEL = 0.05
+"""A difference in times is significant when its p-value is below this."""
+
+
+@dataclass(frozen=True)
+class TimeStatistics:
+    """Summary of measured times, in seconds (the count aside).
+
+    Attributes:
+        count: Number of measurements.
+        mean: Arithmetic mean.
+        std: Sample standard deviation (divided by count - 1); 0 for a single measurement.
+        median: Median.
+        q05: 5% quantile, linearly interpolated.
+        q95: 95% quantile, linearly interpolated.
+        minimum: Shortest time.
+        maximum: Longest time.
+    """
+
+    count: int
+    mean: float
+    std: float
+    median: float
+    q05: float
+    q95: float
+    minimum: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class TimeComparison:
+    """Whether two samples of times differ.
+
+    Attributes:
+        ratio_of_medians: median(b) / median(a): above 1, b is slower. 1 when both medians are 0,
+            inf when only a's is, NaN when a sample is empty.
+        p_value: Of the two-sided Mann-Whitney U test; 1 when the test has nothing to go by.
+        statistic: U of sample a: the pairs in which a took longer, ties counting half.
+        significant: Whether the p-value is below `SIGNIFICANCE_LEVEL`.
+    """
+
+    ratio_of_medians: float
+    p_value: float
+    statistic: float
+    significant: bool
+
+
+def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Gives the Wilson score interval of a proportion.
+
+    Unlike the normal approximation it stays inside [0, 1] and is sound for few trials and for
+    proportions near 0 and 1.
+
+    Source: E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference",
+    JASA 22, 1927 (without continuity correction).
+
+    Args:
+        successes: From 0 to `trials`.
+        trials: At least 0.
+        confidence: Between 0 and 1 exclusive.
+
+    Returns:
+        Lower and upper end; (0, 1) without trials.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+    if not 0 <= successes <= trials:
+        raise ValueError(f"successes must be from 0 to {trials} trials, got {successes}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1 exclusive, got {confidence}")
+    if trials == 0:
+        return 0.0, 1.0
+    z = float(scipy.special.ndtri(0.5 + confidence / 2))
+    share = successes / trials
+    denominator = 1 + z * z / trials
+    center = (share + z * z / (2 * trials)) / denominator
+    spread = math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    half_width = z * spread / denominator
+    # At the ends the formula gives 0 and 1 but for rounding.
+    low = 0.0 if successes == 0 else max(0.0, center - half_width)
+    high = 1.0 if successes == trials else min(1.0, center + half_width)
+    return low, high
+
+
+def time_statistics(seconds: Sequence[float] | npt.NDArray[Any]) -> TimeStatistics:
+    """Summarizes measured times.
+
+    Args:
+        seconds: At least one finite value, in seconds.
+
+    Returns:
+        The summary.
+
+    Raises:
+        ValueError: There are no values, or one isn't finite.
+    """
+    times = _checked_times(seconds)
+    if times.size == 0:
+        raise ValueError("no times to summarize")
+    q05, median, q95 = np.quantile(times, [0.05, 0.5, 0.95])
+    return TimeStatistics(
+        count=times.size,
+        mean=float(times.mean()),
+        std=float(times.std(ddof=1)) if times.size > 1 else 0.0,
+        median=float(median),
+        q05=float(q05),
+        q95=float(q95),
+        minimum=float(times.min()),
+        maximum=float(times.max()),
+    )
+
+
+def compare_times(a: Sequence[float] | npt.NDArray[Any], b: Sequence[float] | npt.NDArray[Any]) -> TimeComparison:
+    """Tests whether two samples of times differ, by the two-sided Mann-Whitney U test.
+
+    The test compares ranks, so a single outlier (a scheduler's hiccup) can't decide it. Where it
+    isn't defined, because a sample has fewer than two values or all values are equal, p is 1.
+
+    Source: H. B. Mann, D. R. Whitney, Annals of Mathematical Statistics 18(1), 1947.
+
+    Args:
+        a: Finite times in seconds, [n].
+        b: Finite times in seconds, [m].
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ValueError: A value isn't finite.
+    """
+    first, second = _checked_times(a), _checked_times(b)
+    p_value = _mann_whitney_p(first, second)
+    return TimeComparison(
+        ratio_of_medians=_ratio_of_medians(first, second),
+        p_value=p_value,
+        statistic=_mann_whitney_u(first, second),
+        significant=p_value < SIGNIFICANCE_LEVEL,
+    )
+
+
+def _mann_whitney_p(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
+    if min(first.size, second.size) < 2 or np.ptp(np.concatenate([first, second])) == 0.0:
+        return 1.0
+    return float(scipy.stats.mannwhitneyu(first, second, alternative="two-sided").pvalue)
+
+
+def _mann_whitney_u(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
+    # By hand, since scipy doesn't give it for the samples on which the test isn't defined.
+    ranks = np.asarray(scipy.stats.rankdata(np.concatenate([first, second])), dtype=np.float64)
+    return float(ranks[: first.size].sum() - first.size * (first.size + 1) / 2)
+
+
+def _ratio_of_medians(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
+    if first.size == 0 or second.size == 0:
+        return math.nan
+    below, above = float(np.median(first)), float(np.median(second))
+    if below == 0.0:
+        return 1.0 if above == 0.0 else math.inf
+    return above / below
+
+
+def _checked_times(seconds: Sequence[float] | npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    times = np.asarray(seconds, dtype=np.float64).ravel()
+    if not np.isfinite(times).all():
+        raise ValueError("times must be finite")
+    return times

@@ -1,0 +1,392 @@
+"""How far a candidate tensor is from its reference, in several units at once.
+
+Every number is computed in float64 and over bounded chunks, so a memory-mapped tensor larger than
+the memory can be compared. Sums of squares carry their own binary exponent and can neither overflow
+nor underflow. Non-finite values are counted, never averaged away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["TensorError", "compare_tensors", "per_sample_relative_l2"]
+
+CHUNK_ELEMENTS = 1 << 20
+"""Elements per chunk: 8 MiB per float64 temporary, of which about ten live at a time."""
+
+_SAFE_EXPONENT = 400
+"""Peaks between 2**-400 and 2**400 can be squared and summed in float64 without rescaling."""
+
+_Float64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TensorError:
+    """The difference between two tensors of one shape.
+
+    Averages and norms are over the positions where both tensors are finite. A position where
+    either isn't finite matches when both are NaN or both are the same infinity; else it counts as
+    exceeding, whatever the tolerance.
+
+    Attributes:
+        count: Elements compared, including the non-finite ones.
+        max_abs: Largest |candidate - reference|; 0 when nothing is finite.
+        mean_abs: Mean |candidate - reference|; 0 when nothing is finite.
+        relative_l2: ||candidate - reference|| / ||reference||; 0 when both are zero, inf when only
+            the reference is.
+        cosine: Cosine of the angle between the two; 1 when both are zero, 0 when one is.
+        norm_ratio: ||candidate|| / ||reference||; 1 when both are zero, inf when only the
+            reference is. Shows what the cosine is blind to.
+        sqnr_db: Signal to quantization noise, 10 log10(sum reference^2 / sum difference^2), in
+            decibel; inf when there is no difference, -inf when only the reference is zero.
+        nan_reference: NaNs in the reference.
+        nan_candidate: NaNs in the candidate.
+        inf_reference: Infinities in the reference.
+        inf_candidate: Infinities in the candidate.
+        exceeding: Elements with |candidate - reference| > atol + rtol * |reference|, and the
+            non-finite mismatches.
+        worst_index: Index of the first non-finite mismatch if there is one, else of the first
+            element with the largest absolute difference; () when no element could be compared.
+    """
+
+    count: int
+    max_abs: float
+    mean_abs: float
+    relative_l2: float
+    cosine: float
+    norm_ratio: float
+    sqnr_db: float
+    nan_reference: int
+    nan_candidate: int
+    inf_reference: int
+    inf_candidate: int
+    exceeding: int
+    worst_index: tuple[int, ...]
+
+    @property
+    def within_tolerance(self) -> bool:
+        """Whether no element exceeds the tolerance."""
+        return self.exceeding == 0
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """The number mantissa * 2**exponent, with an exponent that has no bounds.
+
+    Made by `_scaled`, which keeps 0.5 <= |mantissa| < 1 (or 0).
+    """
+
+    mantissa: float = 0.0
+    exponent: int = 0
+
+    def __add__(self, other: _Scaled) -> _Scaled:
+        if not self.mantissa or not other.mantissa:
+            return self if self.mantissa else other
+        exponent = max(self.exponent, other.exponent)
+        return _scaled(
+            math.ldexp(self.mantissa, self.exponent - exponent)
+            + math.ldexp(other.mantissa, other.exponent - exponent),
+            exponent,
+        )
+
+    def __mul__(self, other: _Scaled) -> _Scaled:
+        return _scaled(self.mantissa * other.mantissa, self.exponent + other.exponent)
+
+    def __truediv__(self, other: _Scaled) -> _Scaled:
+        return _scaled(self.mantissa / other.mantissa, self.exponent - other.exponent)
+
+    def root(self) -> _Scaled:
+        odd = self.exponent % 2
+        return _scaled(math.sqrt(math.ldexp(self.mantissa, odd)), (self.exponent - odd) // 2)
+
+    def log10(self) -> float:
+        return math.log10(self.mantissa) + self.exponent * math.log10(2.0)
+
+    def value(self) -> float:
+        try:
+            return math.ldexp(self.mantissa, self.exponent)
+        except OverflowError:
+            return math.copysign(math.inf, self.mantissa)
+
+
+def _scaled(value: float, exponent: int = 0) -> _Scaled:
+    mantissa, own = math.frexp(value)
+    return _Scaled(mantissa, exponent + own if mantissa else 0)
+
+
+@dataclass
+class _Totals:
+    """What has been added up over the chunks so far."""
+
+    finite: int = 0
+    max_abs: float = 0.0
+    nan_reference: int = 0
+    nan_candidate: int = 0
+    inf_reference: int = 0
+    inf_candidate: int = 0
+    exceeding: int = 0
+    worst: int | None = None
+    mismatch: int | None = None
+    abs_sum: _Scaled = field(default_factory=_Scaled)
+    reference_squares: _Scaled = field(default_factory=_Scaled)
+    candidate_squares: _Scaled = field(default_factory=_Scaled)
+    difference_squares: _Scaled = field(default_factory=_Scaled)
+    products: _Scaled = field(default_factory=_Scaled)
+
+    def add(self, start: int, reference: _Float64, candidate: _Float64, rtol: float, atol: float) -> None:
+        """Adds one chunk, whose first element has the flat position `start`."""
+        finite = np.isfinite(reference) & np.isfinite(candidate)
+        if finite.all():
+            self._add_finite(reference, candidate, rtol, atol, lambda at: start + at)
+            return
+        self._add_non_finite(start, reference, candidate, finite)
+        positions = np.flatnonzero(finite)
+        if positions.size:
+            self._add_finite(
+                reference[finite],
+                candidate[finite],
+                rtol,
+                atol,
+                lambda at: start + int(positions[at]),
+            )
+
+    def _add_non_finite(
+        self,
+        start: int,
+        reference: _Float64,
+        candidate: _Float64,
+        finite: npt.NDArray[np.bool_],
+    ) -> None:
+        self.nan_reference += int(np.isnan(reference).sum())
+        self.nan_candidate += int(np.isnan(candidate).sum())
+        self.inf_reference += int(np.isinf(reference).sum())
+        self.inf_candidate += int(np.isinf(candidate).sum())
+        mismatches = np.flatnonzero(_mismatches(reference, candidate, finite))
+        self.exceeding += mismatches.size
+        if mismatches.size and self.mismatch is None:
+            self.mismatch = start + int(mismatches[0])
+
+    def _add_finite(
+        self,
+        reference: _Float64,
+        candidate: _Float64,
+        rtol: float,
+        atol: float,
+        position: Callable[[int], int],
+    ) -> None:
+        with np.errstate(over="ignore"):
+            difference = candidate - reference
+            distance = np.abs(difference)
+            tolerance = atol + rtol * np.abs(reference)
+        self.exceeding += int((distance > tolerance).sum())
+        at = int(distance.argmax())
+        peak = float(distance[at])
+        if self.worst is None or peak > self.max_abs:
+            self.worst, self.max_abs = position(at), peak
+        self.finite += reference.size
+        self._add_sums(reference, candidate, difference)
+
+    def _add_sums(self, reference: _Float64, candidate: _Float64, difference: _Float64) -> None:
+        halvings = 0
+        if not np.isfinite(difference).all():
+            # Two opposite values near the end of float64: their difference fits when halved.
+            difference, halvings = candidate * 0.5 - reference * 0.5, 1
+        reference, of_reference = _rescaled(reference)
+        candidate, of_candidate = _rescaled(candidate)
+        difference, of_difference = _rescaled(difference)
+        of_difference += halvings
+        # Not np.dot: its order of summation may depend on the threads, and equal inputs must
+        # give a cosine of exactly 1.
+        self.abs_sum += _scaled(float(np.abs(difference).sum()), of_difference)
+        self.reference_squares += _scaled(float(np.square(reference).sum()), 2 * of_reference)
+        self.candidate_squares += _scaled(float(np.square(candidate).sum()), 2 * of_candidate)
+        self.difference_squares += _scaled(float(np.square(difference).sum()), 2 * of_difference)
+        self.products += _scaled(float((reference * candidate).sum()), of_reference + of_candidate)
+
+    def error(self, shape: tuple[int, ...]) -> TensorError:
+        """Turns the totals into the result for tensors of that shape."""
+        worst = self.worst if self.mismatch is None else self.mismatch
+        mean = self.abs_sum / _scaled(self.finite) if self.finite else self.abs_sum
+        return TensorError(
+            count=math.prod(shape),
+            max_abs=self.max_abs,
+            mean_abs=mean.value(),
+            relative_l2=_norm_quotient(self.difference_squares, self.reference_squares, 0.0),
+            cosine=_cosine(self.products, self.reference_squares, self.candidate_squares),
+            norm_ratio=_norm_quotient(self.candidate_squares, self.reference_squares, 1.0),
+            sqnr_db=_sqnr_db(self.reference_squares, self.difference_squares),
+            nan_reference=self.nan_reference,
+            nan_candidate=self.nan_candidate,
+            inf_reference=self.inf_reference,
+            inf_candidate=self.inf_candidate,
+            exceeding=self.exceeding,
+            worst_index=() if worst is None else tuple(int(index) for index in np.unravel_index(worst, shape)),
+        )
+
+
+def compare_tensors(
+    reference: npt.NDArray[Any], candidate: npt.NDArray[Any], *, rtol: float, atol: float
+) -> TensorError:
+    """Compares two tensors of one shape.
+
+    Args:
+        reference: Any shape; bool, integer or float of any width (compared as float64, which is
+            exact for integers up to 2**53). May be a memmap, and needn't be contiguous.
+        candidate: Same shape as `reference`; its dtype may differ.
+        rtol: Tolerance relative to |reference|, at least 0.
+        atol: Absolute tolerance in the units of the tensors, at least 0.
+
+    Returns:
+        The difference; an empty pair has none (0 elements, cosine 1, SQNR inf).
+
+    Raises:
+        ValueError: The shapes differ, a dtype isn't real, or a tolerance is negative or NaN.
+    """
+    if not (rtol >= 0 and atol >= 0):
+        raise ValueError(f"tolerances must be at least 0, got rtol={rtol} and atol={atol}")
+    reference, candidate = _checked_pair(reference, candidate)
+    totals = _Totals()
+    flat_reference, flat_candidate = _flat(reference), _flat(candidate)
+    for start in range(0, reference.size, CHUNK_ELEMENTS):
+        chunk = slice(start, start + CHUNK_ELEMENTS)
+        totals.add(
+            start,
+            np.asarray(flat_reference[chunk], dtype=np.float64),
+            np.asarray(flat_candidate[chunk], dtype=np.float64),
+            rtol,
+            atol,
+        )
+    return totals.error(reference.shape)
+
+
+def per_sample_relative_l2(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Computes ||candidate - reference|| / ||reference|| for each sample.
+
+    Positions where both are NaN or the same infinity are left out; any other non-finite position
+    makes its sample's error inf, so that a NaN can't hide.
+
+    Args:
+        reference: [N, ...], real dtype.
+        candidate: Same shape, real dtype.
+
+    Returns:
+        float64 [N]; 0 where both are zero, inf where only the reference is.
+
+    Raises:
+        ValueError: The shapes differ, there is no sample axis, or a dtype isn't real.
+    """
+    reference, candidate = _checked_pair(reference, candidate)
+    if reference.ndim == 0:
+        raise ValueError("a scalar has no sample axis")
+    errors = np.zeros(reference.shape[0], dtype=np.float64)
+    for rows in _row_chunks(reference.shape):
+        errors[rows] = _relative_l2_of_rows(_matrix(reference[rows]), _matrix(candidate[rows]))
+    return errors
+
+
+def _relative_l2_of_rows(reference: _Float64, candidate: _Float64) -> _Float64:
+    finite = np.isfinite(reference) & np.isfinite(candidate)
+    broken = _mismatches(reference, candidate, finite).any(axis=1)
+    reference = np.where(finite, reference, 0.0)
+    candidate = np.where(finite, candidate, 0.0)
+    # One exponent for both, so that their difference can't overflow and the ratio is unchanged.
+    exponents = _row_exponents(np.maximum(_row_peaks(reference), _row_peaks(candidate)))
+    reference, candidate = _shifted(reference, exponents), _shifted(candidate, exponents)
+    top, top_exponents = _row_norms(candidate - reference)
+    bottom, bottom_exponents = _row_norms(reference)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        errors = np.ldexp(top / bottom, top_exponents - bottom_exponents)
+    errors = np.where(top == 0.0, 0.0, errors)
+    return np.where(broken, np.inf, errors)
+
+
+def _row_norms(rows: _Float64) -> tuple[_Float64, npt.NDArray[np.intc]]:
+    exponents = _row_exponents(_row_peaks(rows))
+    return np.sqrt(np.square(_shifted(rows, exponents)).sum(axis=1)), exponents
+
+
+def _row_peaks(rows: _Float64) -> _Float64:
+    return np.asarray(np.abs(rows).max(axis=1, initial=0.0), dtype=np.float64)
+
+
+def _row_exponents(peaks: _Float64) -> npt.NDArray[np.intc]:
+    """Gives the binary exponents to take out before squaring; 0 where none is needed."""
+    exponents = np.frexp(peaks)[1]
+    return np.where(np.abs(exponents) > _SAFE_EXPONENT, exponents, 0).astype(np.intc)
+
+
+def _shifted(rows: _Float64, exponents: npt.NDArray[np.intc]) -> _Float64:
+    if not exponents.any():
+        return rows
+    with np.errstate(under="ignore"):
+        return np.asarray(np.ldexp(rows, -exponents[:, None]), dtype=np.float64)
+
+
+def _rescaled(values: _Float64) -> tuple[_Float64, int]:
+    """Takes out a power of two where the values are too large or too small to be squared."""
+    exponents = _row_exponents(_row_peaks(values[None, :]))
+    return _shifted(values[None, :], exponents)[0], int(exponents[0])
+
+
+def _mismatches(reference: _Float64, candidate: _Float64, finite: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    # Equality of a non-finite pair holds for infinities of one sign only.
+    same = (reference == candidate) | (np.isnan(reference) & np.isnan(candidate))
+    return np.asarray(~finite & ~same, dtype=np.bool_)
+
+
+def _norm_quotient(top: _Scaled, bottom: _Scaled, both_zero: float) -> float:
+    """Gives the root of top / bottom, two sums of squares."""
+    if not bottom.mantissa:
+        return math.inf if top.mantissa else both_zero
+    return (top / bottom).root().value()
+
+
+def _cosine(products: _Scaled, reference_squares: _Scaled, candidate_squares: _Scaled) -> float:
+    if not reference_squares.mantissa or not candidate_squares.mantissa:
+        return 1.0 if reference_squares.mantissa == candidate_squares.mantissa else 0.0
+    cosine = (products / (reference_squares * candidate_squares).root()).value()
+    return min(1.0, max(-1.0, cosine))
+
+
+def _sqnr_db(signal: _Scaled, noise: _Scaled) -> float:
+    if not noise.mantissa:
+        return math.inf
+    return 10.0 * (signal / noise).log10() if signal.mantissa else -math.inf
+
+
+def _checked_pair(
+    reference: npt.NDArray[Any], candidate: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    reference, candidate = np.asarray(reference), np.asarray(candidate)
+    if reference.shape != candidate.shape:
+        raise ValueError(
+            f"tensors of different shapes can't be compared: the reference has {reference.shape}, "
+            f"the candidate {candidate.shape}"
+        )
+    for array in (reference, candidate):
+        # Second half: the extension types of ml_dtypes, such as bfloat16.
+        if array.dtype.kind not in "biuf" and not np.can_cast(array.dtype, np.float64):
+            raise ValueError(f"only real numbers can be compared, got dtype {array.dtype}")
+    return reference, candidate
+
+
+def _flat(array: npt.NDArray[Any]) -> Any:
+    """Gives something whose slices are flat pieces of the array, without copying it whole."""
+    return array.reshape(-1) if array.flags.c_contiguous else array.flat
+
+
+def _row_chunks(shape: tuple[int, ...]) -> Iterator[slice]:
+    rows = max(1, CHUNK_ELEMENTS // max(1, math.prod(shape[1:])))
+    for start in range(0, shape[0], rows):
+        yield slice(start, start + rows)
+
+
+def _matrix(samples: npt.NDArray[Any]) -> _Float64:
+    width = math.prod(samples.shape[1:])
+    return np.asarray(samples, dtype=np.float64).reshape(samples.shape[0], width)

@@ -1,0 +1,1 @@
+"""The stages of a configured run: build, convert, execute, evaluate, report."""

@@ -1,0 +1,424 @@
+"""A whole audit: build, convert, execute, evaluate."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.registry import backend
+from conrepair.config.model import AuditConfig, BackendConfig, DatasetConfig, ModelConfig
+from conrepair.data.feeds import DataReference, image_input
+from conrepair.data.recipe import Recipe
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import to_json
+from conrepair.pipeline.datasets import Dataset, resolve_dataset
+from conrepair.pipeline.evaluation import Executed, evaluate
+from conrepair.pipeline.fingerprint import library_versions
+from conrepair.pipeline.photos import PhotoRoom
+from conrepair.pipeline.plan import Conversion, active_models, plan_conversions
+from conrepair.pipeline.recipes import default_recipe, recipe_from_config
+from conrepair.pipeline.scheduler import Result, Scheduler, Task
+from conrepair.pipeline.sources import Source, framework_needs, model_of, source_task
+from conrepair.report.result import AuditResult, Problem
+from conrepair.runtime.errors import ConfigError, ConrepairError, UsageError
+from conrepair.runtime.progress import ProgressDisplay, Stage
+from conrepair.runtime.store import Entry, Store
+from conrepair.runtime.workers import Workers
+
+__all__ = ["run_audit"]
+
+_SECOND_OPINION_SAMPLES = 16
+_DEFAULT_PHOTO_SIZE = 224
+
+
+@dataclass
+class _Subject:
+    """A configured model on its way through the audit."""
+
+    config: ModelConfig
+    dataset: Dataset | None = None
+    recipe: Recipe | None = None
+    source: Source | None = None
+    problem: Problem | None = None
+    conversions: list[Conversion] = field(default_factory=list)
+
+
+def run_audit(config: AuditConfig, base: Path, display: ProgressDisplay) -> AuditResult:
+    """Run the stages that the configuration switches on.
+
+    Args:
+        config: What to do.
+        base: Folder that relative paths of the configuration start from.
+        display: Shows progress.
+
+    Returns:
+        The result; files of the run's folder are not written yet.
+
+    Raises:
+        ConfigError: if a route or option is wrong.
+        DataError: if the dataset of every model is unusable.
+        StorageError: if the output folder can't be written.
+    """
+    started = time.perf_counter()
+    output = base / config.output
+    store = Store(output / "store")
+    photos = PhotoRoom(store, reuse=config.reuse)
+    with Workers(config.limits.workers) as workers:
+        audit = _Audit(config, base, display, Scheduler(store, workers, reuse=config.reuse), photos)
+        try:
+            audit.resolve()
+            audit.build()
+            audit.plan()
+            audit.convert()
+            executed = audit.execute()
+        finally:
+            photos.stop()
+    rows, pairs = evaluate(config, executed, audit.datasets)
+    return AuditResult(
+        name=config.name,
+        folder=output / config.name,
+        rows=rows,
+        samples={dataset.about: dataset.names for dataset in audit.datasets.values() if dataset is not None},
+        datasets={subject.config.name: subject.dataset.about for subject in audit.subjects if subject.dataset},
+        recipes={
+            subject.config.name: dataclasses.asdict(subject.recipe) if subject.recipe else None
+            for subject in audit.subjects
+        },
+        pairs=pairs,
+        versions=library_versions(),
+        config=config.model_dump(mode="json", by_alias=True),
+        seconds=time.perf_counter() - started,
+        top_k=config.top_k,
+        notes=tuple(audit.notes),
+    )
+
+
+class _Audit:
+    """The stages, in order; each leaves its results in the subjects and the scheduler."""
+
+    def __init__(
+        self,
+        config: AuditConfig,
+        base: Path,
+        display: ProgressDisplay,
+        scheduler: Scheduler,
+        photos: PhotoRoom,
+    ) -> None:
+        self.config = config
+        self.base = base
+        self.display = display
+        self.scheduler = scheduler
+        self.photos = photos
+        self.subjects = [_Subject(model) for model in active_models(config)]
+        self.datasets: dict[str, Dataset | None] = {}
+        self.notes: list[str] = []
+        if not self.subjects:
+            raise ConfigError("$.models: every model has skip_analysis; nothing is left to do")
+
+    # --- stages -------------------------------------------------------------------------------------------
+
+    def resolve(self) -> None:
+        """Find datasets and recipes; a model whose dataset is unusable is left out, with the reason."""
+        errors: dict[DatasetConfig, ConrepairError] = {}
+        found: dict[DatasetConfig, Dataset] = {}
+        with self.display.stage("fetch", 0) as stage:
+            for subject in self.subjects:
+                wanted = subject.config.dataset or self.config.dataset
+                if wanted not in found and wanted not in errors:
+                    try:
+                        found[wanted] = resolve_dataset(wanted, self.base, progress=_shown_on(stage))
+                    except ConrepairError as error:
+                        errors[wanted] = error
+                subject.dataset = found.get(wanted)
+                if subject.dataset is None:
+                    subject.problem = _problem(errors[wanted])
+                elif subject.dataset.kind == "photos":
+                    subject.recipe = self._recipe(subject)
+        if errors and not found:
+            raise next(iter(errors.values()))
+        self.datasets = {subject.config.name: subject.dataset for subject in self.subjects}
+
+    def build(self) -> None:
+        """Make or describe every source; start decoding photos for them."""
+        if not self.config.stages.build:
+            self.notes.append("stage build is off: models are taken from earlier runs only")
+        tasks = []
+        with self.display.stage("build", len(self.subjects)) as stage:
+            for subject in self.subjects:
+                if subject.problem is not None:
+                    continue
+                try:
+                    tasks.append(
+                        source_task(
+                            subject.config,
+                            self.base,
+                            self.config.limits.seconds,
+                            progress=_shown_on(stage),
+                        )
+                    )
+                except ConrepairError as error:
+                    subject.problem = _problem(error)
+            self.scheduler.run(tasks, side_by_side=self.config.limits.workers, advance=stage.advance)
+        for subject in self.subjects:
+            if subject.problem is None:
+                subject.source, subject.problem = self._outcome(subject.config.name)
+        self._start_decoding()
+
+    def plan(self) -> None:
+        """Find the routes of every source."""
+        if not self.config.stages.convert:
+            return
+        for subject in self.subjects:
+            if subject.source is not None:
+                subject.conversions = plan_conversions(subject.config, subject.source.model.framework)
+
+    def convert(self) -> None:
+        """Run all conversions, side by side."""
+        tasks = [
+            self._conversion_task(subject.source, conversion)
+            for subject in self.subjects
+            if subject.source is not None
+            for conversion in subject.conversions
+        ]
+        with self.display.stage("convert", len(tasks)) as stage:
+            self.scheduler.run(tasks, side_by_side=self.config.limits.workers, advance=stage.advance)
+
+    def execute(self) -> list[Executed]:
+        """Run every model on every backend, one at a time so that times mean something."""
+        executed: list[Executed] = []
+        tasks: list[Task] = []
+        for subject in self.subjects:
+            executed += self._plan_executions(subject, tasks)
+        with self.display.stage("execute", len(tasks)) as stage:
+            self.scheduler.run(tasks, side_by_side=1, advance=stage.advance)
+        try:
+            self.photos.wait()
+        except ConrepairError as error:
+            self.notes.append(str(error))
+            photo_problem: Problem | None = _problem(error)
+        else:
+            photo_problem = None
+        for item in executed:
+            if item.task is not None:
+                item.result = self.scheduler.results[item.task]
+                if photo_problem is not None and item.result.entry is None:
+                    item.problem = photo_problem
+            if item.second_task is not None:
+                item.second = self.scheduler.results[item.second_task].entry
+        return executed
+
+    # --- one model ----------------------------------------------------------------------------------------
+
+    def _recipe(self, subject: _Subject) -> Recipe:
+        if subject.config.recipe is not None:
+            return recipe_from_config(subject.config.recipe)
+        recipe, own = default_recipe(subject.config)
+        if own:
+            return recipe
+        for other in self.subjects:
+            if other.config.name == subject.config.compare_with and other.recipe is not None:
+                return other.recipe
+        self.notes.append(
+            f"{subject.config.name}: no recipe (preprocessing) is configured; photos are given as raw pixels "
+            "0..255, so accuracy means little"
+        )
+        return recipe
+
+    def _start_decoding(self) -> None:
+        wanted: dict[str, tuple[Dataset, set[Any]]] = {}
+        for subject in self.subjects:
+            if subject.source is None or subject.recipe is None or subject.dataset is None:
+                continue
+            try:
+                recipe = _sized(subject.recipe, self._inputs(subject, subject.source))
+            except ConrepairError as error:
+                subject.source, subject.problem = None, _problem(error)
+                continue
+            dataset, geometries = wanted.setdefault(subject.dataset.sha256, (subject.dataset, set()))
+            geometries.add(recipe.spatial)
+        if self.config.stages.execute:
+            for dataset, geometries in wanted.values():
+                self.photos.prepare(dataset, geometries)
+
+    def _outcome(self, name: str) -> tuple[Source | None, Problem | None]:
+        """What a build or convert task made."""
+        result = self.scheduler.results[name]
+        if result.entry is not None:
+            return model_of(result.entry), None
+        return None, _problem_of(result)
+
+    def _conversion_task(self, source: Source, conversion: Conversion) -> Task:
+        step = conversion.step
+
+        def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
+            parent = model_of(entries[conversion.parent])
+            return {
+                "model": to_json(dataclasses.replace(parent.model, provenance=None)),
+                "converter": step.name,
+                "options": dict(conversion.options),
+                "versions": step.versions(),
+                "inputs": [to_json(spec) for spec in source.description.inputs],
+            }
+
+        return Task(
+            conversion.name,
+            "convert",
+            payload,
+            depends=(conversion.parent,),
+            needs=step.needs,
+            timeout=self.config.limits.seconds,
+        )
+
+    def _plan_executions(self, subject: _Subject, tasks: list[Task]) -> list[Executed]:
+        reference = subject.config.compare_with or subject.config.name
+        kind = "target" if subject.config.compare_with else "reference"
+        result = [
+            self._plan_execution(subject, reference, "", kind, config, subject.source, subject.problem, tasks)
+            for config in self.config.backends
+            if self._wanted(config, subject.source)
+        ]
+        for conversion in subject.conversions:
+            made, problem = self._outcome(conversion.name)
+            kind = "target" if conversion.final else "intermediate"
+            result += [
+                self._plan_execution(subject, reference, conversion.route, kind, config, made, problem, tasks)
+                for config in self.config.backends
+                if self._wanted(config, made)
+            ]
+        return result
+
+    def _wanted(self, config: BackendConfig, source: Source | None) -> bool:
+        """A model that wasn't made gets one row, on the first backend."""
+        if source is None:
+            return config == self.config.backends[0]
+        return backend(config.name).refuses(source.model) is None
+
+    def _plan_execution(
+        self,
+        subject: _Subject,
+        reference: str,
+        conversion: str,
+        kind: str,
+        config: BackendConfig,
+        source: Source | None,
+        problem: Problem | None,
+        tasks: list[Task],
+    ) -> Executed:
+        executed = Executed(subject.config.name, reference, conversion, config.name, kind, source, problem)
+        if source is None or problem is not None or not self.config.stages.execute:
+            return executed
+        name = f"{executed.row_name}@{config.name}"
+        options = config.model_dump(exclude={"name"}) if config.name != "libraries" else {}
+        try:
+            payload = self._execution(subject, source, config.name, options)
+        except ConrepairError as error:
+            executed.problem = _problem(error)
+            return executed
+        tasks.append(self._execution_task(name, source, payload))
+        executed.task = name
+        if kind == "reference" and config == self.config.backends[0]:
+            second = payload | {
+                "backend": "libraries",
+                "options": {"second_opinion": True},
+                "limit": _SECOND_OPINION_SAMPLES,
+            }
+            executed.second_task = f"{name}, second opinion"
+            tasks.append(self._execution_task(executed.second_task, source, second))
+        return executed
+
+    def _execution_task(self, name: str, source: Source, payload: dict[str, Any]) -> Task:
+        return Task(
+            name,
+            "execute",
+            lambda _: payload,
+            needs=framework_needs(source.model.framework),
+            timeout=self.config.limits.seconds,
+        )
+
+    def _execution(
+        self, subject: _Subject, source: Source, backend_name: str, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        recipe: Recipe | None = None
+        data = self._data(subject)
+        if subject.recipe is not None and subject.dataset is not None:
+            recipe = _sized(subject.recipe, self._inputs(subject, source))
+            data = self.photos.reference(subject.dataset, recipe.spatial)
+        return {
+            "model": to_json(dataclasses.replace(source.model, provenance=None)),
+            "backend": backend_name,
+            "options": dict(options),
+            "data": to_json(data),
+            "recipe": None if recipe is None else dataclasses.asdict(recipe),
+            "batch_size": self.config.batch_size,
+            "limit": None,
+        }
+
+    def _data(self, subject: _Subject) -> DataReference:
+        dataset = subject.dataset
+        if dataset is None:
+            raise UsageError(f"model '{subject.config.name}' has no usable dataset")
+        reference = next(
+            (other for other in self.subjects if other.config.name == subject.config.compare_with),
+            subject,
+        )
+        if reference.source is None:
+            raise UsageError(f"'{reference.config.name}', which this model is compared with, could not be loaded")
+        return DataReference(
+            dataset.kind,
+            dataset.count,
+            dataset.path,
+            dataset.sha256,
+            samples=self._inputs(reference, reference.source),
+            limits=dataset.limits,
+        )
+
+    @staticmethod
+    def _inputs(subject: _Subject, source: Source) -> tuple[TensorSpec, ...]:
+        """A model's inputs, with what the configuration declares about them filled in."""
+        inputs = source.description.inputs
+        declared = subject.config.inputs or ()
+        result = list(inputs)
+        for position, item in enumerate(declared):
+            for index, spec in enumerate(inputs):
+                if item.name == spec.name or (item.name is None and index == position):
+                    shape = item.shape if len(item.shape) == len(spec.shape) else spec.shape
+                    result[index] = dataclasses.replace(
+                        spec,
+                        shape=shape,
+                        layout=item.layout or spec.layout,
+                        high=item.high or spec.high,
+                    )
+        return tuple(result)
+
+
+def _sized(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:
+    """The recipe with the size of the model's image input."""
+    spec = image_input(inputs)
+    axes = (1, 2) if spec.layout == "NHWC" else (2, 3)
+    height, width = (spec.shape[axis] for axis in axes)
+    if not isinstance(height, int) or not isinstance(width, int):
+        height = width = _DEFAULT_PHOTO_SIZE
+    return recipe.for_size(height, width)
+
+
+def _problem(error: ConrepairError) -> Problem:
+    return Problem(str(error), exit_code=int(error.exit_code))
+
+
+def _problem_of(result: Result) -> Problem:
+    failure = result.failure
+    if failure is None:
+        return Problem(f"not tried: {result.blocked_by} failed")
+    return Problem(str(failure), failure.explanation, failure.exit_code, failure.last_words, failure.traceback)
+
+
+def _shown_on(stage: Stage) -> Callable[[str, int, int], None]:
+    def show(name: str, done: int, total: int) -> None:
+        share = f" of {total / 2**20:.0f}" if total else ""
+        stage.show(f"{name}: {done / 2**20:.1f}{share} MiB")
+
+    return show

@@ -1,0 +1,216 @@
+"""What the verbs of the command line do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from conrepair.config.load import load_config, parse_config
+from conrepair.config.model import AuditConfig
+from conrepair.converters.routes import find_route, pinned_route
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.model import Description, Model, from_json, to_json
+from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.sources import framework_needs
+from conrepair.report.summary import print_summary
+from conrepair.report.write import report_json, write_audit
+from conrepair.runtime.errors import ConfigError, ConrepairError, ExitCode, UsageError
+from conrepair.runtime.files import copy_whole, sha256_of
+from conrepair.runtime.progress import ProgressDisplay, output_console, say
+from conrepair.runtime.workers import Failure, Job, Workers
+
+__all__ = ["compare", "convert", "inspect", "run_config"]
+
+_TIMEOUT = 600.0
+
+
+def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> int:
+    """Run a configured audit, write its folder, show the summary.
+
+    Args:
+        path: Of the configuration.
+        fresh: Reuse nothing.
+        output: Instead of the configuration's output folder.
+        quiet: No progress.
+
+    Returns:
+        The exit code.
+    """
+    file = Path(path)
+    config = load_config(file)
+    changes: dict[str, Any] = {"reuse": config.reuse and not fresh}
+    if output is not None:
+        changes["output"] = str(Path(output).absolute())
+    return _audit(config.model_copy(update=changes), file.absolute().parent, quiet=quiet, as_json=False)
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Compare two files: an audit of one model and one conversion made elsewhere."""
+    source, target = Path(options.source), Path(options.target)
+    tolerance: dict[str, Any] = {}
+    if options.rtol is not None or options.atol is not None:
+        # Given tolerances decide alone: the bound on the whole tensor is for the defaults.
+        tolerance = {"rtol": options.rtol or 0.0, "atol": options.atol or 0.0, "relative_l2": None}
+    inputs = [_parse_input(text) for text in options.input] or None
+    common = {"inputs": inputs, "recipe": options.recipe}
+    value = {
+        "name": f"compare-{_slug(source)}-{_slug(target)}",
+        "output": str(Path(options.output).absolute()),
+        "dataset": _dataset(options),
+        "batch_size": options.batch_size,
+        "tolerance": tolerance,
+        "models": [
+            {"name": "source", "path": str(source.absolute())} | _given(common),
+            {"name": "target", "path": str(target.absolute()), "compare_with": "source"} | _given(common),
+        ],
+    }
+    config = parse_config(value, "command line")
+    return _audit(config, Path.cwd(), quiet=options.quiet, as_json=options.format == "json")
+
+
+def convert(options: argparse.Namespace) -> int:
+    """Convert a file along a route; the output appears when every step has succeeded."""
+    path, output = Path(options.model).absolute(), Path(options.output).absolute()
+    framework = detect_framework(path)
+    if output.exists() and not options.force:
+        raise UsageError(f"{output} exists. Give another output, or --force to replace it.")
+    target = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}.get(options.to, options.to)
+    via = options.via.split(",") if options.via else None
+    route = pinned_route(via, framework, target) if via else find_route(framework, target)
+    inputs = tuple(from_json(TensorSpec, _input_spec(text)) for text in options.input)
+    model = Model(framework, str(path), sha256_of(path), inputs=inputs)
+    with (
+        ProgressDisplay(quiet=options.quiet) as display,
+        display.stage("convert", len(route.steps)) as stage,
+        tempfile.TemporaryDirectory(prefix="conrepair-") as scratch,
+        Workers(1) as workers,
+    ):
+        description = _describe(model, workers, Path(scratch))
+        for index, step in enumerate(route.steps):
+            stage.show(step.name)
+            folder = Path(scratch) / str(index)
+            folder.mkdir()
+            payload = {
+                "model": to_json(model),
+                "converter": step.name,
+                "options": step.complete({}),
+                "versions": step.versions(),
+                "inputs": [to_json(spec) for spec in description.inputs],
+            }
+            job = Job("conrepair.pipeline.jobs:convert", payload, folder, step.needs, options.timeout)
+            value = _value(workers.call(job), step.name)
+            model = from_json(Model, value["model"] | {"path": str(folder / value["model"]["path"])})
+            stage.advance(step.name)
+        copy_whole(Path(model.path), output)
+    say(f"{output}: {route.name}")
+    return int(ExitCode.EQUIVALENT)
+
+
+def inspect(options: argparse.Namespace) -> int:
+    """Describe a file."""
+    path = Path(options.model).absolute()
+    inputs = tuple(from_json(TensorSpec, _input_spec(text)) for text in options.input)
+    model = Model(detect_framework(path), str(path), sha256_of(path), inputs=inputs)
+    with tempfile.TemporaryDirectory(prefix="conrepair-") as scratch, Workers(1) as workers:
+        description = _describe(model, workers, Path(scratch))
+    if options.format == "json":
+        value = to_json(description) | {"precision": description.precision, "sha256": model.sha256}
+        say(json.dumps(value, indent=2))
+        return int(ExitCode.EQUIVALENT)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    opset = f", opset {description.opset}" if description.opset else ""
+    rows = [
+        ("format", f"{description.format}{opset}"),
+        *(("input", str(spec)) for spec in description.inputs),
+        *(("output", str(spec)) for spec in description.outputs),
+        ("parameters", f"{description.parameters:,} ({description.precision})"),
+        (
+            "operators",
+            ", ".join(f"{name} {count}" for name, count in description.operators.items()),
+        ),
+        ("producer", description.producer or "not recorded"),
+        ("sha256", model.sha256),
+    ]
+    for name, text in rows:
+        table.add_row(name, escape(text))
+    output_console().print(table)
+    return int(ExitCode.EQUIVALENT)
+
+
+def _audit(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
+    with ProgressDisplay(quiet=quiet) as display:
+        result = run_audit(config, base, display)
+    write_audit(result, base / config.output / "store")
+    if as_json:
+        say(json.dumps(report_json(result), indent=2))
+    else:
+        print_summary(result, output_console())
+    return result.exit_code
+
+
+def _describe(model: Model, workers: Workers, scratch: Path) -> Description:
+    folder = scratch / "describe"
+    folder.mkdir()
+    job = Job(
+        "conrepair.pipeline.jobs:describe",
+        {"model": to_json(model)},
+        folder,
+        framework_needs(model.framework),
+        _TIMEOUT,
+    )
+    value = _value(workers.call(job), f"{model.path} can't be loaded")
+    return from_json(Description, value["description"])
+
+
+def _value(outcome: Any, what: str) -> dict[str, Any]:
+    """What a job returned; its failure as an error with the right exit code."""
+    if not isinstance(outcome, Failure):
+        value: dict[str, Any] = outcome.value
+        return value
+    words = "".join(f"\n  | {line}" for line in outcome.last_words.splitlines()[-5:])
+    text = str(outcome) if outcome.kind == "refused" else f"{what}: {outcome}"
+    explanation = f"\n{outcome.explanation}" if outcome.explanation else ""
+    error = ConrepairError(f"{text}{explanation}{words}")
+    error.exit_code = ExitCode(outcome.exit_code)
+    raise error
+
+
+def _dataset(options: argparse.Namespace) -> dict[str, Any]:
+    if options.data is None:
+        limits = {"seed": options.seed, "low": options.low, "high": options.high}
+        return {"synthetic": {"samples": options.samples} | limits}
+    path = Path(options.data).absolute()
+    return {"tensors": str(path)} if path.suffix in {".npz", ".npy"} else {"folder": str(path)}
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _slug(path: Path) -> str:
+    text = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in path.stem)
+    return text.lstrip("._-") or "model"
+
+
+def _parse_input(text: str) -> dict[str, Any]:
+    """Read [NAME=]batch,3,224,224[:dtype]."""
+    name, _, rest = text.rpartition("=")
+    sizes, _, dtype = rest.partition(":")
+    shape = [int(size) if size.lstrip("-").isdigit() else size for size in sizes.split(",") if size]
+    if not shape:
+        raise ConfigError(f"--input {text}: give a shape, as in --input batch,3,224,224")
+    return {"name": name or None, "shape": shape, "dtype": dtype or "float32"}
+
+
+def _input_spec(text: str) -> dict[str, Any]:
+    value = _parse_input(text)
+    return value | {"name": value["name"] or ""}

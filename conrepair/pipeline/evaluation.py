@@ -1,0 +1,182 @@
+"""Evaluate what was executed: a row for every run, and every run against every other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.config.model import AuditConfig
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
+from conrepair.evaluate.run import Run
+from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.model import from_json
+from conrepair.metrics.statistics import time_statistics
+from conrepair.pipeline.datasets import Dataset
+from conrepair.pipeline.scheduler import Result
+from conrepair.pipeline.sources import Source
+from conrepair.report.result import Problem, Row
+from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.store import Entry
+
+__all__ = ["Executed", "evaluate"]
+
+
+@dataclass
+class Executed:
+    """One model on one backend, after execution.
+
+    Attributes:
+        model: Name of the configured model.
+        reference: Name of the configured model that is its specification.
+        conversion: Converters joined by +, "" for the model itself.
+        backend: Where it ran.
+        kind: "reference", "target" or "intermediate".
+        source: The model, if there is one.
+        problem: Why there's no run.
+        task: Name of the execution.
+        second_task: Name of the second opinion's execution.
+        result: Of the execution.
+        second: Second opinion's outputs.
+    """
+
+    model: str
+    reference: str
+    conversion: str
+    backend: str
+    kind: str
+    source: Source | None
+    problem: Problem | None = None
+    task: str | None = None
+    second_task: str | None = None
+    result: Result | None = None
+    second: Entry | None = None
+
+    @property
+    def row_name(self) -> str:
+        """As `Row.name`."""
+        return f"{self.model}/{self.conversion or 'source'}"
+
+
+def evaluate(
+    config: AuditConfig, executed: Sequence[Executed], datasets: Mapping[str, Dataset | None]
+) -> tuple[tuple[Row, ...], tuple[Comparison, ...]]:
+    """Judge every run against its reference.
+
+    Args:
+        config: Tolerances, top_k, and whether to evaluate at all.
+        executed: In the order of the rows.
+        datasets: By model name, for the labels.
+
+    Returns:
+        The rows, and the comparisons of the runs of each source with one another.
+    """
+    runs = {id(item): _run(item) for item in executed}
+    references = {item.model: item for item in reversed(executed) if item.kind == "reference" and runs[id(item)]}
+    rows = []
+    for item in executed:
+        dataset = datasets.get(item.model)
+        rows.append(_row(config, item, runs, references.get(item.reference), dataset))
+    pairs: list[Comparison] = []
+    if config.stages.evaluate:
+        for name in dict.fromkeys(item.reference for item in executed):
+            reference = references.get(name)
+            group = [
+                run
+                for item in executed
+                if item.reference == name and item is not reference and (run := runs[id(item)])
+            ]
+            pairs += [
+                compare_runs(one, two, config.tolerance, top_k=config.top_k)
+                for one, two in itertools.combinations(group, 2)
+                if one.count == two.count
+            ]
+    return tuple(rows), tuple(pairs)
+
+
+def _row(
+    config: AuditConfig,
+    item: Executed,
+    runs: Mapping[int, Run | None],
+    reference: Executed | None,
+    dataset: Dataset | None,
+) -> Row:
+    run = runs[id(item)]
+    problem = item.problem or _execution_problem(item)
+    verdict, reason, comparison = None, "", None
+    if problem is not None:
+        reason = problem.message
+        if item.kind != "reference" and problem.exit_code in {
+            ExitCode.EXECUTION,
+            ExitCode.MODEL_LOAD,
+        }:
+            verdict = Verdict.UNDEPLOYABLE
+    elif run is None:
+        reason = "not run (stage execute is off)"
+    elif item is reference:
+        reason = "the specification"
+    elif not config.stages.evaluate:
+        reason = "not evaluated (stage evaluate is off)"
+    elif reference is None:
+        reason = f"not judged: its reference {item.reference} did not run"
+        problem = Problem(reason, exit_code=int(ExitCode.MODEL_LOAD))
+    else:
+        comparison = _compare(config, item, runs, reference)
+        verdict, reason = comparison.verdict, comparison.reason
+    return Row(
+        model=item.model,
+        conversion=item.conversion,
+        backend=item.backend,
+        kind=item.kind,
+        verdict=verdict,
+        reason=reason,
+        artifact=item.source.model if item.source else None,
+        description=item.source.description if item.source else None,
+        run=run,
+        comparison=comparison,
+        times=time_statistics(run.steady_seconds) if run else None,
+        accuracy=accuracy(run, dataset.labels) if run and dataset else None,
+        problem=problem,
+        reused=bool(item.result and item.result.reused),
+    )
+
+
+def _compare(config: AuditConfig, item: Executed, runs: Mapping[int, Run | None], reference: Executed) -> Comparison:
+    one, two = runs[id(reference)], runs[id(item)]
+    if one is None or two is None:
+        raise ValueError("both must have run")
+    second = None
+    if reference.second is not None:
+        second = _run_of(reference, reference.second, f"{one.name}, second opinion")
+    return compare_runs(one, two, config.tolerance, top_k=config.top_k, second_opinion=second)
+
+
+def _execution_problem(item: Executed) -> Problem | None:
+    if item.result is None or item.result.failure is None:
+        return None
+    failure = item.result.failure
+    return Problem(str(failure), failure.explanation, failure.exit_code, failure.last_words, failure.traceback)
+
+
+def _run(item: Executed) -> Run | None:
+    if item.result is None or item.result.entry is None:
+        return None
+    return _run_of(item, item.result.entry, f"{item.row_name}@{item.backend}")
+
+
+def _run_of(item: Executed, entry: Entry, name: str) -> Run:
+    if item.source is None:
+        raise ValueError("no run without a model")
+    description = item.source.description
+    return Run(
+        name=name,
+        outputs=tuple(from_json(TensorSpec, spec) for spec in entry.result["outputs"]),
+        folder=Path(entry.folder),
+        count=entry.result["count"],
+        warmup=entry.result["warmup"],
+        quantized=description.quantized,
+        precision=description.precision,
+        operators=sum(description.operators.values()),
+    )

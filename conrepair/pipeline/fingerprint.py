@@ -1,0 +1,54 @@
+"""What identifies the code that makes a result: ours and the libraries'."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+from pathlib import Path
+
+import conrepair
+
+__all__ = ["code_fingerprint", "library_versions"]
+
+_LIBRARIES = (
+    "ai-edge-litert",
+    "keras",
+    "numpy",
+    "onnx",
+    "onnx-ir",
+    "onnx2torch",
+    "onnxruntime",
+    "onnxscript",
+    "pillow",
+    "tensorflow",
+    "tf2onnx",
+    "torch",
+    "torchvision",
+)
+_JOB_ROOMS = ("backends", "converters", "data", "frameworks", "zoo")
+_JOB_FILES = ("pipeline/jobs.py",)
+
+
+@functools.cache
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries that results depend on; those that aren't installed are left out."""
+    versions = {}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+@functools.cache
+def code_fingerprint() -> str:
+    """Hash of the code that runs in jobs and of the libraries' versions: a change of either makes results stale."""
+    digest = hashlib.sha256()
+    package = Path(conrepair.__file__).parent
+    files = [file for room in _JOB_ROOMS for file in sorted((package / room).rglob("*.py"))]
+    for file in [*files, *(package / name for name in _JOB_FILES)]:
+        digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    digest.update(repr(sorted(library_versions().items())).encode())
+    return digest.hexdigest()

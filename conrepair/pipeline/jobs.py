@@ -1,0 +1,195 @@
+"""What workers do: build, describe, convert, execute. Plain values in, files and plain values out."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.backends.registry import backend
+from conrepair.converters.registry import converter
+from conrepair.data.feeds import DataReference, batches, open_feeds
+from conrepair.data.recipe import Recipe
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.builders import build_from_factory
+from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
+from conrepair.frameworks.registry import framework
+from conrepair.runtime.errors import ConrepairError, ConversionError, InferenceError, ModelLoadError
+from conrepair.runtime.files import sha256_of
+
+__all__ = ["build", "convert", "describe", "execute"]
+
+
+def build(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Call a factory, load or draw its weights, save what it made.
+
+    Args:
+        payload: The arguments of `build_from_factory`.
+        folder: Receives the weights or the model.
+
+    Returns:
+        "model" (its path relative to the folder) and "description".
+    """
+    model = build_from_factory(folder=folder, **payload)
+    return _described(model, folder)
+
+
+def describe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Describe an existing model.
+
+    Args:
+        payload: "model".
+        folder: Not used.
+
+    Returns:
+        "model" as given, and "description".
+    """
+    model = from_json(Model, payload["model"])
+    return {"model": payload["model"], "description": to_json(_description(model))}
+
+
+def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Run one converter, then load and describe what it made.
+
+    Args:
+        payload: "model", "converter", "options" (complete), "versions", "inputs" (the source's).
+        folder: Receives the target.
+
+    Returns:
+        "model" (its path relative to the folder) and "description".
+    """
+    source = from_json(Model, payload["model"])
+    step = converter(payload["converter"])
+    started = time.perf_counter()
+    name = step.convert(source, folder, payload["options"])
+    seconds = time.perf_counter() - started
+    if sha256_of(Path(source.path)) != source.sha256:
+        raise ConversionError(f"{step.name} changed its input {source.path}; its result was not used.")
+    model = Model(
+        framework=step.target,
+        path=str(folder / name),
+        sha256=sha256_of(folder / name),
+        inputs=tuple(from_json(TensorSpec, spec) for spec in payload["inputs"]),
+        provenance=Provenance(source.sha256, step.name, payload["versions"], payload["options"], seconds),
+    )
+    try:
+        return _described(model, folder)
+    except ConrepairError as error:
+        raise ModelLoadError(f"{step.name} wrote a model that doesn't load. {error}") from error
+
+
+def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Run a model over a dataset.
+
+    Args:
+        payload: "model", "backend", "options", "data", "recipe" (or None), "batch_size", "limit" (or None).
+        folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample).
+
+    Returns:
+        "outputs" (specs, in order), "count", "warmup" (samples of the first batch, whose time includes the
+        framework's own preparation), "load_seconds", "run_seconds" (from the first batch to the last).
+    """
+    model = from_json(Model, payload["model"])
+    reference = from_json(DataReference, payload["data"])
+    recipe = None if payload["recipe"] is None else from_json(Recipe, payload["recipe"])
+    started = time.perf_counter()
+    runnable = backend(payload["backend"]).load(model, payload["options"])
+    load_seconds = time.perf_counter() - started
+    inputs = _with_declared_layouts(runnable.inputs, model)
+    source = open_feeds(reference, inputs, recipe)
+    source.count = min(source.count, payload["limit"] or source.count)
+    recorder = _Recorder(folder, source.count)
+    started = time.perf_counter()
+    for batch in batches(source, inputs, payload["batch_size"]):
+        before = time.perf_counter()
+        outputs = runnable.run(batch.feeds)
+        seconds = time.perf_counter() - before
+        size = len(next(iter(batch.feeds.values())))
+        recorder.record(batch.start, batch.valid, size, outputs, seconds)
+    run_seconds = time.perf_counter() - started
+    recorder.finish()
+    return {
+        "outputs": [to_json(spec) for spec in runnable.outputs],
+        "count": source.count,
+        "warmup": recorder.warmup,
+        "load_seconds": load_seconds,
+        "run_seconds": run_seconds,
+    }
+
+
+class _Recorder:
+    """Writes outputs into arrays on disk as they come."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self._folder = folder
+        self._count = count
+        self._arrays: list[npt.NDArray[Any]] = []
+        self._seconds = np.zeros(count)
+        self.warmup = 0
+
+    def record(
+        self,
+        start: int,
+        valid: int,
+        size: int,
+        outputs: Mapping[str, npt.NDArray[Any]],
+        seconds: float,
+    ) -> None:
+        """Keep the outputs of samples [start, start + valid) of a batch of `size`."""
+        rows = [_rows(name, array, valid, size) for name, array in outputs.items()]
+        if not self._arrays:
+            self.warmup = valid
+            self._arrays = [
+                np.lib.format.open_memmap(
+                    self._folder / f"output_{index}.npy",
+                    mode="w+",
+                    dtype=array.dtype,
+                    shape=(self._count, *array.shape[1:]),
+                )
+                for index, array in enumerate(rows)
+            ]
+        for stored, array, name in zip(self._arrays, rows, outputs, strict=True):
+            if stored.shape[1:] != array.shape[1:]:
+                raise InferenceError(
+                    f"output {name} changes its shape from {list(stored.shape[1:])} to "
+                    f"{list(array.shape[1:])} with the input; such outputs can't be compared yet."
+                )
+            stored[start : start + valid] = array
+        self._seconds[start : start + valid] = seconds / size
+
+    def finish(self) -> None:
+        """Flush everything to disk."""
+        for array in self._arrays:
+            array.flush()  # type: ignore[attr-defined]
+        np.save(self._folder / "seconds.npy", self._seconds)
+
+
+def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int) -> npt.NDArray[Any]:
+    if array.ndim and len(array) == size:
+        return array[:valid]
+    if size == 1:
+        return array[None]
+    raise InferenceError(
+        f"output {name} of shape {list(array.shape)} has no row for each of the {size} samples of a batch. "
+        "Set batch_size to 1."
+    )
+
+
+def _with_declared_layouts(inputs: tuple[TensorSpec, ...], model: Model) -> tuple[TensorSpec, ...]:
+    declared = {spec.name: spec.layout for spec in model.inputs if spec.layout}
+    return tuple(dataclasses.replace(spec, layout=declared.get(spec.name, spec.layout)) for spec in inputs)
+
+
+def _described(model: Model, folder: Path) -> dict[str, Any]:
+    description = _description(model)
+    relative = dataclasses.replace(model, path=Path(model.path).relative_to(folder).as_posix())
+    return {"model": to_json(relative), "description": to_json(description)}
+
+
+def _description(model: Model) -> Description:
+    return framework(model.framework).describe(model)

@@ -1,0 +1,98 @@
+"""What `doctor` runs in a worker: import a library, use it once, say its version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["probe"]
+
+
+def probe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Try one library.
+
+    Args:
+        payload: "name", a key of `_PROBES`.
+        folder: Not used.
+
+    Returns:
+        "detail": version and what was seen.
+    """
+    return {"detail": _PROBES[payload["name"]]()}
+
+
+def _torch() -> str:
+    import torch
+
+    result = float(torch.ones(3).sum())
+    cuda = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no CUDA device"
+    return f"{torch.__version__}, {torch.get_num_threads()} threads, {cuda} (1+1+1={result:g})"
+
+
+def _torchvision() -> str:
+    from conrepair.runtime.torchvision import import_torchvision
+
+    return str(import_torchvision().__version__)
+
+
+def _tensorflow() -> str:
+    import tensorflow as tf
+
+    devices = ", ".join(device.device_type for device in tf.config.list_physical_devices())
+    return f"{tf.__version__}, devices: {devices}"
+
+
+def _keras() -> str:
+    import keras
+
+    return f"{keras.__version__} on {keras.backend.backend()}"
+
+
+def _tflite() -> str:
+    import importlib.metadata
+
+    from ai_edge_litert.interpreter import Interpreter
+
+    return f"ai-edge-litert {importlib.metadata.version('ai-edge-litert')} ({Interpreter.__name__})"
+
+
+def _onnx() -> str:
+    import onnx
+
+    return f"{onnx.__version__}, opset {onnx.defs.onnx_opset_version()}"
+
+
+def _onnxruntime() -> str:
+    import onnxruntime
+
+    return f"{onnxruntime.__version__}, {', '.join(onnxruntime.get_available_providers())}"
+
+
+def _tvm() -> str:
+    import tvm
+
+    devices = [name for name in ("cuda", "opencl", "vulkan") if tvm.device(name, 0).exist]
+    return f"{tvm.__version__}, devices: {', '.join(['cpu', *devices])} (backend comes in a later version)"
+
+
+def _opencl() -> str:
+    import pyopencl
+
+    names = [device.name for platform in pyopencl.get_platforms() for device in platform.get_devices()]
+    if not names:
+        raise RuntimeError("pyopencl finds no OpenCL device; install pyopencl[pocl] for one on the CPU")
+    return ", ".join(names)
+
+
+_PROBES: dict[str, Callable[[], str]] = {
+    "torch": _torch,
+    "torchvision": _torchvision,
+    "tensorflow": _tensorflow,
+    "keras": _keras,
+    "tflite": _tflite,
+    "onnx": _onnx,
+    "onnxruntime": _onnxruntime,
+    "tvm": _tvm,
+    "opencl": _opencl,
+}

@@ -1,0 +1,195 @@
+"""Run tasks that depend on one another: from the store when they were done before, else in workers."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.pipeline.fingerprint import code_fingerprint
+from conrepair.runtime.store import Entry, Store, job_key
+from conrepair.runtime.workers import Failure, Job, Lane, Success, Workers
+
+__all__ = ["Result", "Scheduler", "Task"]
+
+_JOBS = "conrepair.pipeline.jobs"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One job, still without its inputs.
+
+    Attributes:
+        name: Unique in a run.
+        kind: Name of the function in `conrepair.pipeline.jobs`.
+        payload: Makes the JSON-able argument from the results of what it depends on; everything that the result
+            depends on must be in it, files by their hash.
+        depends: Names of tasks.
+        needs: Frameworks it imports.
+        timeout: In seconds.
+    """
+
+    name: str
+    kind: str
+    payload: Callable[[Mapping[str, Entry]], dict[str, Any]]
+    depends: tuple[str, ...] = ()
+    needs: frozenset[str] = frozenset()
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a task ended.
+
+    Attributes:
+        entry: Its files and result, when it succeeded.
+        failure: When it didn't.
+        blocked_by: Name of the failed task that it depended on.
+        reused: Whether it was done in an earlier run.
+        seconds: How long it took in the worker (in the run that did it).
+    """
+
+    entry: Entry | None = None
+    failure: Failure | None = None
+    blocked_by: str | None = None
+    reused: bool = False
+    seconds: float = 0.0
+
+
+class Scheduler:
+    """Runs tasks on workers, through a store.
+
+    Args:
+        store: Where results are kept.
+        workers: Where they are made.
+        reuse: Whether stored results are taken.
+    """
+
+    def __init__(self, store: Store, workers: Workers, *, reuse: bool = True) -> None:
+        self._store = store
+        self._workers = workers
+        self._reuse = reuse
+        self.results: dict[str, Result] = {}
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        *,
+        side_by_side: int,
+        advance: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Run tasks; their results go to `results`.
+
+        Args:
+            tasks: In any order; they may depend on tasks of earlier calls.
+            side_by_side: How many at a time.
+            advance: Called with the name of each finished task.
+        """
+        waiting = list(tasks)
+        running: dict[concurrent.futures.Future[Any], _Running] = {}
+        while waiting or running:
+            for task in list(waiting):
+                if not all(name in self.results for name in task.depends):
+                    continue
+                settled = self._without_work(task)
+                if settled is None:
+                    if len(running) >= side_by_side:
+                        continue
+                    started = self._start(task)
+                    if started is None:
+                        continue
+                    running[started.future] = started
+                else:
+                    self.results[task.name] = settled
+                    advance(task.name)
+                waiting.remove(task)
+            if not running:
+                if waiting and not any(self._ready(task) for task in waiting):
+                    raise RuntimeError(f"tasks wait for nothing: {[task.name for task in waiting]}")
+                continue
+            done, _ = concurrent.futures.wait(running, timeout=1.0, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                finished = running.pop(future)
+                self.results[finished.task.name] = self._finish(finished)
+                advance(finished.task.name)
+
+    def _ready(self, task: Task) -> bool:
+        return all(name in self.results for name in task.depends)
+
+    def _without_work(self, task: Task) -> Result | None:
+        """The result if it needs no worker: blocked by a failure, or stored."""
+        for name in task.depends:
+            if self.results[name].entry is None:
+                return Result(blocked_by=name)
+        payload = self._payload(task)
+        entry = self._store.get(task.kind, _key(task, payload))
+        if entry is None or not self._reuse:
+            return None
+        stored = entry.result
+        if "failure" in stored:
+            return Result(failure=Failure(**stored["failure"]), reused=True)
+        return Result(Entry(entry.folder, stored["value"]), reused=True, seconds=stored["seconds"])
+
+    def _payload(self, task: Task) -> dict[str, Any]:
+        entries = {name: entry for name in task.depends if (entry := self.results[name].entry) is not None}
+        return task.payload(entries)
+
+    def _start(self, task: Task) -> _Running | None:
+        lane = self._workers.idle_lane(task.needs)
+        if lane is None:
+            return None
+        scratch = self._store.scratch()
+        folder = scratch.__enter__()
+        payload = self._payload(task)
+        job = Job(f"{_JOBS}:{task.kind}", payload, folder, task.needs, task.timeout)
+        key = _key(task, payload)
+        return _Running(task, job, key, lane, self._workers.start(lane, job), scratch)
+
+    def _finish(self, running: _Running) -> Result:
+        job, kind = running.job, running.task.kind
+        try:
+            outcome = self._workers.outcome(running.lane, job, running.future)
+            if isinstance(outcome, Success):
+                record = {"value": outcome.value, "seconds": outcome.seconds}
+                entry = self._store.put(kind, running.key, job.folder, record)
+                return Result(Entry(entry.folder, outcome.value), seconds=outcome.seconds)
+            if outcome.repeatable:
+                _empty(job.folder)
+                self._store.put(kind, running.key, job.folder, {"failure": asdict(outcome)})
+            return Result(failure=outcome)
+        finally:
+            running.scratch.__exit__(None, None, None)
+            job.folder.with_name(job.folder.name + ".log").unlink(missing_ok=True)
+
+
+def _key(task: Task, payload: Mapping[str, Any]) -> str:
+    return job_key(task.kind, _without_paths(payload), code_fingerprint())
+
+
+def _without_paths(value: Any) -> Any:
+    """Leave the path out wherever its hash stands beside it: where a file is doesn't matter."""
+    if isinstance(value, Mapping):
+        known = "sha256" in value and value["sha256"]
+        return {key: _without_paths(item) for key, item in value.items() if not (known and key == "path")}
+    if isinstance(value, list | tuple):
+        return [_without_paths(item) for item in value]
+    return value
+
+
+@dataclass
+class _Running:
+    task: Task
+    job: Job
+    key: str
+    lane: Lane
+    future: Any
+    scratch: Any
+
+
+def _empty(folder: Path) -> None:
+    """Remove what a failed job left half-made."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()

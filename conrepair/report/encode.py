@@ -1,0 +1,33 @@
+"""Turn results into JSON values: dataclasses, enums, paths, and numbers that JSON doesn't have."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["encode"]
+
+
+def encode(value: Any) -> Any:
+    """Make `value` JSON-able; infinities become "inf" and "-inf", NaN becomes "nan"."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [encode(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, np.generic):
+        return encode(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

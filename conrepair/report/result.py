@@ -1,0 +1,123 @@
+"""The result of an audit as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conrepair.evaluate.compare import Comparison
+from conrepair.evaluate.run import Run
+from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.model import Description, Model
+from conrepair.metrics.statistics import TimeStatistics
+from conrepair.runtime.errors import ExitCode
+
+__all__ = ["AuditResult", "Problem", "Row"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why there is no result.
+
+    Attributes:
+        message: What happened.
+        explanation: What it means and what to do, when the message doesn't say so.
+        exit_code: That the process should return.
+        last_words: The end of what the tool printed.
+        traceback: For the log.
+    """
+
+    message: str
+    explanation: str = ""
+    exit_code: int = int(ExitCode.EXECUTION)
+    last_words: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model on one backend.
+
+    Attributes:
+        model: Name of the configured source model.
+        conversion: Converters joined by +, "" for the source itself.
+        backend: Where it ran.
+        kind: "reference", "target", or "intermediate" (a step on the way of a route).
+        verdict: Against the reference; None for the reference and where there's a problem that isn't the
+            conversion's.
+        reason: In words.
+        artifact: The model, when there is one.
+        description: What it consists of.
+        run: Its outputs.
+        comparison: With the reference.
+        times: Per sample, in seconds, without the first batch.
+        accuracy: Right answers and labelled samples.
+        problem: Why something is missing.
+        reused: Whether the run comes from an earlier audit.
+    """
+
+    model: str
+    conversion: str
+    backend: str
+    kind: str
+    verdict: Verdict | None = None
+    reason: str = ""
+    artifact: Model | None = None
+    description: Description | None = None
+    run: Run | None = None
+    comparison: Comparison | None = None
+    times: TimeStatistics | None = None
+    accuracy: tuple[int, int] | None = None
+    problem: Problem | None = None
+    reused: bool = False
+
+    @property
+    def name(self) -> str:
+        """Unique in an audit, and the path of the row's files below models/ and runs/."""
+        return f"{self.model}/{self.conversion or 'source'}"
+
+    @property
+    def exit_code(self) -> int:
+        """What this row alone would make the process return."""
+        if self.problem is not None:
+            return self.problem.exit_code
+        return int(ExitCode.DIFFERENT if self.verdict is Verdict.FAULTY else ExitCode.EQUIVALENT)
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """A whole audit.
+
+    Attributes:
+        name: From the configuration.
+        folder: Of the outputs.
+        rows: In the configuration's order.
+        samples: Names of the samples, by dataset description.
+        datasets: Dataset (in words) of each source model.
+        recipes: Preprocessing of each source model, as JSON; None where there are no photos.
+        pairs: Comparisons of each run with every other of the same source, reference excluded.
+        versions: Of the libraries.
+        config: As it was used.
+        seconds: Wall time.
+        notes: What a person should know.
+    """
+
+    name: str
+    folder: Path
+    rows: tuple[Row, ...]
+    samples: Mapping[str, tuple[str, ...]]
+    datasets: Mapping[str, str]
+    recipes: Mapping[str, Any]
+    pairs: tuple[Comparison, ...]
+    versions: Mapping[str, str]
+    config: Mapping[str, Any]
+    seconds: float
+    top_k: int = 5
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def exit_code(self) -> int:
+        """The worst of the rows'."""
+        return max((row.exit_code for row in self.rows), default=int(ExitCode.USAGE))

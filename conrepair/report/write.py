@@ -1,0 +1,166 @@
+"""Write the folder of an audit: models, records, report; the folder appears whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from conrepair.evaluate.compare import Comparison
+from conrepair.report.encode import encode
+from conrepair.report.records import write_record
+from conrepair.report.result import AuditResult, Row
+from conrepair.report.summary import summary_text
+from conrepair.runtime.files import copy_whole, whole_output, write_json
+
+__all__ = ["report_json", "write_audit"]
+
+REPORT_VERSION = 1
+
+
+def write_audit(result: AuditResult, store: Path) -> None:
+    """Write everything below `result.folder`, which replaces what an earlier run wrote there.
+
+    Args:
+        result: What to write.
+        store: Folder of the content-addressed store; models that lie in it are copied out.
+
+    Raises:
+        StorageError: if it can't be written.
+    """
+    with whole_output(result.folder) as folder:
+        folder.mkdir()
+        for row in result.rows:
+            _write_model(row, store, folder / "models" / row.name)
+            if row.run is not None:
+                place = folder / "runs" / row.name / row.backend
+                place.mkdir(parents=True)
+                names = result.samples[result.datasets[row.model]]
+                write_record(row, row.run, names, result.top_k, place)
+            if row.problem is not None:
+                _write_problem(row, folder / "errors" / f"{row.name.replace('/', '__')}.log")
+        (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
+        (folder / "summary.txt").write_text(summary_text(result), encoding="utf-8")
+        (folder / "comparisons.csv").write_text(_csv(result), encoding="utf-8")
+        write_json(folder / "report.json", report_json(result))
+
+
+def _write_model(row: Row, store: Path, folder: Path) -> None:
+    if row.artifact is None or folder.exists():
+        return
+    path = Path(row.artifact.path)
+    folder.mkdir(parents=True)
+    if path.is_relative_to(store):
+        copy_whole(path, folder / path.name)
+    record = {"model": row.artifact, "description": row.description}
+    write_json(folder / "provenance.json", encode(record))
+
+
+def _write_problem(row: Row, path: Path) -> None:
+    problem = row.problem
+    if problem is None:
+        return
+    path.parent.mkdir(exist_ok=True)
+    parts = [problem.message, problem.explanation, problem.traceback, problem.last_words]
+    path.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+
+
+def _execution_log(result: AuditResult) -> str:
+    lines = []
+    for row in result.rows:
+        if row.times is not None and row.run is not None:
+            reused = ", from an earlier run" if row.reused else ""
+            lines.append(
+                f"{row.name} on {row.backend}: {row.run.count} inputs, "
+                f"mean {row.times.mean:.6f} s, median {row.times.median:.6f} s, "
+                f"5 % {row.times.q05:.6f} s, 95 % {row.times.q95:.6f} s{reused}"
+            )
+        else:
+            lines.append(f"{row.name} on {row.backend}: {row.reason}")
+    return "\n".join(lines) + "\n"
+
+
+def _csv(result: AuditResult) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(
+        [
+            *("reference", "candidate", "output", "verdict", "samples", "top1_differs", "overlap"),
+            *(
+                "rbo",
+                "kendall_tau",
+                "kl_divergence",
+                "max_abs",
+                "mean_abs",
+                "relative_l2",
+                "cosine",
+            ),
+            *("norm_ratio", "sqnr_db", "nan", "inf", "time_ratio", "time_p_value"),
+        ]
+    )
+    for comparison in _comparisons(result):
+        for item in comparison.outputs:
+            answers, error = item.answers, item.error
+            writer.writerow(
+                [
+                    *(
+                        comparison.reference,
+                        comparison.candidate,
+                        item.pair.reference,
+                        item.verdict.value,
+                    ),
+                    *((answers.samples, answers.top1_differs, answers.overlap) if answers else ("", "", "")),
+                    *(
+                        (answers.rank_biased_overlap, answers.kendall_tau, answers.kl_divergence)
+                        if answers
+                        else ("", "", "")
+                    ),
+                    *(error.max_abs, error.mean_abs, error.relative_l2, error.cosine),
+                    *(error.norm_ratio, error.sqnr_db, error.nan_candidate, error.inf_candidate),
+                    *(comparison.times.ratio_of_medians, comparison.times.p_value),
+                ]
+            )
+    return stream.getvalue()
+
+
+def _comparisons(result: AuditResult) -> list[Comparison]:
+    return [row.comparison for row in result.rows if row.comparison] + list(result.pairs)
+
+
+def report_json(result: AuditResult) -> dict[str, Any]:
+    """The whole audit as a JSON value."""
+    return {
+        "report_version": REPORT_VERSION,
+        "name": result.name,
+        "exit_code": result.exit_code,
+        "seconds": result.seconds,
+        "versions": encode(result.versions),
+        "config": encode(result.config),
+        "datasets": encode(result.datasets),
+        "recipes": encode(result.recipes),
+        "notes": list(result.notes),
+        "rows": [_row(row) for row in result.rows],
+        "pairs": encode(result.pairs),
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "model": row.model,
+        "conversion": row.conversion,
+        "backend": row.backend,
+        "kind": row.kind,
+        "verdict": encode(row.verdict),
+        "reason": row.reason,
+        "exit_code": row.exit_code,
+        "artifact": encode(row.artifact),
+        "description": encode(row.description),
+        "precision": row.description.precision if row.description else None,
+        "comparison": encode(row.comparison),
+        "times": encode(row.times),
+        "accuracy": row.accuracy and {"right": row.accuracy[0], "labelled": row.accuracy[1]},
+        "problem": encode(row.problem),
+        "reused": row.reused,
+    }

@@ -1,0 +1,75 @@
+"""The errors a user can cause, each with its exit code.
+
+Every message says what happened, where, why, and what to do about it. The command line prints the
+message alone; a traceback is for our own mistakes.
+"""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = [
+    "ConfigError",
+    "ConrepairError",
+    "ConversionError",
+    "DataError",
+    "ExitCode",
+    "FetchError",
+    "InferenceError",
+    "ModelLoadError",
+    "StorageError",
+    "UsageError",
+]
+
+
+class ExitCode(enum.IntEnum):
+    """What the process returns (documented in README.md)."""
+
+    EQUIVALENT = 0
+    DIFFERENT = 1
+    USAGE = 2
+    MODEL_LOAD = 3
+    EXECUTION = 4
+    INTERRUPTED = 130
+
+
+class ConrepairError(Exception):
+    """Base of the errors that are reported without a traceback."""
+
+    exit_code: ExitCode = ExitCode.EXECUTION
+
+
+class UsageError(ConrepairError):
+    """The command line or an argument is wrong."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ConfigError(UsageError):
+    """The configuration is wrong; the message names the JSON path."""
+
+
+class DataError(UsageError):
+    """A dataset is missing, empty, unreadable, or doesn't fit the model."""
+
+
+class FetchError(UsageError):
+    """A packaged model or data set could not be fetched or has the wrong hash."""
+
+
+class ModelLoadError(ConrepairError):
+    """A model file is missing, damaged, or of a format that can't be read."""
+
+    exit_code = ExitCode.MODEL_LOAD
+
+
+class ConversionError(ConrepairError):
+    """A converter refused or failed, or there is no route."""
+
+
+class InferenceError(ConrepairError):
+    """A model loaded, but running it failed."""
+
+
+class StorageError(ConrepairError):
+    """A result could not be written (no space left, read-only folder)."""

@@ -1,0 +1,149 @@
+"""Files that appear whole or not at all, and their hashes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from conrepair.runtime.errors import StorageError, UsageError
+
+__all__ = [
+    "canonical_json",
+    "copy_whole",
+    "explain_write_error",
+    "sha256_of",
+    "storage_error",
+    "whole_output",
+    "write_json",
+    "write_text",
+]
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def sha256_of(path: Path) -> str:
+    """Hash a file, or a folder as the sorted list of its files' names and hashes.
+
+    Args:
+        path: A file or folder.
+
+    Returns:
+        64 hexadecimal digits.
+    """
+    if path.is_dir():
+        digest = hashlib.sha256()
+        for file in sorted(path.rglob("*")):
+            if file.is_file():
+                digest.update(f"{file.relative_to(path).as_posix()}\0{sha256_of(file)}\n".encode())
+        return digest.hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """Serialize so that equal values give equal text: sorted keys, no white space."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def explain_write_error(error: BaseException, where: Path) -> str | None:
+    """Say in words that a write failed for want of space or permission.
+
+    Native writers (HDF5, TensorFlow) wrap the operating system's error in their own type, so the text is
+    looked at as well as `errno`.
+
+    Args:
+        error: What was raised.
+        where: The folder that was written to.
+
+    Returns:
+        The explanation, or None when the error is about something else.
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    text = str(error)
+    if number in _NO_ROOM or os.strerror(errno.ENOSPC) in text or os.strerror(errno.EFBIG) in text:
+        free = ""
+        with contextlib.suppress(OSError):
+            free = f" ({shutil.disk_usage(where).free / 2**20:.0f} MiB free)"
+        return (
+            f"no space left to write below {where}{free}. Nothing half-written was kept. "
+            "Free some space there, or set `output` in the configuration (or -o) to another disk."
+        )
+    if number in _READ_ONLY and isinstance(error, OSError) and error.filename:
+        return (
+            f"{error.filename} can't be written ({os.strerror(number or 0)}). "
+            "Choose another output folder (`output` in the configuration, or -o)."
+        )
+    return None
+
+
+@contextlib.contextmanager
+def storage_error(where: Path) -> Iterator[None]:
+    """Turn "disk full" and "read-only" inside the block into `StorageError`."""
+    try:
+        yield
+    except OSError as error:
+        explanation = explain_write_error(error, where)
+        if explanation is None:
+            raise
+        raise StorageError(explanation) from error
+
+
+@contextlib.contextmanager
+def whole_output(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; rename it into place when the block succeeds.
+
+    Works for a file and for a folder: whatever the block created is moved. On any error nothing is left.
+
+    Args:
+        path: Where the result shall stand.
+        overwrite: Whether something that stands there already is replaced.
+
+    Raises:
+        UsageError: if `path` exists and `overwrite` is False.
+        StorageError: if it can't be written.
+    """
+    if path.exists() and not overwrite:
+        raise UsageError(f"{path} exists. Give another output name, or --force to replace it.")
+    with storage_error(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".writing-", dir=path.parent))
+        try:
+            temporary = scratch / path.name
+            yield temporary
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            temporary.replace(path)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` (UTF-8) to `path` as a whole."""
+    with whole_output(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` to `path` as indented JSON, as a whole; NaN and infinities are refused."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def copy_whole(source: Path, destination: Path) -> None:
+    """Copy a file or a folder to `destination`, which appears whole.
+
+    A copy and not a link: what a person does to a file of the run must not reach the store.
+    """
+    with whole_output(destination) as temporary:
+        if source.is_dir():
+            shutil.copytree(source, temporary)
+        else:
+            shutil.copyfile(source, temporary)

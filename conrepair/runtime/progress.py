@@ -1,0 +1,91 @@
+"""Progress on standard error: quiet when nobody watches."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import TimeElapsedColumn as Elapsed
+
+__all__ = ["ProgressDisplay", "error_console", "output_console", "say"]
+
+_FILE_WIDTH = 160  # columns, when nobody's terminal says how many there are
+
+
+def output_console() -> Console:
+    """The console of results (standard output); honours NO_COLOR."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+
+
+def error_console() -> Console:
+    """The console of progress and errors (standard error); honours NO_COLOR."""
+    return Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _FILE_WIDTH)
+
+
+def say(text: str) -> None:
+    """Write one result to standard output."""
+    sys.stdout.write(f"{text}\n")
+
+
+class ProgressDisplay:
+    """One bar a stage. When standard error is not a terminal, one line a finished stage instead."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = error_console()
+        self._bars = self._console.is_terminal and not quiet
+        self._lines = not self._bars and not quiet
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            Elapsed(),
+            TextColumn("[dim]{task.fields[detail]}"),
+            console=self._console,
+            transient=True,
+            disable=not self._bars,
+        )
+
+    def __enter__(self) -> ProgressDisplay:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    @contextlib.contextmanager
+    def stage(self, name: str, total: int) -> Iterator[Stage]:
+        """Show a stage of `total` steps while the block runs."""
+        task = self._progress.add_task(name, total=total, detail="")
+        stage = Stage(self._progress, task)
+        yield stage
+        self._progress.update(task, visible=False)
+        if self._lines and total:
+            self._console.print(f"{name}: {stage.done} of {total}", markup=False)
+
+
+class Stage:
+    """The bar of one stage."""
+
+    def __init__(self, progress: Progress, task: object) -> None:
+        self._progress = progress
+        self._task = task
+        self.done = 0
+
+    def advance(self, detail: str = "", steps: int = 1) -> None:
+        """Count finished steps; `detail` says what is being done."""
+        self.done += steps
+        self._progress.update(self._task, advance=steps, detail=detail)  # type: ignore[arg-type]
+
+    def show(self, detail: str) -> None:
+        """Say what is being done, without counting."""
+        self._progress.update(self._task, detail=detail)  # type: ignore[arg-type]

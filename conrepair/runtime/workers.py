@@ -1,0 +1,292 @@
+"""Warm worker processes with time limits, whose crashes are results.
+
+Third-party native code (converters, runtimes) runs here and nowhere else. A worker imports a framework once
+and keeps it; jobs are steered to the idle worker that has already imported what they need.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import importlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pebble
+
+from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.files import explain_write_error
+
+__all__ = ["Failure", "FailureKind", "Job", "Lane", "Outcome", "Success", "Workers"]
+
+FailureKind = str
+"""One of "exception", "refused" (one of our own errors), "crash", "timeout", "memory", "storage"."""
+
+_LAST_WORDS_LINES = 15
+_LAST_WORDS_CHARACTERS = 3000
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call in a worker process.
+
+    Attributes:
+        function: "package.module:function", taking (payload, folder) and returning a JSON-able mapping.
+        payload: JSON-able argument.
+        folder: Where the function writes its files.
+        needs: Frameworks it imports; a worker that has them is preferred.
+        timeout: Seconds after which the worker is killed.
+    """
+
+    function: str
+    payload: Mapping[str, Any]
+    folder: Path
+    needs: frozenset[str] = frozenset()
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True)
+class Success:
+    """What a job returned, and how long it took in the worker, in seconds."""
+
+    value: dict[str, Any]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a job failed.
+
+    Attributes:
+        kind: See `FailureKind`.
+        error_type: Name of the exception or signal.
+        message: The tool's own words.
+        last_words: The end of what the job wrote to its standard output and error.
+        explanation: Ours: what happened and what to do.
+        exit_code: The process exit code that this failure asks for.
+        traceback: For the log file; empty for a crash.
+    """
+
+    kind: FailureKind
+    error_type: str
+    message: str
+    last_words: str = ""
+    explanation: str = ""
+    exit_code: int = int(ExitCode.EXECUTION)
+    traceback: str = ""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same job would fail in the same way again (so that the failure may be stored)."""
+        return self.kind in {"exception", "refused"}
+
+    def __str__(self) -> str:
+        """The failure in one line."""
+        message = self.message.strip().splitlines()
+        first = next((line.strip() for line in message if line.strip()), "")
+        if self.kind == "refused":
+            return self.message.strip()
+        return f"{self.error_type}: {first}" if first else self.error_type
+
+
+Outcome = Success | Failure
+
+
+@dataclass
+class Lane:
+    """One worker process slot: a pool of one, made when first used, with the frameworks it has imported."""
+
+    pool: Any = None
+    imported: set[str] = field(default_factory=set)
+    busy: bool = False
+
+    def schedule(self, arguments: tuple[Any, ...], timeout: float) -> Any:
+        """Hand a job to the worker; returns its future."""
+        if self.pool is None:
+            context = multiprocessing.get_context("spawn")
+            self.pool = pebble.ProcessPool(max_workers=1, context=context, initializer=_initialize)
+        return self.pool.schedule(_run, args=arguments, timeout=timeout)
+
+    def close(self, *, at_once: bool) -> None:
+        """End the worker: when it's idle, or at once."""
+        if self.pool is not None:
+            if at_once:
+                self.pool.stop()
+            else:
+                self.pool.close()
+            self.pool.join()
+            self.pool = None
+
+
+class Workers:
+    """A fixed number of worker processes, started when first needed.
+
+    Use as a context manager; leaving it stops the processes.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._lanes = [Lane() for _ in range(count)]
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, error_type: object, *_: object) -> None:
+        for lane in self._lanes:
+            lane.close(at_once=error_type is not None)
+
+    def idle_lane(self, needs: frozenset[str]) -> Lane | None:
+        """The idle worker that has imported most of what is needed, and least of the rest."""
+        idle = [lane for lane in self._lanes if not lane.busy]
+        if not idle:
+            return None
+        return max(idle, key=lambda lane: (len(needs & lane.imported), -len(lane.imported)))
+
+    def start(self, lane: Lane, job: Job) -> Any:
+        """Run `job` on `lane`; returns a future for `outcome`."""
+        lane.busy = True
+        lane.imported |= job.needs
+        arguments = (job.function, dict(job.payload), str(job.folder), str(_log_path(job)))
+        return lane.schedule(arguments, job.timeout)
+
+    def outcome(self, lane: Lane, job: Job, future: Any) -> Outcome:
+        """Wait for the future of `start` and say how the job ended; frees the lane."""
+        try:
+            kind, value = future.result()
+        except FutureTimeoutError:
+            lane.imported.clear()
+            return _timed_out(job)
+        except pebble.ProcessExpired as error:
+            lane.imported.clear()
+            return _crashed(job, error.exitcode)
+        finally:
+            lane.busy = False
+        if kind == "success":
+            return Success(**value)
+        return Failure(**value, last_words=_last_words(job))
+
+    def call(self, job: Job) -> Outcome:
+        """Run one job and wait for it."""
+        lane = self.idle_lane(job.needs)
+        if lane is None:
+            raise RuntimeError("no idle worker: `call` is for use outside a scheduler")
+        return self.outcome(lane, job, self.start(lane, job))
+
+
+def _log_path(job: Job) -> Path:
+    return job.folder.with_name(job.folder.name + ".log")
+
+
+def _last_words(job: Job) -> str:
+    path = _log_path(job)
+    with contextlib.suppress(OSError), path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - 4 * _LAST_WORDS_CHARACTERS))
+        lines = stream.read().decode("utf-8", errors="replace").splitlines()
+        lines = [line.rstrip() for line in lines if line.strip()]
+        return "\n".join(lines[-_LAST_WORDS_LINES:])[-_LAST_WORDS_CHARACTERS:]
+    return ""
+
+
+def _timed_out(job: Job) -> Failure:
+    return Failure(
+        kind="timeout",
+        error_type="Timeout",
+        message=f"stopped after {job.timeout:g} s",
+        last_words=_last_words(job),
+        explanation=(
+            f"The job did not end within its limit of {job.timeout:g} s and was stopped. "
+            "Raise `limits.seconds` in the configuration if the model is large."
+        ),
+    )
+
+
+def _crashed(job: Job, exit_code: int | None) -> Failure:
+    name = f"exit code {exit_code}"
+    if exit_code is not None and exit_code < 0:
+        with contextlib.suppress(ValueError):
+            name = signal.Signals(-exit_code).name
+    killed = name == "SIGKILL"
+    return Failure(
+        kind="memory" if killed else "crash",
+        error_type=name,
+        message=f"the worker process died ({name})",
+        last_words=_last_words(job),
+        explanation=(
+            "The worker process was killed, most likely because memory ran out. Close other programs, or "
+            "lower `workers` and `batch_size`."
+            if killed
+            else "Native code of the tool crashed the worker process; the audit went on without it. "
+            "Report it to the tool's authors with the model of this step."
+        ),
+    )
+
+
+# --- inside the worker process ----------------------------------------------------------------------------
+
+
+def _initialize() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
+    # TensorFlow reads its log level from the environment of the process, at import.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    faulthandler.enable()
+
+
+def _run(function: str, payload: dict[str, Any], folder: str, log: str) -> tuple[str, dict[str, Any]]:
+    with _output_to(Path(log)):
+        started = time.perf_counter()
+        try:
+            module, _, name = function.partition(":")
+            value = getattr(importlib.import_module(module), name)(payload, Path(folder))
+        # The boundary of the process: whatever the third-party code raised is the job's result.
+        except BaseException as error:  # noqa: BLE001
+            return "failure", _describe_exception(error, Path(folder))
+        return "success", {"value": value, "seconds": time.perf_counter() - started}
+
+
+def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
+    storage = explain_write_error(error, folder.parent)
+    result: dict[str, Any] = {
+        "kind": "exception",
+        "error_type": type(error).__name__,
+        "message": str(error),
+        "traceback": "".join(traceback.format_exception(error)),
+    }
+    if storage is not None:
+        result |= {"kind": "storage", "message": storage}
+    elif isinstance(error, ConrepairError):
+        result |= {"kind": "refused", "exit_code": int(error.exit_code)}
+    elif isinstance(error, MemoryError):
+        result |= {"kind": "memory"}
+    return result
+
+
+@contextlib.contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """Send this process's standard output and error, native code's too, to a file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = os.dup(1), os.dup(2)
+    try:
+        target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    except OSError:  # the disk is full: the job itself will say so
+        target = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(target, 1)
+    os.dup2(target, 2)
+    os.close(target)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        for descriptor, number in zip(saved, (1, 2), strict=True):
+            os.dup2(descriptor, number)
+            os.close(descriptor)

