@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.torch_onnx import export_arguments, symbolic_axes
+from conrepair.converters.torch_onnx import ExportArguments, export_arguments, symbolic_axes
 from conrepair.frameworks.model import Model
 
 __all__ = ["CONVERTER"]
@@ -32,22 +33,26 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
         external_data=size > _PROTOBUF_LIMIT,
         input_names=arguments.input_names,
         output_names=arguments.output_names,
-        dynamic_shapes=_dynamic_shapes(arguments.inputs),
+        dynamic_shapes=_dynamic_shapes(arguments),
     )
     return _FILE
 
 
-def _dynamic_shapes(inputs: tuple[Any, ...]) -> Any:
+def _dynamic_shapes(arguments: ExportArguments) -> Any:
     import torch
 
-    shapes = [
+    shapes = tuple(
         {
             axis: torch.export.Dim(name) if name.isidentifier() else torch.export.Dim.AUTO
             for axis, name in symbolic_axes(spec).items()
         }
-        for spec in inputs
-    ]
-    return tuple(shapes) if any(shapes) else None
+        for spec in arguments.inputs
+    )
+    if not any(shapes):
+        return None
+    parameters = inspect.signature(arguments.module.forward).parameters.values()
+    # The shapes have the structure of the parameters, and *arguments is one of them.
+    return (shapes,) if any(item.kind is item.VAR_POSITIONAL for item in parameters) else shapes
 
 
 CONVERTER = Converter(

@@ -61,6 +61,8 @@ def pair_outputs(
 ) -> tuple[list[OutputPair], list[Unpaired]]:
     """Pair by name, then by order among the outputs whose shapes can be made equal.
 
+    When both models have the same names, names alone decide: a name that stands for another tensor is a fault.
+
     Args:
         reference: Arrays by name, samples first, in the model's order.
         candidate: The same for the other model.
@@ -70,7 +72,7 @@ def pair_outputs(
     """
     pairs: dict[str, OutputPair] = {}
     free = list(candidate)
-    for by_name in (True, False):
+    for by_name in (True, False) if set(reference) != set(candidate) else (True,):
         for name, array in reference.items():
             if name in pairs:
                 continue

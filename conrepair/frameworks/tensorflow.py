@@ -113,26 +113,27 @@ def _load_frozen(model: Model) -> Any:
         wrapped = tf.compat.v1.wrap_function(lambda: tf.compat.v1.import_graph_def(graph, name=""), signature=[])
         tensor = wrapped.graph.as_graph_element
         function = wrapped.prune(
-            {name: tensor(f"{name}:0") for name in placeholders},
+            [tensor(f"{name}:0") for name in placeholders],
             {name: tensor(f"{name}:0") for name in results},
         )
     except Exception as error:
         raise load_error(model, "a frozen TensorFlow graph", error) from error
-    return _Named(function)
+    return _Named(function, placeholders)
 
 
 class _Named:
     """A pruned function of a frozen graph, with the signature that SavedModel functions have."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, names: list[str]) -> None:
         self._function = function
+        self._names = names
         self.graph = function.graph
-        ((inputs,), _) = function.structured_input_signature
-        self.structured_input_signature = ((), inputs)
+        specs = map(tf.TensorSpec.from_tensor, function.inputs)
+        self.structured_input_signature = ((), dict(zip(names, specs, strict=True)))
         self.structured_outputs = function.structured_outputs
 
     def __call__(self, **feeds: Any) -> Any:
-        return self._function(feeds)
+        return self._function(*(feeds[name] for name in self._names))
 
 
 def _spec(name: str, spec: Any) -> TensorSpec:

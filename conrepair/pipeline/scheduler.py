@@ -88,8 +88,20 @@ class Scheduler:
             side_by_side: How many at a time.
             advance: Called with the name of each finished task.
         """
-        waiting = list(tasks)
         running: dict[concurrent.futures.Future[Any], _Running] = {}
+        try:
+            self._run(list(tasks), running, side_by_side, advance)
+        finally:
+            for unfinished in running.values():
+                unfinished.scratch.__exit__(None, None, None)
+
+    def _run(
+        self,
+        waiting: list[Task],
+        running: dict[concurrent.futures.Future[Any], _Running],
+        side_by_side: int,
+        advance: Callable[[str], None],
+    ) -> None:
         while waiting or running:
             for task in list(waiting):
                 if not all(name in self.results for name in task.depends):
@@ -162,7 +174,6 @@ class Scheduler:
             return Result(failure=outcome)
         finally:
             running.scratch.__exit__(None, None, None)
-            job.folder.with_name(job.folder.name + ".log").unlink(missing_ok=True)
 
 
 def _key(task: Task, payload: Mapping[str, Any]) -> str:

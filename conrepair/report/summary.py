@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
@@ -30,10 +32,9 @@ def print_summary(result: AuditResult, console: Console) -> None:
 
 def summary_text(result: AuditResult) -> str:
     """The same as plain text."""
-    console = Console(width=_TEXT_WIDTH, no_color=True, highlight=False, record=True, quiet=True)
-    console.print(_render(result))
-    lines = console.export_text().splitlines()
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    stream = io.StringIO()
+    Console(file=stream, width=_TEXT_WIDTH, no_color=True, highlight=False).print(_render(result))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
 def _render(result: AuditResult) -> RenderableType:

@@ -82,13 +82,15 @@ class Store:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Yield an empty folder for a job to write into; it is gone after the block."""
+        """Yield an empty folder for a job to write into; it and what lies beside it are gone after the block."""
         with storage_error(self.root):
-            folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=self.root))
+            room = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=self.root))
+            folder = room / "files"
+            folder.mkdir()
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(room, ignore_errors=True)
 
     def put(self, kind: str, key: str, scratch: Path, result: Mapping[str, Any]) -> Entry:
         """Make the contents of `scratch` the entry's; it appears whole.
@@ -96,23 +98,17 @@ class Store:
         Args:
             kind: What was done.
             key: From `job_key`.
-            scratch: A folder from `scratch()`; emptied by the call.
+            scratch: A folder from `scratch()`; moved by the call.
             result: JSON-able outcome.
 
         Raises:
             StorageError: if there is no room.
         """
+        destination = self.folder(kind, key)
         with storage_error(self.root):
-            whole = scratch.with_name(scratch.name + "-whole")
-            scratch.rename(whole)
-            try:
-                self.seal(whole, result)
-                destination = self.folder(kind, key)
-                shutil.rmtree(destination, ignore_errors=True)
-                whole.rename(destination)
-            except BaseException:
-                shutil.rmtree(whole, ignore_errors=True)
-                raise
+            self.seal(scratch, result)
+            shutil.rmtree(destination, ignore_errors=True)
+            scratch.rename(destination)
         return Entry(destination, dict(result))
 
     @staticmethod

@@ -33,6 +33,8 @@ FailureKind = str
 
 _LAST_WORDS_LINES = 15
 _LAST_WORDS_CHARACTERS = 3000
+_PYTHON_CRASH = "Fatal Python error:"
+_CRASH_LINES = 6
 
 
 @dataclass(frozen=True)
@@ -188,11 +190,17 @@ def _log_path(job: Job) -> Path:
 def _last_words(job: Job) -> str:
     path = _log_path(job)
     with contextlib.suppress(OSError), path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - 4 * _LAST_WORDS_CHARACTERS))
-        lines = stream.read().decode("utf-8", errors="replace").splitlines()
-        lines = [line.rstrip() for line in lines if line.strip()]
-        return "\n".join(lines[-_LAST_WORDS_LINES:])[-_LAST_WORDS_CHARACTERS:]
+        stream.seek(max(0, path.stat().st_size - 10 * _LAST_WORDS_CHARACTERS))
+        text = stream.read().decode("utf-8", errors="replace")
+        # After a crash Python adds where it was: long, and the innermost calls come first.
+        text, fatal, stack = text.partition(_PYTHON_CRASH)
+        lines = _lines(text)[-_LAST_WORDS_LINES:] + _lines(fatal + stack)[:_CRASH_LINES]
+        return "\n".join(lines)[-_LAST_WORDS_CHARACTERS:]
     return ""
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 def _timed_out(job: Job) -> Failure:

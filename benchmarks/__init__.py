@@ -1,0 +1,1 @@
+"""Measurements; each module is run with `python -m benchmarks.NAME`."""

@@ -1,0 +1,210 @@
+"""Runs against runs: what is called equal, noise, quantized, faulty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from conrepair.config.model import ToleranceConfig
+from conrepair.data.tensor_spec import Quantization, TensorSpec
+from conrepair.evaluate.compare import accuracy, compare_runs
+from conrepair.evaluate.run import Run
+from conrepair.evaluate.verdict import Verdict
+
+MakeRun = Callable[..., Run]
+SAMPLES = 40
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> MakeRun:
+    def make(
+        name: str,
+        *arrays: np.ndarray,
+        names: tuple[str, ...] | None = None,
+        quantization: Quantization | None = None,
+        dtype: str | None = None,
+        quantized: bool = False,
+        operators: int = 100,
+    ) -> Run:
+        folder = tmp_path / name
+        folder.mkdir()
+        specs = []
+        for index, array in enumerate(arrays):
+            np.save(folder / f"output_{index}.npy", array)
+            label = names[index] if names else f"output_{index}"
+            shape = ("batch", *array.shape[1:])
+            specs.append(TensorSpec(label, shape, dtype or array.dtype.name, quantization))
+        np.save(folder / "seconds.npy", np.full(len(arrays[0]), 0.01))
+        return Run(name, tuple(specs), folder, len(arrays[0]), quantized=quantized, operators=operators)
+
+    return make
+
+
+@pytest.fixture
+def logits() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(SAMPLES, 50)).astype(np.float32) * 5
+
+
+def judge(reference: Run, candidate: Run, **options: float | None) -> Verdict:
+    return compare_runs(reference, candidate, ToleranceConfig(**options)).verdict
+
+
+def test_equal_outputs_are_equivalent(make_run: MakeRun, logits: np.ndarray) -> None:
+    result = compare_runs(make_run("a", logits), make_run("b", logits), ToleranceConfig())
+    assert result.verdict is Verdict.EQUIVALENT
+    (output,) = result.outputs
+    assert output.answers is not None
+    assert output.answers.top1_differs == 0
+    assert output.answers.kendall_tau == 1.0
+    assert output.answers.rank_biased_overlap == pytest.approx(1.0)
+    assert output.answers.kl_divergence == pytest.approx(0.0, abs=1e-12)
+
+
+def test_rounding_is_noise_and_more_is_a_fault(make_run: MakeRun, logits: np.ndarray) -> None:
+    generator = np.random.default_rng(1)
+    noise = generator.normal(size=logits.shape)
+    reference = make_run("a", logits)
+    second = make_run("second", (logits * (1 + 3e-6 * noise)).astype(np.float64)[:16])
+    rounded = make_run("b", (logits * (1 + 5e-6 * generator.normal(size=logits.shape))).astype(np.float32))
+    result = compare_runs(
+        reference, rounded, ToleranceConfig(rtol=0, atol=1e-9, relative_l2=1e-9), second_opinion=second
+    )
+    assert result.verdict is Verdict.NOISE
+    assert result.outputs[0].floor_measured
+    shifted = make_run("c", (logits * (1 + 1e-3 * noise)).astype(np.float32))
+    assert compare_runs(reference, shifted, ToleranceConfig(), second_opinion=second).verdict is Verdict.FAULTY
+
+
+def test_a_second_opinion_that_is_itself_wrong_excuses_nothing(make_run: MakeRun, logits: np.ndarray) -> None:
+    second = make_run("second", logits[:16] * 1.5)
+    faulty = make_run("b", logits * np.float32(1.01))
+    result = compare_runs(make_run("a", logits), faulty, ToleranceConfig(), second_opinion=second)
+    assert result.verdict is Verdict.FAULTY
+    assert not result.outputs[0].floor_measured
+
+
+def test_a_fault_that_softmax_hides_is_still_a_fault(make_run: MakeRun) -> None:
+    """Every probability is within any usual absolute tolerance, the whole is not."""
+    logits = np.random.default_rng(0).normal(size=(SAMPLES, 1000)) * 0.01
+    wrong = logits + np.random.default_rng(1).normal(size=logits.shape) * 1e-3
+    one, two = (softmax(values, axis=1).astype(np.float32) for values in (logits, wrong))
+    assert np.abs(one - two).max() < 1e-5
+    result = compare_runs(make_run("a", one), make_run("b", two), ToleranceConfig())
+    assert result.outputs[0].error.within_tolerance
+    assert result.verdict is Verdict.FAULTY
+
+
+def test_given_tolerances_decide_alone(make_run: MakeRun, logits: np.ndarray) -> None:
+    reference, other = make_run("a", logits), make_run("b", logits + np.float32(0.01))
+    assert judge(reference, other) is Verdict.FAULTY
+    assert judge(reference, other, atol=0.02, rtol=0.0, relative_l2=None) is Verdict.EQUIVALENT
+
+
+def test_scaling_is_a_fault_although_cosine_is_one(make_run: MakeRun, logits: np.ndarray) -> None:
+    result = compare_runs(make_run("a", logits), make_run("b", 2 * logits), ToleranceConfig())
+    assert result.verdict is Verdict.FAULTY
+    assert result.outputs[0].error.cosine == pytest.approx(1.0)
+    assert result.outputs[0].error.norm_ratio == pytest.approx(2.0)
+    assert result.outputs[0].answers is not None
+    assert result.outputs[0].answers.top1_differs == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_value_that_is_no_number_is_a_fault(make_run: MakeRun, logits: np.ndarray, value: float) -> None:
+    bad = logits.copy()
+    bad[3, 4] = value
+    result = compare_runs(make_run("a", logits), make_run("b", bad), ToleranceConfig())
+    assert result.verdict is Verdict.FAULTY
+    assert "1 NaN" in result.reason or "1 infinite" in result.reason
+
+
+def test_probabilities_against_scores_are_compared_as_probabilities(make_run: MakeRun, logits: np.ndarray) -> None:
+    probabilities = softmax(logits.astype(np.float64), axis=1).astype(np.float32)
+    result = compare_runs(make_run("a", logits), make_run("b", probabilities), ToleranceConfig())
+    assert result.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}
+    assert "compared as probabilities" in result.outputs[0].notes[0]
+
+
+def test_a_quantized_softmax_is_known_by_its_range(make_run: MakeRun) -> None:
+    """Its rows don't add up to 1: most classes are rounded to 0."""
+    logits = np.random.default_rng(0).normal(size=(SAMPLES, 1000)).astype(np.float32) * 3
+    flat = softmax(logits.astype(np.float64), axis=1)
+    step = 1 / 256
+    stored = np.round(flat / step) * step
+    assert abs(stored.sum(axis=1) - 1).max() > 0.05
+    candidate = make_run(
+        "b", stored.astype(np.float32), quantization=Quantization(step, 0), dtype="uint8", quantized=True
+    )
+    result = compare_runs(make_run("a", logits), candidate, ToleranceConfig())
+    assert "compared as probabilities" in result.outputs[0].notes[0]
+    assert result.verdict is Verdict.QUANTIZED
+
+
+def test_a_quantized_target_beyond_its_budget_is_a_fault(make_run: MakeRun, logits: np.ndarray) -> None:
+    wrong = np.roll(logits, 1, axis=1)
+    result = compare_runs(make_run("a", logits), make_run("b", wrong, quantized=True), ToleranceConfig())
+    assert result.verdict is Verdict.FAULTY
+    assert "more than quantization explains" in result.reason
+
+
+def test_a_background_class_in_front_is_left_out(make_run: MakeRun) -> None:
+    scores = np.random.default_rng(0).normal(size=(SAMPLES, 1000)).astype(np.float32)
+    with_background = np.concatenate([np.full((SAMPLES, 1), 9, np.float32), scores], axis=1)
+    one, two = make_run("a", scores), make_run("b", with_background)
+    assert judge(one, two) is Verdict.EQUIVALENT
+    assert judge(two, one) is Verdict.EQUIVALENT
+    labels = [int(label) for label in scores.argmax(axis=1)]
+    assert accuracy(one, labels) == (SAMPLES, SAMPLES)
+
+
+def test_outputs_are_paired_by_name_then_by_shape(make_run: MakeRun) -> None:
+    generator = np.random.default_rng(0)
+    boxes = generator.normal(size=(SAMPLES, 4)).astype(np.float32)
+    scores = generator.normal(size=(SAMPLES, 7)).astype(np.float32)
+    reference = make_run("a", boxes, scores, names=("boxes", "scores"))
+    assert judge(reference, make_run("b", scores, boxes, names=("scores", "boxes"))) is Verdict.EQUIVALENT
+    assert judge(reference, make_run("c", scores, boxes, names=("x", "y"))) is Verdict.EQUIVALENT
+
+
+def test_a_name_that_stands_for_another_tensor_is_a_fault(make_run: MakeRun) -> None:
+    boxes, scores = np.ones((SAMPLES, 4), np.float32), np.ones((SAMPLES, 7), np.float32)
+    reference = make_run("a", boxes, scores, names=("boxes", "scores"))
+    assert judge(reference, make_run("b", scores, boxes, names=("boxes", "scores"))) is Verdict.FAULTY
+
+
+def test_swapped_outputs_of_one_shape_are_a_fault(make_run: MakeRun) -> None:
+    generator = np.random.default_rng(0)
+    one, two = (generator.normal(size=(SAMPLES, 4)).astype(np.float32) for _ in range(2))
+    reference = make_run("a", one, two, names=("left", "right"))
+    assert judge(reference, make_run("b", two, one, names=("left", "right"))) is Verdict.FAULTY
+
+
+def test_a_missing_output_is_a_fault(make_run: MakeRun, logits: np.ndarray) -> None:
+    result = compare_runs(make_run("a", logits, logits[:, :9]), make_run("b", logits), ToleranceConfig())
+    assert result.verdict is Verdict.FAULTY
+    assert "no output that fits output_1" in result.reason
+
+
+def test_layouts_of_outputs_are_found_from_the_data(make_run: MakeRun) -> None:
+    maps = np.random.default_rng(0).normal(size=(SAMPLES, 6, 6, 6)).astype(np.float32)
+    reference = make_run("a", maps)
+    assert judge(reference, make_run("b", np.ascontiguousarray(maps.transpose(0, 2, 3, 1)))) is Verdict.EQUIVALENT
+    swapped = np.ascontiguousarray(maps.transpose(0, 1, 3, 2))  # height for width: no layout explains it
+    assert judge(reference, make_run("c", swapped)) is Verdict.FAULTY
+
+
+def test_axes_of_length_one_do_not_matter(make_run: MakeRun, logits: np.ndarray) -> None:
+    assert judge(make_run("a", logits), make_run("b", logits[:, :, None, None])) is Verdict.EQUIVALENT
+
+
+def test_accuracy_counts_labelled_samples_only(make_run: MakeRun, logits: np.ndarray) -> None:
+    best = logits.argmax(axis=1)
+    labels: list[int | None] = [int(label) for label in best]
+    labels[0] = (int(best[0]) + 1) % 50
+    labels[1] = None
+    assert accuracy(make_run("a", logits), labels) == (SAMPLES - 2, SAMPLES - 1)
+    assert accuracy(make_run("b", logits), [None] * SAMPLES) is None
