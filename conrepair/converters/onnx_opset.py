@@ -17,6 +17,8 @@ from conrepair.runtime.errors import ConversionError
 
 __all__ = ["lower_opset"]
 
+_FLATTENING = {"Hardmax", "LogSoftmax", "Softmax"}
+
 
 def lower_opset(model: onnx_ir.Model, opset: int) -> None:
     """Rewrite `model` in place to an opset not above the given one.
@@ -46,6 +48,12 @@ def _lower(node: onnx_ir.Node, current: int, opset: int) -> None:
         raise _refusal(node, opset, f"the operator came with opset {new.since_version}") from error
     if old.since_version == new.since_version:
         return
+    if node.op_type in _FLATTENING and old.since_version < 13 <= new.since_version:
+        raise _refusal(node, opset, "before opset 13 the operator joined all dimensions behind its axis")
+    for name, attribute in old.attributes.items():
+        changed = name in new.attributes and attribute.default_value != new.attributes[name].default_value
+        if changed and name not in node.attributes:
+            raise _refusal(node, opset, f"attribute {name} had another default")
     for name, attribute in list(node.attributes.items()):
         if name in old.attributes:
             continue
@@ -62,7 +70,8 @@ def _drop_input(node: onnx_ir.Node, index: int, name: str, old: Any, opset: int)
     value = node.inputs[index]
     if value is not None:
         constant = onnx_ir.convenience.get_const_tensor(value)
-        if name not in old.attributes or constant is None:
+        is_list = name in old.attributes and old.attributes[name].type == onnx.defs.OpSchema.AttrType.INTS
+        if not is_list or constant is None:
             raise _refusal(node, opset, f"input {name}")
         numbers = [int(number) for number in constant.numpy().reshape(-1)]
         node.attributes[name] = onnx_ir.AttrInt64s(name, numbers)

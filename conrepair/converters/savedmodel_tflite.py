@@ -8,6 +8,7 @@ from typing import Any
 
 from conrepair.converters.base import Converter
 from conrepair.frameworks.model import Model
+from conrepair.runtime.errors import ConversionError
 
 __all__ = ["CONVERTER"]
 
@@ -17,6 +18,8 @@ _FILE = "model.tflite"
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import tensorflow as tf
 
+    if reason := _accepts(model):
+        raise ConversionError(f"savedmodel-tflite can't take {model.path}: {reason}.")
     converter = tf.lite.TFLiteConverter.from_saved_model(model.path)
     (folder / _FILE).write_bytes(converter.convert())
     return _FILE

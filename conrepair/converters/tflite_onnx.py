@@ -14,17 +14,25 @@ __all__ = ["CONVERTER"]
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import onnx_ir
     import tf2onnx
 
+    from conrepair.frameworks.tflite import TfliteRunnable
+
     proto, _ = tf2onnx.convert.from_tflite(model.path, opset=options["opset"])
-    return save(proto, folder)
+    # tf2onnx names inputs and outputs after the tensors; the signature's names tell what belongs together.
+    names = TfliteRunnable(model).tensor_names
+    graph = onnx_ir.from_proto(proto)
+    for value in [*graph.graph.inputs, *graph.graph.outputs]:
+        value.name = names.get(str(value.name), value.name)
+    return save(onnx_ir.to_proto(graph), folder)
 
 
 CONVERTER = Converter(
     name="tflite-onnx-tf2onnx",
     source="tflite",
     target="onnx",
-    distributions=("tf2onnx", "tensorflow", "onnx"),
+    distributions=("tf2onnx", "tensorflow", "onnx", "onnx-ir"),
     needs=frozenset({"tensorflow"}),
     convert=_convert,
     options={"opset": Option(15, "ONNX opset (up to 18)")},

@@ -9,7 +9,9 @@ from typing import Any
 
 from conrepair.converters.base import Converter, Option
 from conrepair.converters.torch_onnx import ExportArguments, export_arguments, symbolic_axes
+from conrepair.frameworks.detect import is_torchscript
 from conrepair.frameworks.model import Model
+from conrepair.runtime.errors import ConversionError
 
 __all__ = ["CONVERTER"]
 
@@ -20,22 +22,35 @@ _PROTOBUF_LIMIT = 1 << 30  # bytes of weights kept inside the file; protobuf its
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import torch
 
+    from conrepair.converters.onnx_opset import lower_opset
+
+    if reason := _accepts(model):
+        raise ConversionError(f"torch-onnx-dynamo can't take {model.path}: {reason}.")
     arguments = export_arguments(model)
     size = sum(parameter.nbytes for parameter in arguments.module.parameters())
-    torch.onnx.export(
+    program = torch.onnx.export(
         arguments.module,
         arguments.examples,
-        folder / _FILE,
         dynamo=True,
         verbose=False,
         opset_version=options["opset"] or None,
         optimize=options["optimize"],
-        external_data=size > _PROTOBUF_LIMIT,
         input_names=arguments.input_names,
         output_names=arguments.output_names,
         dynamic_shapes=_dynamic_shapes(arguments),
     )
+    if options["opset"]:
+        # The exporter writes opset 18 at least and leaves it at that when its own way down fails.
+        lower_opset(program.model, options["opset"])
+    program.save(folder / _FILE, external_data=size > _PROTOBUF_LIMIT)
     return _FILE
+
+
+def _accepts(model: Model) -> str | None:
+    path = Path(model.path)
+    if model.factory is None and path.suffix != ".pt2" and is_torchscript(path):
+        return "the exporter doesn't read TorchScript; torch-onnx-script does (`via`)"
+    return None
 
 
 def _dynamic_shapes(arguments: ExportArguments) -> Any:
@@ -67,4 +82,5 @@ CONVERTER = Converter(
         "optimize": Option(True, "let the exporter optimize the graph"),
     },
     preference=1,
+    accepts=_accepts,
 )

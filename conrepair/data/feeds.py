@@ -15,7 +15,7 @@ from conrepair.data.binding import Binding, bind_inputs, image_layout
 from conrepair.data.prepare import PreparedPhotos
 from conrepair.data.recipe import Recipe, apply_numeric
 from conrepair.data.synthetic import SyntheticRange, draw
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.errors import DataError
 
@@ -47,20 +47,27 @@ class DataReference:
 
 @dataclass(frozen=True)
 class Batch:
-    """Feeds for samples [start, start + valid); rows behind `valid` only fill a fixed batch."""
+    """Feeds for samples [start, start + valid), in a batch of `size`; rows behind `valid` only fill it up."""
 
     start: int
     valid: int
+    size: int
     feeds: Feeds
 
 
 class FeedSource(Protocol):
-    """Samples of a dataset, fitted to one model."""
+    """Samples of a dataset, fitted to one model.
+
+    Attributes:
+        count: Number of samples.
+        whole: Each sample is a complete set of feeds, for a model whose inputs share no batch axis.
+    """
 
     count: int
+    whole: bool
 
     def read(self, start: int, stop: int) -> Feeds:
-        """Feeds for samples [start, stop), batch axis first."""
+        """Feeds for samples [start, stop), sample axis first."""
 
 
 def open_feeds(reference: DataReference, inputs: Sequence[TensorSpec], recipe: Recipe | None) -> FeedSource:
@@ -108,15 +115,17 @@ def batches(source: FeedSource, inputs: Sequence[TensorSpec], batch_size: int) -
         inputs: The model's inputs.
         batch_size: Wanted number of samples.
     """
-    fixed = _fixed_batch(inputs)
-    size = fixed or batch_size
+    fixed = None if source.whole else _common_batch(inputs)
+    size = 1 if source.whole else fixed or batch_size
 
     def load(start: int) -> Batch:
         stop = min(start + size, source.count)
         feeds = source.read(start, stop)
-        if fixed:
+        if source.whole:
+            feeds = {name: array[0] for name, array in feeds.items()}
+        elif fixed:
             feeds = {name: _filled(array, size) for name, array in feeds.items()}
-        return Batch(start, stop - start, feeds)
+        return Batch(start, stop - start, fixed or stop - start, feeds)
 
     starts = range(0, source.count, size)
     with ThreadPoolExecutor(1, thread_name_prefix="feeds") as pool:
@@ -129,17 +138,16 @@ def batches(source: FeedSource, inputs: Sequence[TensorSpec], batch_size: int) -
             yield batch
 
 
-def _fixed_batch(inputs: Sequence[TensorSpec]) -> int | None:
-    sizes = {spec.shape[0] for spec in inputs if spec.shape}
-    if any(isinstance(size, str) for size in sizes):
-        return None
-    if len(sizes) != 1 or any(not spec.shape for spec in inputs):
-        listing = "; ".join(map(str, inputs))
-        raise DataError(
-            f"these inputs have no common batch dimension: {listing}. Export the model with the batch as the "
-            "first dimension of every input."
-        )
-    return int(sizes.pop())
+def _has_batch(inputs: Sequence[TensorSpec]) -> bool:
+    """Whether the first axis of every input is the batch: all symbolic, or all of one size."""
+    sizes = {spec.shape[0] if spec.shape else None for spec in inputs}
+    return None not in sizes and (len(sizes) == 1 or all(isinstance(size, str) for size in sizes))
+
+
+def _common_batch(inputs: Sequence[TensorSpec]) -> int | None:
+    """The fixed batch size; None when it's symbolic."""
+    size = inputs[0].shape[0]
+    return size if isinstance(size, int) else None
 
 
 def _filled(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
@@ -152,6 +160,7 @@ class _Photos:
 
     def __init__(self, reference: DataReference, spec: TensorSpec, recipe: Recipe) -> None:
         self.count = reference.count
+        self.whole = False
         self._rows = PreparedPhotos(Path(reference.path), reference.count)
         self._recipe = recipe
         self._spec = spec
@@ -169,7 +178,8 @@ class _Tensors:
         arrays = read_tensors(Path(reference.path), reference.count)
         if "" in arrays:
             arrays = {inputs[0].name: arrays[""]}
-        samples = [_described(name, array, inputs) for name, array in arrays.items()]
+        self.whole = not _has_batch(inputs)
+        samples = [_described(name, array, inputs, whole=self.whole) for name, array in arrays.items()]
         self._bindings = bind_inputs(samples, inputs)
         self._arrays: Mapping[str, npt.NDArray[Any]] = arrays
         self.count = reference.count
@@ -188,7 +198,12 @@ class _Synthetic:
         self.count = reference.count
         self._limits = reference.limits
         self._samples = {spec.name: spec for spec in reference.samples}
-        self._shapes = {spec.name: _sample_shape(spec) for spec in reference.samples}
+        self.whole = not _has_batch(reference.samples)
+        batch = {str(spec.shape[0]) for spec in reference.samples if spec.shape}
+        self._shapes = {
+            spec.name: _whole_shape(spec, batch) if self.whole else _sample_shape(spec)
+            for spec in reference.samples
+        }
         self._bindings = bind_inputs(reference.samples, inputs)
 
     def read(self, start: int, stop: int) -> Feeds:
@@ -201,22 +216,35 @@ class _Synthetic:
         return np.stack([draw(spec, shape, self._limits, index) for index in range(start, stop)])
 
 
-def _described(name: str, array: npt.NDArray[Any], inputs: Sequence[TensorSpec]) -> TensorSpec:
+def _described(
+    name: str, array: npt.NDArray[Any], inputs: Sequence[TensorSpec], *, whole: bool
+) -> TensorSpec:
     quantization = None
     for spec in inputs:
         if spec.name == name and spec.dtype == array.dtype.name:
             quantization = spec.quantization  # the file holds what the input stores
-    return TensorSpec(name, ("batch", *array.shape[1:]), array.dtype.name, quantization)
+    shape = array.shape[1:] if whole else ("batch", *array.shape[1:])
+    return TensorSpec(name, shape, array.dtype.name, quantization)
 
 
 def _sample_shape(spec: TensorSpec) -> tuple[int, ...]:
-    unknown = [size for size in spec.shape[1:] if not isinstance(size, int)]
-    if unknown or not spec.shape:
+    """The shape of one sample of an input whose first axis is the batch."""
+    return _definite(spec, spec.shape[1:])
+
+
+def _whole_shape(spec: TensorSpec, batch: set[str]) -> tuple[int, ...]:
+    """The shape of a complete feed, with the batch, wherever it stands, set to 1."""
+    return _definite(spec, tuple(1 if size in batch and isinstance(size, str) else size for size in spec.shape))
+
+
+def _definite(spec: TensorSpec, shape: tuple[Dimension, ...]) -> tuple[int, ...]:
+    if any(not isinstance(size, int) for size in shape):
         raise DataError(
             f"input {spec} has no definite shape to draw synthetic data for. Declare it: "
-            '"inputs": [{"name": ..., "shape": [...]}] (command line: --input NAME=batch,3,224,224), or give data.'
+            '"inputs": [{"name": ..., "shape": [...]}] (command line: --input NAME=batch,3,224,224), '
+            "or give data."
         )
-    return tuple(int(size) for size in spec.shape[1:])
+    return tuple(int(size) for size in shape)
 
 
 def _transposed(array: npt.NDArray[Any], binding: Binding) -> npt.NDArray[Any]:

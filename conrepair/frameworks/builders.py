@@ -94,8 +94,16 @@ def _save_torch(
         for norm in norms:
             norm.momentum = 1.0  # running statistics become those of the batch
         network.train()
-        with torch.no_grad():
-            network(*(torch.from_numpy(_calibration(spec, seed)) for spec in specs))
+        try:
+            with torch.no_grad():
+                network(*(torch.from_numpy(_calibration(spec, seed)) for spec in specs))
+        # The network's own code runs here, which may raise anything.
+        except Exception as error:
+            listing = "; ".join(map(str, specs)) or "none"
+            raise ModelLoadError(
+                f"the network of {factory.target} doesn't run on the declared inputs ({listing}): "
+                f"{type(error).__name__}: {error}"
+            ) from error
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
     path = folder / "weights.pt"

@@ -40,6 +40,11 @@ def call_factory(factory: Factory) -> Any:
             f"factory {factory.target}: {error}. It's written package.module:function, and the module must be "
             "installed or in the working directory."
         ) from error
+    # A user's module may raise anything when it's imported.
+    except Exception as error:
+        raise ModelLoadError(
+            f"factory {factory.target}: importing {module_name} failed: {type(error).__name__}: {error}"
+        ) from error
     try:
         return function(**factory.kwargs)
     # A user's function may raise anything; it is reported, with its name.

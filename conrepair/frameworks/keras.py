@@ -31,8 +31,10 @@ def load_keras(model: Model) -> Any:
             raise ModelLoadError(
                 f"{model.path} holds code (a Lambda layer). Replace it by a layer, or set `trust` if you made it."
             ) from error
-        raise load_error(model, "a Keras model", error) from error
-    if not isinstance(network, keras.Model) or not network.built or not network.inputs:
+        # Keras quotes the whole configuration before it comes to the reason.
+        reason = str(error).rpartition("Exception encountered: ")[2]
+        raise load_error(model, "a Keras model", ValueError(reason)) from error
+    if not isinstance(network, keras.Model) or not network.built or not getattr(network, "inputs", None):
         raise ModelLoadError(f"{model.path} is not a built Keras model with defined inputs.")
     return network
 
@@ -43,7 +45,14 @@ class KerasRunnable(Runnable):
     def __init__(self, model: Model, *, double: bool = False) -> None:
         self.network = load_keras(model)
         if double:
-            self.network = _in_float64(self.network)
+            try:
+                self.network = _in_float64(self.network)
+            # Layers check their arguments with errors of any type.
+            except Exception as error:
+                reason = str(error).strip()[:400]
+                raise ModelLoadError(
+                    f"{model.path} can't be rebuilt in float64: {type(error).__name__}: {reason}"
+                ) from error
         self.inputs = tuple(map(spec_of, self.network.inputs))
         self.outputs = _unique(
             replace(spec_of(tensor), name=name)
@@ -67,9 +76,10 @@ class KerasFramework:
         weights: Counter[str] = Counter()
         for variable in network.weights:
             weights[str(keras.backend.standardize_dtype(variable.dtype))] += int(np.prod(variable.shape))
+        sizes = _table_sizes(network, {id(tensor): tensor.name for tensor in network.inputs})
         return Description(
             format="Keras",
-            inputs=runnable.inputs,
+            inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in runnable.inputs),
             outputs=runnable.outputs,
             operators=dict(sorted(Counter(type(layer).__name__ for layer in flat_layers(network)).items())),
             parameters=int(network.count_params()),
@@ -83,19 +93,47 @@ class KerasFramework:
 
 
 def flat_layers(network: Any) -> Iterator[Any]:
-    """The layers, those of nested models included."""
-    for layer in network.layers:
+    """The layers, those of nested models and functions of keras.ops included."""
+    for layer in getattr(network, "operations", network.layers):
         if isinstance(layer, keras.Model):
             yield from flat_layers(layer)
         else:
             yield layer
 
 
+def _table_sizes(network: Any, names: Mapping[int, str]) -> dict[str, int]:
+    """The smallest table that an Embedding layer looks each input up in.
+
+    Args:
+        network: The model, or a nested one.
+        names: Of the inputs, by the id of the network's own tensor.
+    """
+    sizes: dict[str, int] = {}
+    for layer in network.layers:
+        for node in layer._inbound_nodes:
+            fed = [names.get(id(tensor), "") for tensor in node.input_tensors]
+            found = {}
+            if isinstance(layer, keras.Model):
+                inner = {id(tensor): name for tensor, name in zip(layer.inputs, fed, strict=True) if name}
+                found = _table_sizes(layer, inner)
+            elif isinstance(layer, keras.layers.Embedding) and fed[0]:
+                found = {fed[0]: int(layer.input_dim)}
+            for name, size in found.items():
+                sizes[name] = min(size, sizes.get(name, size))
+    return sizes
+
+
 def _in_float64(network: Any) -> Any:
     def rebuild(layer: Any) -> Any:
-        return type(layer).from_config(layer.get_config() | {"dtype": "float64"})
+        policy = {"dtype": "float64"} if isinstance(layer, keras.Layer) else {}
+        return type(layer).from_config(layer.get_config() | policy)
 
-    double = keras.models.clone_model(network, clone_function=rebuild)
+    def retype(tensor: Any) -> Any:
+        dtype = "float64" if spec_of(tensor).is_float else tensor.dtype
+        return keras.Input(batch_shape=tensor.shape, dtype=dtype, name=tensor.name)
+
+    inputs = keras.tree.map_structure(retype, network.input)
+    double = keras.models.clone_model(network, inputs, clone_function=rebuild, recursive=True)
     double.set_weights(network.get_weights())
     return double
 
@@ -119,8 +157,9 @@ def spec_of(tensor: Any) -> TensorSpec:
 
 
 def _output_names(network: Any) -> list[str]:
+    """By layer; the name of a tensor is another each time the model is loaded."""
     names = getattr(network, "output_names", None)
-    return list(names) if names else [tensor.name for tensor in network.outputs]
+    return list(names) if names else [network.layers[-1].name]
 
 
 def _unique(specs: Iterator[TensorSpec]) -> tuple[TensorSpec, ...]:

@@ -7,7 +7,8 @@ model as written is the specification, and an optimized session is its second op
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,20 @@ _LEVELS = {
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
 _ERRORS_ONLY = 3
+
+# Operators that leave indices what they are, and which of their operands those are. Negative ones count from
+# the end: Where(indices < 0, indices + size, indices).
+_FIRST, _BRANCHES = slice(1), slice(1, 3)
+_VALUES = {
+    "Cast": _FIRST,
+    "Flatten": _FIRST,
+    "Identity": _FIRST,
+    "Reshape": _FIRST,
+    "Squeeze": _FIRST,
+    "Unsqueeze": _FIRST,
+    "Where": _BRANCHES,
+}
+_TABLES = {"Cast", "DequantizeLinear", "Identity"}
 
 
 class OnnxRunnable(Runnable):
@@ -63,13 +78,15 @@ class OnnxFramework:
             raise load_error(model, "an ONNX model", error) from error
         runnable = OnnxRunnable(model)
         weights: Counter[str] = Counter()
-        for tensor in _initializers(proto):
+        nodes = list(_nodes(proto.graph))
+        for tensor in _weights(proto.graph):
             weights[_dtype_name(tensor.data_type)] += int(np.prod(tensor.dims, dtype=np.int64))
+        sizes = _table_sizes(proto)
         return Description(
             format="ONNX",
-            inputs=runnable.inputs,
+            inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in runnable.inputs),
             outputs=runnable.outputs,
-            operators=dict(sorted(Counter(node.op_type for node in proto.graph.node).items())),
+            operators=dict(sorted(Counter(node.op_type for node in nodes).items())),
             parameters=sum(weights.values()),
             weights=dict(weights),
             opset=next(
@@ -84,12 +101,47 @@ class OnnxFramework:
         return OnnxRunnable(model, "all" if second_opinion else "disabled")
 
 
-def _initializers(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
-    tensors = list(proto.graph.initializer)
+def _table_sizes(proto: onnx.ModelProto) -> dict[str, int]:
+    """The smallest constant table that each input is looked up in."""
+    names = {value.name: value.name for value in proto.graph.input}
+    tables = {tensor.name: list(tensor.dims) for tensor in proto.graph.initializer}
+    sizes: dict[str, int] = {}
     for node in proto.graph.node:
-        if node.op_type == "Constant":
-            tensors += [attribute.t for attribute in node.attribute if attribute.HasField("t")]
-    return [tensor for tensor in tensors if len(tensor.dims) > 0]
+        attributes = {attribute.name: attribute for attribute in node.attribute}
+        if node.op_type == "Constant" and "value" in attributes:
+            tables[node.output[0]] = list(attributes["value"].t.dims)
+        elif node.op_type in _TABLES and node.input[0] in tables:
+            tables[node.output[0]] = tables[node.input[0]]
+        elif node.op_type in _VALUES:
+            origin = next((names[name] for name in node.input[_VALUES[node.op_type]] if name in names), None)
+            if origin is not None:
+                names[node.output[0]] = origin
+        elif node.op_type == "Gather" and node.input[0] in tables and node.input[1] in names:
+            size = tables[node.input[0]][attributes["axis"].i if "axis" in attributes else 0]
+            name = names[node.input[1]]
+            sizes[name] = min(size, sizes.get(name, size))
+    return sizes
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """All nodes, those of subgraphs (If, Loop, Scan) included."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for subgraph in [attribute.g, *attribute.graphs]:
+                yield from _nodes(subgraph)
+
+
+def _weights(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """Initializers and constants with at least one axis, those of subgraphs included."""
+    tensors = list(graph.initializer)
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                tensors.append(attribute.t)
+            for subgraph in [attribute.g, *attribute.graphs]:
+                yield from _weights(subgraph)
+    yield from (tensor for tensor in tensors if len(tensor.dims) > 0)
 
 
 def _spec_of_value(value: Any) -> TensorSpec:

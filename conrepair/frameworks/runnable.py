@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.model import Description, Model
 from conrepair.runtime.errors import DataError, InferenceError, ModelLoadError
 
-__all__ = ["Framework", "Runnable", "load_error"]
+__all__ = ["Framework", "Runnable", "load_error", "natural_order"]
 
 Array = npt.NDArray[Any]
 
@@ -87,6 +88,15 @@ class Runnable(abc.ABC):
         """Compute one batch of feeds that fit the inputs."""
 
 
+def natural_order(names: Iterable[str]) -> list[str]:
+    """Names with their numbers in order: output_2 before output_10."""
+
+    def key(name: str) -> list[int | str]:
+        return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+
+    return sorted(names, key=key)
+
+
 def load_error(model: Model, what: str, error: Exception) -> ModelLoadError:
     """Say that a file couldn't be loaded.
 
@@ -95,9 +105,10 @@ def load_error(model: Model, what: str, error: Exception) -> ModelLoadError:
         what: The format it was taken for ("an ONNX model").
         error: The library's.
     """
-    reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = " ".join(lines[:3])[:400].rstrip(".")
     return ModelLoadError(
-        f"{model.path} can't be loaded as {what}: {type(error).__name__}: {reason[:400]}. "
+        f"{model.path} can't be loaded as {what}: {type(error).__name__}: {reason}. "
         "It may be damaged, cut off, or of another format; export or copy it again."
     )
 
@@ -114,6 +125,8 @@ def _convert(spec: TensorSpec, array: Array) -> Array:
             f"input {spec} can't take data of shape {list(array.shape)}. Change the data, or the recipe's "
             "size and layout, to fit the model."
         )
+    if (spec.dtype == "string") != (array.dtype.kind in "OSU"):
+        raise DataError(f"input {spec} can't take data of type {array.dtype}.")
     if spec.dtype == "string":
         return array
     wanted = numpy_dtype(spec.dtype)
@@ -124,9 +137,16 @@ def _convert(spec: TensorSpec, array: Array) -> Array:
         return quantized
     if array.dtype == wanted:
         return np.ascontiguousarray(array)
-    if wanted.kind in "iu" and array.dtype.kind == "f":
+    if wanted.kind in "biu" and array.dtype.kind not in "biu":
         raise DataError(f"input {spec} takes whole numbers; the data is {array.dtype}.")
+    if array.dtype.kind == "c" or (wanted.kind in "biu" and not _fits(array, wanted)):
+        raise DataError(f"input {spec} can't hold the data's values ({array.dtype}).")
     return np.ascontiguousarray(array, dtype=wanted)
+
+
+def _fits(array: Array, wanted: np.dtype[Any]) -> bool:
+    """Whether a cast to another type of whole numbers changes no value."""
+    return bool(np.array_equal(array, array.astype(wanted)))
 
 
 def _real_values(spec: TensorSpec, array: Array) -> Array:

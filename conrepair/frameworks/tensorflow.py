@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["FRAMEWORK", "TensorFlowFramework", "TensorFlowRunnable", "load_function"]
@@ -49,12 +49,16 @@ def load_function(model: Model) -> tuple[Any, Any]:
 
 
 class TensorFlowRunnable(Runnable):
-    """A concrete function."""
+    """A concrete function; inputs and outputs in the order of their names.
+
+    A signature has no order of its own: it's a mapping, which TensorFlow reads in another order in each process.
+    """
 
     def __init__(self, model: Model) -> None:
         self.function, self._owner = load_function(model)
-        self.inputs = tuple(_spec(name, spec) for name, spec in self.function.structured_input_signature[1].items())
-        self.outputs = tuple(_spec(name, spec) for name, spec in self.function.structured_outputs.items())
+        inputs, outputs = self.function.structured_input_signature[1], self.function.structured_outputs
+        self.inputs = tuple(_spec(name, inputs[name]) for name in natural_order(inputs))
+        self.outputs = tuple(_spec(name, outputs[name]) for name in natural_order(outputs))
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         result = self.function(**{name: tf.constant(array) for name, array in feeds.items()})

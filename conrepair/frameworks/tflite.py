@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,20 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
 
 __all__ = ["FRAMEWORK", "TfliteFramework", "TfliteRunnable"]
+
+# Operators that leave indices what they are, and which of their operands those are. Negative ones count from
+# the end: SELECT_V2(indices < 0, indices + size, indices).
+_FIRST, _BRANCHES = slice(1), slice(1, 3)
+_VALUES = {
+    "CAST": _FIRST,
+    "EXPAND_DIMS": _FIRST,
+    "RESHAPE": _FIRST,
+    "SELECT_V2": _BRANCHES,
+    "SQUEEZE": _FIRST,
+}
 
 
 class TfliteRunnable(Runnable):
@@ -33,10 +45,17 @@ class TfliteRunnable(Runnable):
         except Exception as error:
             raise load_error(model, "a TFLite model", error) from error
         names = _signature_names(self.interpreter)
-        self._input_details = self.interpreter.get_input_details()
-        self._output_details = self.interpreter.get_output_details()
+        self._input_details = _ordered(self.interpreter.get_input_details(), names)
+        self._output_details = _ordered(self.interpreter.get_output_details(), names)
         self.inputs = tuple(_spec(detail, names) for detail in self._input_details)
         self.outputs = tuple(_spec(detail, names) for detail in self._output_details)
+        self._shapes = [tuple(detail["shape"]) for detail in self._input_details]
+
+    @property
+    def tensor_names(self) -> dict[str, str]:
+        """Names of the inputs and outputs by the names of their tensors in the file."""
+        details, specs = [*self._input_details, *self._output_details], [*self.inputs, *self.outputs]
+        return {detail["name"]: spec.name for detail, spec in zip(details, specs, strict=True)}
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         arrays = [feeds[spec.name] for spec in self.inputs]
@@ -50,13 +69,13 @@ class TfliteRunnable(Runnable):
         }
 
     def _fit(self, arrays: list[Array]) -> None:
-        current = [tuple(detail["shape"]) for detail in self._input_details]
-        if current == [array.shape for array in arrays]:
+        shapes = [array.shape for array in arrays]
+        if shapes == self._shapes:
             return
         for detail, array in zip(self._input_details, arrays, strict=True):
             self.interpreter.resize_tensor_input(detail["index"], array.shape)
         self.interpreter.allocate_tensors()
-        self._input_details = self.interpreter.get_input_details()
+        self._shapes = shapes
 
 
 class TfliteFramework:
@@ -65,10 +84,14 @@ class TfliteFramework:
     def describe(self, model: Model) -> Description:
         """Describe from the flatbuffer, after the interpreter has accepted it."""
         runnable = TfliteRunnable(model)
-        operators, weights = _read_flatbuffer(Path(model.path))
+        import tflite
+
+        content = tflite.Model.GetRootAsModel(Path(model.path).read_bytes(), 0)
+        operators, weights = _count(content)
+        sizes = {runnable.tensor_names[name]: size for name, size in _table_sizes(content).items()}
         return Description(
             format="TFLite",
-            inputs=runnable.inputs,
+            inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in runnable.inputs),
             outputs=runnable.outputs,
             operators=dict(sorted(operators.items())),
             parameters=sum(weights.values()),
@@ -80,26 +103,60 @@ class TfliteFramework:
         return TfliteRunnable(model, without_delegates=second_opinion)
 
 
-def _read_flatbuffer(path: Path) -> tuple[Counter[str], Counter[str]]:
+def _count(model: Any) -> tuple[Counter[str], Counter[str]]:
+    """Operators by name and weights by type."""
     import tflite
 
-    operator_names = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
     type_names = {value: name.lower() for name, value in vars(tflite.TensorType).items() if isinstance(value, int)}
-    model = tflite.Model.GetRootAsModel(path.read_bytes(), 0)
     operators: Counter[str] = Counter()
     weights: Counter[str] = Counter()
     for index in range(model.SubgraphsLength()):
         graph = model.Subgraphs(index)
         for position in range(graph.OperatorsLength()):
-            code = model.OperatorCodes(graph.Operators(position).OpcodeIndex())
-            builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
-            name = operator_names.get(builtin, str(builtin))
-            operators[code.CustomCode().decode() if name == "CUSTOM" else name] += 1
+            operators[_operator_name(model, graph.Operators(position))] += 1
         for position in range(graph.TensorsLength()):
             tensor = graph.Tensors(position)
             if model.Buffers(tensor.Buffer()).DataLength() and tensor.ShapeLength():
                 weights[type_names[tensor.Type()]] += int(np.prod(tensor.ShapeAsNumpy()))
     return operators, weights
+
+
+def _operator_name(model: Any, operator: Any) -> str:
+    import tflite
+
+    names = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
+    code = model.OperatorCodes(operator.OpcodeIndex())
+    builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    name = names.get(builtin, str(builtin))
+    return str(code.CustomCode().decode()) if name == "CUSTOM" else name
+
+
+def _table_sizes(model: Any) -> dict[str, int]:
+    """The smallest constant table that each input, by the name of its tensor, is looked up in."""
+    import tflite
+
+    graph = model.Subgraphs(0)
+    names = {int(index): graph.Tensors(index).Name().decode() for index in graph.InputsAsNumpy()}
+    sizes: dict[str, int] = {}
+    for position in range(graph.OperatorsLength()):
+        operator = graph.Operators(position)
+        kind, inputs = _operator_name(model, operator), [int(index) for index in operator.InputsAsNumpy()]
+        if kind in _VALUES:
+            origin = next((names[index] for index in inputs[_VALUES[kind]] if index in names), None)
+            if origin is not None:
+                names[operator.Outputs(0)] = origin
+        elif kind in {"GATHER", "EMBEDDING_LOOKUP"}:
+            axis = 0
+            if kind == "GATHER":
+                options = tflite.GatherOptions()
+                options.Init(operator.BuiltinOptions().Bytes, operator.BuiltinOptions().Pos)
+                axis = options.Axis()
+            table, indices = inputs if kind == "GATHER" else reversed(inputs)
+            tensor = graph.Tensors(table)
+            if indices in names and model.Buffers(tensor.Buffer()).DataLength():
+                size = int(tensor.Shape(axis % tensor.ShapeLength()))
+                sizes[names[indices]] = min(size, sizes.get(names[indices], size))
+    return sizes
 
 
 def _signature_names(interpreter: Any) -> dict[int, str]:
@@ -113,6 +170,14 @@ def _signature_names(interpreter: Any) -> dict[int, str]:
     runner = interpreter.get_signature_runner(signatures[0])
     details = [*runner.get_input_details().items(), *runner.get_output_details().items()]
     return {detail["index"]: name for name, detail in details}
+
+
+def _ordered(details: list[dict[str, Any]], names: Mapping[int, str]) -> list[dict[str, Any]]:
+    """In the order of the signature's names, as the converters leave the tensors in any order."""
+    if not all(detail["index"] in names for detail in details):
+        return details
+    position = {name: place for place, name in enumerate(natural_order(names.values()))}
+    return sorted(details, key=lambda detail: position[names[detail["index"]]])
 
 
 def _spec(detail: Mapping[str, Any], names: Mapping[int, str]) -> TensorSpec:

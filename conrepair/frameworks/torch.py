@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.detect import is_torchscript
+from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
@@ -20,6 +22,11 @@ from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["FRAMEWORK", "TorchFramework", "TorchRunnable", "example_inputs", "load_module"]
 
+_LOOKUPS = {
+    torch.ops.aten.embedding.default,
+    torch.ops.aten._embedding_bag.default,
+    torch.ops.aten._embedding_bag_forward_only.default,
+}
 _PROBE_BATCH = 2  # exporters treat sizes 0 and 1 as special; 2 stands for "any"
 
 
@@ -37,8 +44,10 @@ def load_module(model: Model) -> torch.nn.Module:
         return _build(model)
     if path.suffix == ".pt2":
         try:
-            return _Inference(torch.export.load(path).module())
+            return _Inference(load_exported(path, trust=model.trust))
         except Exception as error:
+            if "weights_only" in str(error):
+                raise _pickle_error(model) from error
             raise load_error(model, "an exported PyTorch program", error) from error
     try:
         if is_torchscript(path):
@@ -57,13 +66,22 @@ class TorchRunnable(Runnable):
         if double:
             self.module = self.module.double()
             self.inputs = tuple(replace(spec, dtype="float64") if spec.is_float else spec for spec in self.inputs)
-        self.outputs = _output_specs(self.module, self.inputs)
+        try:
+            self.outputs = _output_specs(self.module, self.inputs)
+        # The network's own code runs here, which may raise anything.
+        except Exception as error:
+            listing = "; ".join(map(str, self.inputs))
+            reason = ["", *str(error).strip().splitlines()][-1][:400]  # TorchScript's traceback stands in front
+            raise ModelLoadError(
+                f"{model.path} doesn't run on inputs {listing}: {type(error).__name__}: {reason}"
+                + ("" if double else ". Check the declared inputs.")
+            ) from error
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-        arguments = [torch.from_numpy(feeds[spec.name]) for spec in self.inputs]
+        arguments = [_tensor(feeds[spec.name]) for spec in self.inputs]
         with torch.inference_mode():
             outputs = flatten(self.module(*arguments))
-        return {spec.name: tensor.numpy() for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
+        return {spec.name: _array(tensor) for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
 
 
 class TorchFramework:
@@ -78,7 +96,7 @@ class TorchFramework:
             weights[_dtype_name(tensor.dtype)] += tensor.numel()
         return Description(
             format=_format(model),
-            inputs=runnable.inputs,
+            inputs=_with_table_sizes(module, runnable.inputs),
             outputs=runnable.outputs,
             operators=dict(sorted(_operators(module).items())),
             parameters=sum(parameter.numel() for parameter in module.parameters()),
@@ -117,9 +135,10 @@ def flatten(value: Any, name: str = "output") -> list[tuple[str, torch.Tensor]]:
 class _Inference(torch.nn.Module):
     """An exported program's module, which refuses train() and eval() though exporters call them."""
 
-    def __init__(self, program: torch.nn.Module) -> None:
+    def __init__(self, exported: torch.export.ExportedProgram) -> None:
         super().__init__()
-        self.program = program
+        self.exported = exported
+        self.program = exported.module()
         self.training = False
 
     def forward(self, *arguments: torch.Tensor) -> Any:
@@ -139,7 +158,7 @@ def _build(model: Model) -> torch.nn.Module:
         state = torch.load(model.path, map_location="cpu", weights_only=True)
         module.load_state_dict(state)
     except Exception as error:
-        raise load_error(model, f"the weights of {model.factory.target}", error) from error
+        raise _read_error(model, f"the weights of {model.factory.target}", error) from error
     return module.eval()
 
 
@@ -147,12 +166,7 @@ def _unpickle(model: Model) -> torch.nn.Module:
     try:
         value = torch.load(model.path, map_location="cpu", weights_only=not model.trust)
     except Exception as error:
-        if "weights_only" in str(error) or "Unsupported" in str(error):
-            raise ModelLoadError(
-                f"{model.path} is a pickled module: loading it would run code. Save it with "
-                "torch.export.save (.pt2) or as a state dict with a factory, or set `trust` if you made it."
-            ) from error
-        raise load_error(model, "a PyTorch file", error) from error
+        raise _read_error(model, "a PyTorch file", error) from error
     if isinstance(value, torch.nn.Module):
         return value.eval()
     raise ModelLoadError(
@@ -161,9 +175,25 @@ def _unpickle(model: Model) -> torch.nn.Module:
     )
 
 
+def _read_error(model: Model, what: str, error: Exception) -> ModelLoadError:
+    text = str(error)
+    if "Unsupported global" in text or "Unsupported class" in text:
+        return _pickle_error(model)
+    if "weights_only" in text:  # torch goes on with the advice to load it unsafely
+        error = ValueError("its content is not what PyTorch writes")
+    return load_error(model, what, error)
+
+
+def _pickle_error(model: Model) -> ModelLoadError:
+    return ModelLoadError(
+        f"{model.path} holds pickled objects: loading it would run code. Save it with torch.export.save (.pt2) or "
+        "as a state dict with a factory, or set `trust` if you made it."
+    )
+
+
 def _input_specs(model: Model, module: torch.nn.Module) -> tuple[TensorSpec, ...]:
     if isinstance(module, _Inference):
-        return _exported_inputs(model)
+        return _exported_inputs(module.exported)
     names = _argument_names(module)
     if not model.inputs:
         raise ModelLoadError(
@@ -175,8 +205,7 @@ def _input_specs(model: Model, module: torch.nn.Module) -> tuple[TensorSpec, ...
     return tuple(replace(spec, name=spec.name or name) for spec, name in zip(model.inputs, names, strict=False))
 
 
-def _exported_inputs(model: Model) -> tuple[TensorSpec, ...]:
-    program = torch.export.load(model.path)
+def _exported_inputs(program: torch.export.ExportedProgram) -> tuple[TensorSpec, ...]:
     names = program.graph_signature.user_inputs
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     return tuple(
@@ -219,6 +248,42 @@ def _output_specs(module: torch.nn.Module, inputs: tuple[TensorSpec, ...]) -> tu
     )
 
 
+class _TableSizes(TorchDispatchMode):
+    """Notes the smallest table that each of some tensors is looked up in, while a module runs."""
+
+    def __init__(self, tensors: tuple[torch.Tensor, ...]) -> None:
+        super().__init__()
+        self.sizes: dict[int, int] = {}
+        self._positions = {_storage(tensor): position for position, tensor in enumerate(tensors)}
+        self._casts: list[torch.Tensor] = []  # kept, so that no other tensor gets their storage
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if function in _LOOKUPS:
+            position = self._positions.get(_storage(args[1]))
+            if position is not None:
+                size = int(args[0].shape[0])
+                self.sizes[position] = min(size, self.sizes.get(position, size))
+        elif function is torch.ops.aten._to_copy.default and _storage(args[0]) in self._positions:
+            self._positions[_storage(result)] = self._positions[_storage(args[0])]
+            self._casts.append(result)
+        return result
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage().data_ptr())
+
+
+def _with_table_sizes(module: torch.nn.Module, inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+    if all(spec.is_float for spec in inputs):
+        return inputs
+    tensors = example_inputs(inputs)
+    # Inference mode would show whole operators (`to`) instead of what they do (`_to_copy`).
+    with torch.no_grad(), _TableSizes(tensors) as noted:
+        module(*tensors)
+    return tuple(replace(spec, high=spec.high or noted.sizes.get(place)) for place, spec in enumerate(inputs))
+
+
 def _operators(module: torch.nn.Module) -> Counter[str]:
     if isinstance(module, torch.jit.ScriptModule):
         return Counter(
@@ -238,7 +303,22 @@ def _operators(module: torch.nn.Module) -> Counter[str]:
 def _format(model: Model) -> str:
     if model.factory is not None:
         return f"PyTorch module of {model.factory.target}"
-    return "exported PyTorch program" if model.path.endswith(".pt2") else "TorchScript"
+    if model.path.endswith(".pt2"):
+        return "exported PyTorch program"
+    return "TorchScript" if is_torchscript(Path(model.path)) else "pickled PyTorch module"
+
+
+def _tensor(array: Array) -> torch.Tensor:
+    """PyTorch doesn't know the bfloat16 that numpy has from ml_dtypes."""
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _array(tensor: torch.Tensor) -> Array:
+    half = tensor.dtype == torch.bfloat16
+    array: Array = tensor.view(torch.int16).numpy().view(numpy_dtype("bfloat16")) if half else tensor.numpy()
+    return array
 
 
 def _dtype_name(dtype: torch.dtype) -> str:

@@ -109,8 +109,7 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         before = time.perf_counter()
         outputs = runnable.run(batch.feeds)
         seconds = time.perf_counter() - before
-        size = len(next(iter(batch.feeds.values())))
-        recorder.record(batch.start, batch.valid, size, outputs, seconds)
+        recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
     run_seconds = time.perf_counter() - started
     recorder.finish()
     return {

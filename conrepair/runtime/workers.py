@@ -11,6 +11,7 @@ import faulthandler
 import importlib
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import time
@@ -35,6 +36,7 @@ _LAST_WORDS_LINES = 15
 _LAST_WORDS_CHARACTERS = 3000
 _PYTHON_CRASH = "Fatal Python error:"
 _CRASH_LINES = 6
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,8 @@ def _last_words(job: Job) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.splitlines() if line.strip()]
+    """Lines with something in them, without colours."""
+    return [line.rstrip() for line in _COLOUR.sub("", text).splitlines() if line.strip()]
 
 
 def _timed_out(job: Job) -> Failure:

@@ -210,6 +210,38 @@ def test_synthetic_data_for_a_quantized_input_are_the_same_real_numbers() -> Non
     np.testing.assert_array_equal(for_quantized, real.transpose(0, 2, 3, 1))
 
 
+SPEECH = [
+    TensorSpec("input", ("batch", 8), "float32"),
+    TensorSpec("state", (2, "batch", 4), "float32"),
+    TensorSpec("rate", (), "int64"),
+]
+
+
+def test_inputs_without_a_common_batch_get_whole_feeds() -> None:
+    """As a speech detector takes them: audio, a recurrent state whose batch is its second axis, a scalar."""
+    source = open_feeds(DataReference("synthetic", 3, samples=tuple(SPEECH)), SPEECH, None)
+    result = list(batches(source, SPEECH, 16))
+    assert [(batch.start, batch.valid, batch.size) for batch in result] == [(0, 1, 1), (1, 1, 1), (2, 1, 1)]
+    assert {name: array.shape for name, array in result[2].feeds.items()} == {
+        "input": (1, 8),
+        "state": (2, 1, 4),
+        "rate": (),
+    }
+
+
+def test_whole_feeds_from_a_file(tmp_path: Path) -> None:
+    arrays = {
+        "input": np.arange(16, dtype=np.float32).reshape(2, 1, 8),
+        "state": np.zeros((2, 2, 1, 4), np.float32),
+        "rate": np.array([8000, 16000]),
+    }
+    np.savez(tmp_path / "x.npz", **arrays)
+    source = open_feeds(DataReference("tensors", 2, str(tmp_path / "x.npz")), SPEECH, None)
+    first, second = batches(source, SPEECH, 16)
+    assert (int(first.feeds["rate"]), int(second.feeds["rate"])) == (8000, 16000)
+    np.testing.assert_array_equal(second.feeds["input"], arrays["input"][1])
+
+
 def test_an_unknown_dimension_needs_a_declaration() -> None:
     spec = TensorSpec("x", ("batch", 3, "height", "width"), "float32")
     with pytest.raises(DataError, match="no definite shape"):

@@ -1,0 +1,191 @@
+"""Networks built by a factory, with given or drawn weights, saved as what their framework loads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import small_models as small
+import torch
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.builders import build_from_factory
+from conrepair.frameworks.model import Factory, Model, to_json
+from conrepair.frameworks.registry import framework
+from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.files import sha256_of
+
+UNNAMED = replace(small.IMAGE, name="")
+BUILDER = "torchvision.models:mobilenet_v2"
+
+
+def build(target: str, folder: Path, *inputs: TensorSpec, **options: Any) -> Model:
+    folder.mkdir(exist_ok=True)
+    arguments: dict[str, Any] = {"kwargs": {}, "weights": None, "initialize": "as-built", "seed": 0} | options
+    return build_from_factory(target=target, inputs=[to_json(spec) for spec in inputs], folder=folder, **arguments)
+
+
+def weights(path: Path) -> dict[str, str]:
+    return {"path": str(path), "sha256": sha256_of(path)}
+
+
+# --- PyTorch ---
+
+
+def test_a_torch_network(tmp_path: Path) -> None:
+    model = build("small_models:torch_convnet", tmp_path / "out", UNNAMED, kwargs={"seed": 3})
+    assert model == Model(
+        "torch", str(tmp_path / "out" / "weights.pt"), sha256_of(tmp_path / "out" / "weights.pt"),
+        Factory("small_models:torch_convnet", {"seed": 3}), (UNNAMED,),
+    )  # fmt: skip
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["weights.pt"]
+    result = framework("torch").load(model).run({"input": small.images()})["output"]
+    with torch.inference_mode():
+        expected = small.torch_convnet(seed=3)(torch.from_numpy(small.images()))
+    assert small.relative_l2(expected, result) < 1e-6
+
+
+def test_torch_weights_from_a_file(tmp_path: Path) -> None:
+    torch.save(small.torch_convnet(seed=4).state_dict(), tmp_path / "given.pth")
+    model = build("small_models:torch_convnet", tmp_path / "out", UNNAMED, weights=weights(tmp_path / "given.pth"))
+    result = framework("torch").load(model).run({"input": small.images()})["output"]
+    with torch.inference_mode():
+        expected = small.torch_convnet(seed=4)(torch.from_numpy(small.images()))
+    assert small.relative_l2(expected, result) < 1e-6
+    assert sha256_of(tmp_path / "given.pth") == weights(tmp_path / "given.pth")["sha256"]
+
+
+def test_the_seed_decides_about_drawn_weights(tmp_path: Path) -> None:
+    """Of a factory that draws from torch's own generator."""
+    options: dict[str, Any] = {"kwargs": {"in_features": 4, "out_features": 3}}
+    vector = TensorSpec("", ("batch", 4), "float32")
+    models = [
+        build("torch.nn:Linear", tmp_path / str(place), vector, seed=seed, **options)
+        for place, seed in enumerate((1, 1, 2))
+    ]
+    first, again, other = (torch.load(model.path)["weight"] for model in models)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_a_torch_network_with_statistics_of_its_own(tmp_path: Path) -> None:
+    """As built, random weights damp the signal so much that the input hardly matters."""
+    options: dict[str, Any] = {"kwargs": {"width_mult": 0.1, "num_classes": small.CLASSES}}
+    image = TensorSpec("", ("batch", 3, 40, 32), "float32")
+    inputs = np.random.default_rng(0).normal(size=(4, 3, 40, 32)).astype(np.float32)
+    spread = {}
+    for initialize in ("as-built", "variance-preserving"):
+        model = build(BUILDER, tmp_path / initialize, image, initialize=initialize, **options)
+        state = torch.load(model.path)
+        moved = any(bool(value.abs().max() > 0) for name, value in state.items() if name.endswith("running_mean"))
+        assert moved == (initialize == "variance-preserving")
+        (output,) = framework("torch").load(model).run({"x": inputs}).values()
+        assert np.isfinite(output).all()
+        spread[initialize] = float(output.std(axis=0).mean())
+    assert spread["variance-preserving"] > 10 * spread["as-built"]
+
+
+def test_preserved_variance_is_the_same_every_time(tmp_path: Path) -> None:
+    one, two = (
+        build("small_models:torch_convnet", tmp_path / name, UNNAMED, initialize="variance-preserving", seed=7)
+        for name in ("one", "two")
+    )
+    for first, second in zip(torch.load(one.path).values(), torch.load(two.path).values(), strict=True):
+        assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("target", ["small_models:torch_pair", "small_models:torch_text"])
+def test_preserved_variance_of_other_inputs(tmp_path: Path, target: str) -> None:
+    """Vectors and whole numbers get inputs that fit, though there's nothing to preserve."""
+    inputs = small.PAIR if target.endswith("pair") else (replace(small.TEXT, high=small.WORDS),)
+    model = build(target, tmp_path / "out", *inputs, initialize="variance-preserving")
+    assert framework("torch").describe(model).inputs[0].shape[1:] == inputs[0].shape[1:]
+
+
+@pytest.mark.parametrize("inputs", [(), (TensorSpec("", ("batch", 5, 12, 10), "float32"),)])
+def test_inputs_that_do_not_fit_are_told(tmp_path: Path, inputs: tuple[TensorSpec, ...]) -> None:
+    with pytest.raises(ModelLoadError, match=r"small_models:torch_convnet.*inputs"):
+        build("small_models:torch_convnet", tmp_path / "out", *inputs, initialize="variance-preserving")
+
+
+def test_torch_weights_that_do_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "text.pth"
+    torch.save(small.torch_text().state_dict(), path)
+    with pytest.raises(ModelLoadError, match=r"text\.pth don't fit the network of small_models:torch_convnet"):
+        build("small_models:torch_convnet", tmp_path / "out", UNNAMED, weights=weights(path))
+    for damaged in small.damaged_copies(path, tmp_path):
+        with pytest.raises(ModelLoadError, match=damaged.name):
+            build("small_models:torch_convnet", tmp_path / "out", UNNAMED, weights=weights(damaged))
+
+
+# --- Keras ---
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_keras_network(tmp_path: Path, nested: bool) -> None:
+    """Of a user's module: the framework is told from what the factory gives."""
+    model = build("small_models:keras_convnet", tmp_path / "out", kwargs={"nested": nested})
+    path = tmp_path / "out" / "model.keras"
+    assert model == Model("keras", str(path), sha256_of(path))
+    result = framework("keras").load(model).run({"image": small.images(channels_last=True)})["logits"]
+    expected = small.keras_convnet(nested=nested)(small.images(channels_last=True))
+    assert small.relative_l2(expected, result) < 1e-6
+
+
+def test_keras_weights_from_a_file(tmp_path: Path) -> None:
+    network = small.keras_convnet()
+    network.set_weights([value + 0.25 for value in network.get_weights()])
+    network.save_weights(tmp_path / "given.weights.h5")
+    model = build("small_models:keras_convnet", tmp_path / "out", weights=weights(tmp_path / "given.weights.h5"))
+    result = framework("keras").load(model).run({"image": small.images(channels_last=True)})["logits"]
+    assert small.relative_l2(network(small.images(channels_last=True)), result) < 1e-6
+
+
+@pytest.mark.parametrize("package", ["keras", "tensorflow.keras"])
+def test_a_network_of_keras_applications(tmp_path: Path, package: str) -> None:
+    model = build(
+        f"{package}.applications:MobileNet", tmp_path / "out", initialize="variance-preserving", seed=5,
+        kwargs={"weights": None, "alpha": 0.1, "input_shape": [40, 32, 3], "classes": small.CLASSES},
+    )  # fmt: skip
+    network = keras.saving.load_model(model.path)
+    norms = [layer for layer in network.layers if isinstance(layer, keras.layers.BatchNormalization)]
+    assert norms
+    assert all(np.abs(layer.moving_mean).max() > 0 for layer in norms)
+    assert {layer.momentum for layer in norms} == {0.99}  # as it was
+
+
+def test_the_seed_decides_about_drawn_keras_weights(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"kwargs": {"weights": None, "alpha": 0.1, "input_shape": [32, 32, 3], "classes": 2}}
+    first, again, other = (
+        keras.saving.load_model(
+            build("keras.applications:MobileNet", tmp_path / str(place), seed=seed, **options).path
+        ).get_weights()[0]
+        for place, seed in enumerate((1, 1, 2))
+    )
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 0
+
+
+def test_keras_weights_that_do_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "text.weights.h5"
+    small.keras_text().save_weights(path)
+    with pytest.raises(ModelLoadError, match=r"text\.weights\.h5 don't fit the network of small_models:keras_convnet"):
+        build("small_models:keras_convnet", tmp_path / "out", weights=weights(path))
+
+
+# --- Neither ---
+
+
+@pytest.mark.parametrize("target", ["collections:OrderedDict", "keras.layers:ReLU"])
+def test_a_factory_of_something_else(tmp_path: Path, target: str) -> None:
+    with pytest.raises(ModelLoadError, match=rf"factory {target} returned (OrderedDict|ReLU)"):
+        build(target, tmp_path / "out")
+
+
+def test_a_factory_that_fails(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match=r"factory small_models:torch_convnet\(depth=3\) failed: TypeError"):
+        build("small_models:torch_convnet", tmp_path / "out", UNNAMED, kwargs={"depth": 3})

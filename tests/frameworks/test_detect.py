@@ -1,0 +1,95 @@
+"""Formats are told from the path, before any framework is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from conrepair.frameworks.detect import FORMATS, detect_framework, is_torchscript
+from conrepair.frameworks.registry import FRAMEWORKS, framework
+from conrepair.runtime.errors import ExitCode, ModelLoadError
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.onnx", "onnx"), ("a.ONNX", "onnx"), ("a.pt2", "torch"), ("a.pt", "torch"), ("a.pth", "torch"),
+        ("a.ts", "torch"), ("a.keras", "keras"), ("a.h5", "keras"), ("a.hdf5", "keras"), ("a.pb", "tensorflow"),
+        ("a.tflite", "tflite"), ("a.lite", "tflite"), ("a.b.onnx", "onnx"), ("größe 1.onnx", "onnx"),
+    ],
+)  # fmt: skip
+def test_suffixes(tmp_path: Path, name: str, expected: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"x")
+    assert detect_framework(path) == expected
+
+
+def test_saved_model_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "model.onnx"  # whatever its name
+    folder.mkdir()
+    (folder / "saved_model.pb").write_bytes(b"x")
+    assert detect_framework(folder) == "tensorflow"
+
+
+def test_missing(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match=r"net\.onnx: no such model file") as error:
+        detect_framework(tmp_path / "net.onnx")
+    assert error.value.exit_code == ExitCode.MODEL_LOAD
+
+
+def test_folder_without_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match=r"folder without saved_model\.pb"):
+        detect_framework(tmp_path)
+
+
+def test_empty(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.touch()
+    with pytest.raises(ModelLoadError, match=r"net\.tflite is empty"):
+        detect_framework(path)
+
+
+@pytest.mark.parametrize("name", ["net.xyz", "net", "net.onnx.zip"])
+def test_unknown(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"x")
+    with pytest.raises(ModelLoadError) as error:
+        detect_framework(path)
+    assert str(path) in str(error.value)
+    assert FORMATS in str(error.value)
+
+
+@pytest.mark.parametrize(("member", "expected"), [("net/code/__torch__.py", True), ("net/data.pkl", False)])
+def test_torchscript_is_told_from_a_state_dict(tmp_path: Path, member: str, expected: bool) -> None:
+    path = tmp_path / "net.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(member, "")
+    assert is_torchscript(path) is expected
+
+
+@pytest.mark.parametrize("content", [b"", b"P", b"PK\x03\x04", bytes(99)])
+def test_no_archive_is_no_torchscript(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "net.pt"
+    path.write_bytes(content)
+    assert not is_torchscript(path)
+
+
+def test_registry_knows_all_and_refuses_others() -> None:
+    assert {"torch", "keras", "tensorflow", "tflite", "onnx"} == set(FRAMEWORKS)
+    with pytest.raises(ValueError, match="unknown framework 'caffe'"):
+        framework("caffe")
+
+
+def test_nothing_heavy_is_imported() -> None:
+    """The main process plans conversions; only workers import frameworks."""
+    script = (
+        "import sys, conrepair.frameworks.detect, conrepair.frameworks.registry, conrepair.frameworks.runnable, "
+        "conrepair.converters.registry, conrepair.backends.registry; "
+        "print(sorted({'torch', 'tensorflow', 'keras', 'onnx', 'onnxruntime'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

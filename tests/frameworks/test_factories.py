@@ -1,0 +1,65 @@
+"""Calling "package.module:function"."""
+
+from __future__ import annotations
+
+import collections
+import sys
+from pathlib import Path
+
+import pytest
+
+from conrepair.frameworks.factories import call_factory
+from conrepair.frameworks.model import Factory
+from conrepair.runtime.errors import ModelLoadError
+
+
+def test_a_function_with_arguments() -> None:
+    assert call_factory(Factory("fractions:Fraction", {"numerator": 3, "denominator": 6})) == 0.5
+
+
+def test_a_nested_name() -> None:
+    assert call_factory(Factory("collections:OrderedDict.fromkeys", {"iterable": "ab"})) == collections.OrderedDict(
+        a=None, b=None
+    )
+
+
+def test_a_module_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_nets_of_this_test.py").write_text("def small(depth=1):\n    return ['layer'] * depth\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert call_factory(Factory("my_nets_of_this_test:small", {"depth": 2})) == ["layer", "layer"]
+
+
+@pytest.mark.parametrize(
+    "target", ["no_such_package:f", "math:no_such_function", "math", "math:", "collections:OrderedDict.nothing"]
+)
+def test_missing_targets_are_named(target: str) -> None:
+    with pytest.raises(ModelLoadError, match=r"package\.module:function") as error:
+        call_factory(Factory(target))
+    assert f"factory {target}:" in str(error.value)
+
+
+def test_failures_are_reported_with_the_call() -> None:
+    with pytest.raises(ModelLoadError, match=r"math:sqrt\(x=-1\) failed: TypeError"):
+        call_factory(Factory("math:sqrt", {"x": -1}))
+    with pytest.raises(ModelLoadError, match=r"failed: ZeroDivisionError"):
+        call_factory(Factory("fractions:Fraction", {"numerator": 3, "denominator": 0}))
+
+
+def test_a_module_that_fails_to_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_nets_of_this_test.py").write_text("import no_such_library\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelLoadError, match="No module named 'no_such_library'"):
+        call_factory(Factory("broken_nets_of_this_test:small"))
+
+
+def test_a_module_that_raises_at_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "raising_nets_of_this_test.py").write_text("raise ValueError('at import')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelLoadError, match="raising_nets_of_this_test"):
+        call_factory(Factory("raising_nets_of_this_test:small"))
+
+
+def test_torchvision_is_importable_beside_any_torch() -> None:
+    network = call_factory(Factory("torchvision.models:squeezenet1_1", {"num_classes": 7}))
+    assert sum(parameter.numel() for parameter in network.parameters()) > 700_000

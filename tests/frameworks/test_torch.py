@@ -1,0 +1,454 @@
+"""PyTorch: exported programs, TorchScript, factories with state dicts, pickles."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+import small_models as small
+import torch
+from torch import nn
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Factory, Model
+from conrepair.frameworks.torch import FRAMEWORK, example_inputs, flatten
+from conrepair.runtime.errors import DataError, ModelLoadError
+from conrepair.runtime.files import sha256_of
+
+UNNAMED = replace(small.IMAGE, name="")
+
+
+def tensors(*arrays: small.Array) -> tuple[torch.Tensor, ...]:
+    return tuple(map(torch.from_numpy, arrays))
+
+
+def directly(network: nn.Module, *arrays: small.Array) -> Any:
+    """PyTorch called without conrepair."""
+    with torch.inference_mode():
+        return network(*tensors(*arrays))
+
+
+def traced(network: nn.Module, path: Path, *arrays: small.Array) -> Path:
+    torch.jit.trace(network, tensors(*arrays), strict=False).save(str(path))
+    return path
+
+
+def saved_state(network: nn.Module, path: Path) -> Path:
+    torch.save(network.state_dict(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same networks in every format."""
+    folder = tmp_path_factory.mktemp("torch")
+    network, pair, text = small.torch_convnet(), small.torch_pair(), small.torch_text()
+    small.export_pt2(network, tensors(small.images()), folder / "net.pt2")
+    small.export_pt2(pair, tensors(small.images(), small.vectors()), folder / "pair.pt2")
+    small.export_pt2(text, tensors(small.tokens()), folder / "text.pt2")
+    traced(network, folder / "net_traced.pt", small.images())
+    traced(pair, folder / "pair_traced.pt", small.images(), small.vectors())
+    traced(text, folder / "text_traced.pt", small.tokens())
+    torch.jit.script(network).save(str(folder / "net_scripted.ts"))
+    saved_state(network, folder / "net_weights.pth")
+    saved_state(pair, folder / "pair_weights.pth")
+    saved_state(text, folder / "text_weights.pth")
+    torch.save(network, folder / "net_pickled.pt")
+    return folder
+
+
+def net(folder: Path, kind: str) -> Model:
+    """The convnet in one of the formats."""
+    declared: dict[str, Any] = {"inputs": (UNNAMED,)}
+    names = {"pt2": "net.pt2", "traced": "net_traced.pt", "scripted": "net_scripted.ts", "pickled": "net_pickled.pt"}
+    if kind == "factory":
+        # Another seed: the weights must come from the file.
+        factory = Factory("small_models:torch_convnet", {"seed": 99})
+        return small.model_of("torch", folder / "net_weights.pth", factory=factory, **declared)
+    if kind == "pt2":
+        declared = {}
+    if kind == "pickled":
+        declared["trust"] = True
+    return small.model_of("torch", folder / names[kind], **declared)
+
+
+def pair(folder: Path, kind: str) -> Model:
+    if kind == "pt2":
+        return small.model_of("torch", folder / "pair.pt2")
+    if kind == "traced":
+        return small.model_of("torch", folder / "pair_traced.pt", inputs=small.PAIR)
+    factory = Factory("small_models:torch_pair")
+    return small.model_of("torch", folder / "pair_weights.pth", factory=factory, inputs=small.PAIR)
+
+
+def text(folder: Path, kind: str) -> Model:
+    if kind == "pt2":
+        return small.model_of("torch", folder / "text.pt2")
+    if kind == "traced":
+        return small.model_of("torch", folder / "text_traced.pt", inputs=(small.TEXT,))
+    factory = Factory("small_models:torch_text")
+    return small.model_of("torch", folder / "text_weights.pth", factory=factory, inputs=(small.TEXT,))
+
+
+KINDS = ["pt2", "traced", "scripted", "factory", "pickled"]
+RECORDED = ["pt2", "traced", "factory"]
+
+
+# --- Description ---
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_description(folder: Path, kind: str) -> None:
+    about = FRAMEWORK.describe(net(folder, kind))
+    assert about.format == {
+        "pt2": "exported PyTorch program",
+        "traced": "TorchScript",
+        "scripted": "TorchScript",
+        "factory": "PyTorch module of small_models:torch_convnet",
+        "pickled": "pickled PyTorch module",
+    }[kind]
+    (given,), (result,) = about.inputs, about.outputs
+    assert (given.name, given.shape[1:], given.dtype) == ("input", (3, 12, 10), "float32")
+    assert (result.name, result.shape[1:], result.dtype) == ("output", (6,), "float32")
+    assert isinstance(given.shape[0], str)
+    assert given.shape[0] == result.shape[0]
+    assert about.parameters == sum(parameter.numel() for parameter in small.torch_convnet().parameters()) == 500
+    assert about.weights == {"float32": 520, "int64": 2}
+    assert about.precision == "float32"
+    assert about.opset is None
+    assert about.producer.startswith("torch ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("pt2", {"conv2d": 3, "batch_norm": 2, "hardtanh": 2, "max_pool2d": 1, "linear": 1}),
+        ("traced", {"_convolution": 3, "batch_norm": 2, "hardtanh": 2, "max_pool2d": 1, "linear": 1}),
+        ("scripted", {"conv2d": 3, "batch_norm": 2, "hardtanh": 2, "max_pool2d": 1, "linear": 1}),
+        ("factory", {"Conv2d": 3, "BatchNorm2d": 2, "ReLU6": 2, "MaxPool2d": 1, "Linear": 1}),
+    ],
+)
+def test_operators(folder: Path, kind: str, expected: dict[str, int]) -> None:
+    assert expected.items() <= FRAMEWORK.describe(net(folder, kind)).operators.items()
+
+
+@pytest.mark.parametrize("kind", RECORDED)
+def test_several_inputs_and_outputs(folder: Path, kind: str) -> None:
+    about = FRAMEWORK.describe(pair(folder, kind))
+    assert [(spec.name, spec.shape[1:]) for spec in about.inputs] == [("image", (3, 12, 10)), ("vector", (4,))]
+    assert [(spec.name, spec.shape[1:]) for spec in about.outputs] == [("logits", (6,)), ("picture", (5, 6, 5))]
+    assert {type(spec.shape[0]) for spec in about.inputs + about.outputs} == {str}
+
+
+def test_fixed_batch(tmp_path: Path) -> None:
+    path = small.export_pt2(small.torch_convnet(), tensors(small.images(3)), tmp_path / "net.pt2", dynamic=False)
+    model = small.model_of("torch", path)
+    about = FRAMEWORK.describe(model)
+    assert (about.inputs[0].shape[0], about.outputs[0].shape[0]) == (3, 3)
+    with pytest.raises(DataError, match="input input"):
+        FRAMEWORK.load(model).run({"input": small.images(2)})
+
+
+def test_declared_names_and_fixed_batch_of_torchscript(folder: Path) -> None:
+    declared = replace(small.IMAGE, name="photo", shape=(2, 3, 12, 10))
+    model = small.model_of("torch", folder / "net_traced.pt", inputs=(declared,))
+    about = FRAMEWORK.describe(model)
+    assert about.inputs == (declared,)
+    assert about.outputs[0].shape == (2, 6)
+
+
+# --- Running ---
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_run_is_what_torch_gives(folder: Path, kind: str, count: int) -> None:
+    images = small.images(count)
+    result = FRAMEWORK.load(net(folder, kind)).run({"input": images})
+    assert small.relative_l2(directly(small.torch_convnet(), images), result["output"]) < 1e-6
+
+
+@pytest.mark.parametrize("kind", RECORDED)
+def test_run_with_several_inputs(folder: Path, kind: str) -> None:
+    images, vectors = small.images(3), small.vectors(3)
+    result = FRAMEWORK.load(pair(folder, kind)).run({"vector": vectors, "image": images})
+    assert list(result) == ["logits", "picture"]
+    for name, expected in directly(small.torch_pair(), images, vectors).items():
+        assert small.relative_l2(expected, result[name]) < 1e-6
+
+
+@pytest.mark.parametrize("kind", RECORDED)
+def test_run_with_whole_numbers(folder: Path, kind: str) -> None:
+    runnable = FRAMEWORK.load(text(folder, kind))
+    expected = directly(small.torch_text(), small.tokens(3))
+    for dtype in ("int64", "int32", "uint8"):
+        result = runnable.run({"input": small.tokens(3, dtype=dtype)})["output"]
+        assert small.relative_l2(expected, result) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("feeds", "named"),
+    [
+        ({"image": small.images()}, "vector: float32"),
+        ({"image": small.images(), "vektor": small.vectors()}, "vector: float32"),
+        ({"image": small.images(channels_last=True), "vector": small.vectors()}, "input image"),
+        ({"image": small.images(), "vector": small.vectors(size=5)}, "input vector"),
+        ({"image": small.images(), "vector": small.vectors().astype("U")}, "input vector"),
+    ],
+)
+@pytest.mark.parametrize("kind", RECORDED)
+def test_wrong_feeds(folder: Path, kind: str, feeds: dict[str, small.Array], named: str) -> None:
+    with pytest.raises(DataError, match=named):
+        FRAMEWORK.load(pair(folder, kind)).run(feeds)
+
+
+@pytest.mark.parametrize("kind", RECORDED)
+def test_real_numbers_for_an_embedding(folder: Path, kind: str) -> None:
+    with pytest.raises(DataError, match="input input: int64.*whole numbers"):
+        FRAMEWORK.load(text(folder, kind)).run({"input": np.zeros((2, small.TOKENS), np.float32)})
+
+
+def test_dropout_and_batch_statistics_are_off(tmp_path: Path) -> None:
+    network = nn.Sequential(nn.BatchNorm1d(4), nn.Dropout(0.5)).train()
+    torch.save(network, tmp_path / "net.pt")
+    declared = TensorSpec("x", ("batch", 4), "float32")
+    runnable = FRAMEWORK.load(small.model_of("torch", tmp_path / "net.pt", trust=True, inputs=(declared,)))
+    vectors = small.vectors(3)
+    np.testing.assert_array_equal(
+        runnable.run({"x": vectors})["output"], directly(network.eval(), vectors)
+    )
+
+
+class Nested(NamedTuple):
+    scores: torch.Tensor
+    rest: list[Any]
+
+
+def test_names_of_nested_outputs() -> None:
+    one, two, three, four = torch.zeros(4, 1)
+    value = Nested(one, [two, {"boxes": three, "nothing": None, "more": (four,)}])
+    assert [name for name, _ in flatten(value)] == ["scores", "rest_0", "boxes", "more_0"]
+    assert flatten(one) == [("output", one)]
+    assert [name for name, _ in flatten((one, two))] == ["output_0", "output_1"]
+
+
+def test_example_inputs() -> None:
+    image, ids = example_inputs((small.IMAGE, small.TEXT), batch=5)
+    assert (image.shape, image.dtype) == ((5, 3, 12, 10), torch.float32)
+    assert (ids.shape, ids.dtype) == ((5, small.TOKENS), torch.int64)
+
+
+# --- Precision ---
+
+
+def test_float16(tmp_path: Path) -> None:
+    network = small.torch_convnet().half()
+    path = small.export_pt2(network, [torch.from_numpy(small.images()).half()], tmp_path / "net.pt2")
+    model = small.model_of("torch", path)
+    about = FRAMEWORK.describe(model)
+    assert (about.precision, about.inputs[0].dtype, about.outputs[0].dtype) == ("float16", "float16", "float16")
+    halves = small.images().astype(np.float16)
+    np.testing.assert_array_equal(FRAMEWORK.load(model).run({"input": halves})["output"], directly(network, halves))
+
+
+def test_bfloat16(tmp_path: Path) -> None:
+    network = small.torch_convnet().bfloat16()
+    images = torch.from_numpy(small.images()).bfloat16()
+    path = small.export_pt2(network, [images], tmp_path / "net.pt2")
+    model = small.model_of("torch", path)
+    assert FRAMEWORK.describe(model).precision == "bfloat16"
+    result = FRAMEWORK.load(model).run({"input": small.images()})["output"]
+    assert result.dtype == ml_dtypes.bfloat16
+    with torch.inference_mode():
+        np.testing.assert_array_equal(result.astype(np.float32), network(images).float())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_second_opinion_is_close_but_another(folder: Path, kind: str) -> None:
+    model, feeds = net(folder, kind), {"input": small.images(3)}
+    first, second = FRAMEWORK.load(model), FRAMEWORK.load(model, second_opinion=True)
+    assert second.inputs[0].dtype == "float64"
+    one, two = first.run(feeds)["output"], second.run(feeds)["output"]
+    assert two.dtype == np.float64
+    assert 0 < small.relative_l2(two, one) < 1e-5
+
+
+def test_the_second_opinion_of_an_embedding(folder: Path) -> None:
+    second = FRAMEWORK.load(text(folder, "pt2"), second_opinion=True)
+    assert second.inputs[0].dtype == "int64"
+    result = second.run({"input": small.tokens()})["output"]
+    assert 0 < small.relative_l2(result, directly(small.torch_text(), small.tokens()).numpy()) < 1e-5
+
+
+def casting() -> nn.Module:
+    class Casting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = nn.Linear(10, 3)
+
+        def forward(self, image: torch.Tensor) -> torch.Tensor:
+            return self.dense(image.to(torch.float32))
+
+    return Casting().eval()
+
+
+def as_pt2(path: Path) -> Path:
+    return small.export_pt2(casting(), tensors(small.images()), path.with_suffix(".pt2"))
+
+
+def as_trace(path: Path) -> Path:
+    return traced(casting(), path, small.images())
+
+
+def as_frozen(path: Path) -> Path:
+    torch.jit.freeze(torch.jit.trace(small.torch_convnet(), tensors(small.images()))).save(str(path))
+    return path
+
+
+@pytest.mark.parametrize("write", [as_pt2, as_trace, as_frozen])
+def test_no_second_opinion_where_the_type_is_fixed(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    model = small.model_of("torch", write(tmp_path / "net.pt"), inputs=(small.IMAGE,))
+    FRAMEWORK.load(model)
+    with pytest.raises(ModelLoadError, match=r"net\.pt2? doesn't run on inputs image: float64"):
+        FRAMEWORK.load(model, second_opinion=True)
+
+
+# --- Models that aren't complete, or not to be trusted ---
+
+
+def test_a_bare_state_dict_is_refused_with_advice(folder: Path) -> None:
+    with pytest.raises(ModelLoadError, match=r"net_weights\.pth holds only weights.*\"factory\""):
+        FRAMEWORK.describe(small.model_of("torch", folder / "net_weights.pth", inputs=(UNNAMED,)))
+
+
+def test_a_pickled_module_is_refused_without_trust(folder: Path) -> None:
+    model = replace(net(folder, "pickled"), trust=False)
+    with pytest.raises(ModelLoadError, match=r"net_pickled\.pt .*run code.*trust"):
+        FRAMEWORK.load(model)
+
+
+def test_a_pickled_module_is_refused_as_weights(folder: Path) -> None:
+    model = replace(net(folder, "pickled"), trust=False, factory=Factory("small_models:torch_convnet"))
+    with pytest.raises(ModelLoadError, match=r"net_pickled\.pt .*run code"):
+        FRAMEWORK.load(model)
+
+
+@pytest.mark.parametrize("kind", ["traced", "scripted", "factory", "pickled"])
+def test_undeclared_inputs(folder: Path, kind: str) -> None:
+    with pytest.raises(ModelLoadError, match='doesn\'t record its inputs.*"inputs"'):
+        FRAMEWORK.describe(replace(net(folder, kind), inputs=()))
+
+
+@pytest.mark.parametrize("kind", ["traced", "scripted", "factory"])
+def test_too_many_declared_inputs(folder: Path, kind: str) -> None:
+    with pytest.raises(ModelLoadError, match=r"2 inputs are declared, but the network takes \['input'\]"):
+        FRAMEWORK.describe(replace(net(folder, kind), inputs=small.PAIR))
+
+
+@pytest.mark.parametrize("kind", ["traced", "scripted", "factory"])
+@pytest.mark.parametrize("shape", [("batch", 4, 12, 10), ("batch", 3, 99, 10), ("batch", 3)])
+def test_declared_shapes_that_the_network_does_not_take(folder: Path, kind: str, shape: tuple[Any, ...]) -> None:
+    model = replace(net(folder, kind), inputs=(replace(UNNAMED, shape=shape),))
+    with pytest.raises(ModelLoadError, match=r"inputs input: float32\[batch.*declared inputs"):
+        FRAMEWORK.describe(model)
+
+
+def test_weights_of_another_network(folder: Path) -> None:
+    model = replace(net(folder, "factory"), factory=Factory("small_models:torch_text"))
+    with pytest.raises(ModelLoadError, match=r"net_weights\.pth.*Missing key"):
+        FRAMEWORK.load(model)
+
+
+def test_a_factory_that_gives_no_module(folder: Path) -> None:
+    model = replace(net(folder, "factory"), factory=Factory("collections:OrderedDict"))
+    with pytest.raises(ModelLoadError, match=r"collections:OrderedDict returned OrderedDict, not a torch\.nn\.Module"):
+        FRAMEWORK.load(model)
+
+
+# --- Files ---
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_file_stays_as_it_is(folder: Path, kind: str) -> None:
+    model, before = net(folder, kind), sorted(path.name for path in folder.iterdir())
+    FRAMEWORK.describe(model)
+    FRAMEWORK.load(model).run({"input": small.images()})
+    FRAMEWORK.load(model, second_opinion=True)
+    assert sha256_of(Path(model.path)) == model.sha256
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("kind", ["pt2", "traced", "factory"])
+def test_damaged_files_are_named(folder: Path, tmp_path: Path, kind: str) -> None:
+    model = net(folder, kind)
+    for path in small.damaged_copies(Path(model.path), tmp_path):
+        damaged = replace(model, path=str(path))
+        for action in (FRAMEWORK.describe, FRAMEWORK.load):
+            with pytest.raises(ModelLoadError) as error:
+                action(damaged)
+            assert str(path) in str(error.value)
+            assert "damaged" in str(error.value)
+            assert "weights_only" not in str(error.value)  # torch advises to load them unsafely
+
+
+def test_a_missing_file_is_named(tmp_path: Path, folder: Path) -> None:
+    for suffix in (".pt2", ".pt"):
+        path = tmp_path / f"missing{suffix}"
+        with pytest.raises(ModelLoadError, match=f"missing{suffix}"):
+            FRAMEWORK.load(Model("torch", str(path), "", inputs=(small.IMAGE,)))
+
+
+def test_a_file_under_another_suffix(folder: Path, tmp_path: Path) -> None:
+    for source, target in (("net_traced.pt", "net.pt2"), ("net_weights.pth", "weights.pt2")):
+        shutil.copy(folder / source, tmp_path / target)
+        with pytest.raises(ModelLoadError, match=target):
+            FRAMEWORK.load(small.model_of("torch", tmp_path / target))
+
+
+# --- The size of the table that an integer input indexes ---
+
+
+@pytest.mark.parametrize("kind", RECORDED)
+def test_table_sizes(folder: Path, kind: str) -> None:
+    assert FRAMEWORK.describe(text(folder, kind)).inputs[0].high == small.WORDS
+
+
+def test_a_declared_size_wins(folder: Path) -> None:
+    model = replace(text(folder, "factory"), inputs=(replace(small.TEXT, high=5),))
+    assert FRAMEWORK.describe(model).inputs[0].high == 5
+
+
+def test_float_inputs_have_no_size(folder: Path) -> None:
+    assert {spec.high for spec in FRAMEWORK.describe(pair(folder, "pt2")).inputs} == {None}
+
+
+def tables() -> nn.Module:
+    class Tables(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.word, self.kind, self.bag = nn.Embedding(11, 3), nn.Embedding(5, 3), nn.EmbeddingBag(9, 3)
+
+        def forward(self, words: torch.Tensor, kinds: torch.Tensor, bags: torch.Tensor, free: torch.Tensor) -> Any:
+            same = self.word(words) + self.kind(kinds.long()) + self.word(kinds)
+            return same.sum(1) + self.bag(bags) + free.sum(1, keepdim=True)
+
+    return Tables().eval()
+
+
+@pytest.mark.parametrize("write", ["traced", "pt2"])
+def test_table_sizes_of_several_inputs(tmp_path: Path, write: str) -> None:
+    """A cast between input and table, an input of two tables, bags, and a number that indexes nothing."""
+    arrays = [np.zeros((2, 4), dtype) for dtype in ("int64", "int32", "int64", "int64")]
+    declared = tuple(TensorSpec("", ("batch", 4), array.dtype.name) for array in arrays)
+    if write == "traced":
+        path = traced(tables(), tmp_path / "net.pt", *arrays)
+    else:
+        path, declared = small.export_pt2(tables(), tensors(*arrays), tmp_path / "net.pt2"), ()
+    about = FRAMEWORK.describe(small.model_of("torch", path, inputs=declared))
+    assert {spec.name: spec.high for spec in about.inputs} == {"words": 11, "kinds": 5, "bags": 9, "free": None}

@@ -1,0 +1,206 @@
+"""Jobs for worker processes: they answer, raise, write, hang and die. Each takes (payload, folder).
+
+A job that is given "tally" (a file) leaves one line there each time that it really runs.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any, NoReturn
+
+from conrepair.runtime.errors import DataError, ModelLoadError
+
+Payload = dict[str, Any]
+
+
+def _count(payload: Payload) -> None:
+    if "tally" in payload:
+        with Path(payload["tally"]).open("a", encoding="utf-8") as stream:
+            stream.write(f"{payload.get('name', '')}\n")
+
+
+def echo(payload: Payload, folder: Path) -> Payload:
+    _count(payload)
+    return {"payload": payload, "pid": os.getpid()}
+
+
+def draw(payload: Payload, folder: Path) -> Payload:
+    """Answers differently each time."""
+    _count(payload)
+    text = uuid.uuid4().hex
+    (folder / "drawn.txt").write_text(text, encoding="utf-8")
+    return {"drawn": text}
+
+
+def write(payload: Payload, folder: Path) -> Payload:
+    _count(payload)
+    (folder / "sub").mkdir()
+    (folder / "sub" / "out.txt").write_text(payload["text"], encoding="utf-8")
+    return {"file": "sub/out.txt"}
+
+
+def read(payload: Payload, folder: Path) -> Payload:
+    _count(payload)
+    return {"text": Path(payload["path"]).read_text(encoding="utf-8")}
+
+
+def meet(payload: Payload, folder: Path) -> Payload:
+    """Waits until the other one is there as well: two of these end only when they run side by side."""
+    room = Path(payload["room"])
+    (room / payload["name"]).touch()
+    ends = time.monotonic() + payload["patience"]
+    while len(list(room.iterdir())) < 2 and time.monotonic() < ends:
+        time.sleep(0.01)
+    met = len(list(room.iterdir())) >= 2
+    if payload["leaves"]:
+        (room / payload["name"]).unlink()
+    return {"met": met}
+
+
+# --- Exceptions ---
+
+
+def fail(payload: Payload, folder: Path) -> NoReturn:
+    _count(payload)
+    (folder / "half.bin").write_bytes(b"half-made")
+    print("converting layer 7")
+    raise ValueError(payload.get("message", "axis 3 is out of range\nsecond line"))
+
+
+def refuse_data(payload: Payload, folder: Path) -> NoReturn:
+    _count(payload)
+    raise DataError("the photos don't fit")
+
+
+def refuse_model(payload: Payload, folder: Path) -> NoReturn:
+    raise ModelLoadError("the file is damaged.\nExport it again.")
+
+
+def out_of_memory(payload: Payload, folder: Path) -> NoReturn:
+    _count(payload)
+    raise MemoryError("3 TiB")
+
+
+def disk_full(payload: Payload, folder: Path) -> NoReturn:
+    _count(payload)
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder / "weights.bin"))
+
+
+def disk_full_in_disguise(payload: Payload, folder: Path) -> NoReturn:
+    raise RuntimeError("H5Fwrite failed: (errno = 28, error message = 'No space left on device')")
+
+
+def file_too_large(payload: Payload, folder: Path) -> Payload:
+    """The kernel itself refuses the write."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        (folder / "weights.bin").write_bytes(bytes(100_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    return {}
+
+
+def leave(payload: Payload, folder: Path) -> NoReturn:
+    sys.exit(3)
+
+
+def interrupt(payload: Payload, folder: Path) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+class _Speechless(Exception):  # noqa: N818 (a test's name)
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def speechless(payload: Payload, folder: Path) -> NoReturn:
+    raise _Speechless
+
+
+# --- Deaths ---
+
+
+def die(payload: Payload, folder: Path) -> None:
+    """As native code does: a message straight to descriptor 2, then a signal, below some Python frames."""
+    _count(payload)
+    os.write(2, b"conv.cc:17: assertion failed: stride > 0\n")
+    _descend(payload.get("depth", 0), payload["signal"])
+
+
+def _descend(depth: int, number: int) -> None:
+    if depth:
+        _descend(depth - 1, number)
+    else:
+        os.kill(os.getpid(), number)
+        time.sleep(10)
+
+
+def exit_at_once(payload: Payload, folder: Path) -> NoReturn:
+    os._exit(payload["code"])
+
+
+def hang(payload: Payload, folder: Path) -> Payload:
+    _count(payload)
+    os.write(2, b"pass 3 of 1000000\n")
+    time.sleep(60)
+    return {}
+
+
+def hang_deaf(payload: Payload, folder: Path) -> Payload:
+    """Doesn't end when it's asked to, like native code that never returns to Python."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(60)
+    return {}
+
+
+# --- Output ---
+
+
+def talk(payload: Payload, folder: Path) -> Payload:
+    print("python out")
+    print("python err", file=sys.stderr)
+    os.write(1, b"native out\n")
+    os.write(2, b"native err\n")
+    if payload.get("fails"):
+        raise ValueError("after talking")
+    return {}
+
+
+def talk_much(payload: Payload, folder: Path) -> NoReturn:
+    for number in range(20_000):
+        os.write(1, f"line {number} \xff\n".encode("latin-1"))
+    raise ValueError("done")
+
+
+# --- Values that can't be handed back ---
+
+
+class _Bomb:
+    """Can be pickled, but not unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("no number",)
+
+
+def answer(payload: Payload, folder: Path) -> Any:
+    """Returns what the payload names."""
+    _count(payload)
+    values: dict[str, Any] = {
+        "function": lambda: None,
+        "lock": threading.Lock(),
+        "bomb": _Bomb(),
+        "object": object(),
+        "nan": math.nan,
+        "path": folder,
+    }
+    return {"value": values[payload["what"]]}

@@ -1,0 +1,141 @@
+"""The command line: exit codes, messages, and what it doesn't import."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from conrepair.cli import main
+from conrepair.runtime.files import sha256_of
+
+HEAVY = {"numpy", "onnx", "onnxruntime", "pydantic", "rich", "scipy", "tensorflow", "torch", "tvm"}
+
+
+def save_net(path: Path, *, scale: float = 1.0, opset: int = 17, layout: str = "NCHW") -> Path:
+    """A convolution, a ReLU and a mean over the picture: float32 [batch, 3, 9, 6] to [batch, 4]."""
+    weights = np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype(np.float32) * np.float32(scale)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("ReduceMean", ["r"], ["y"], axes=[2, 3], keepdims=0),
+    ]
+    shape = ["batch", 3, 9, 6]
+    if layout == "NHWC":
+        nodes.insert(0, helper.make_node("Transpose", ["image"], ["x"], perm=[0, 3, 1, 2]))
+        shape = ["batch", 9, 6, 3]
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x" if layout == "NCHW" else "image", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+    onnx.save(model, path)
+    return path
+
+
+@pytest.fixture
+def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return save_net(tmp_path / "net.onnx")
+
+
+def test_help_imports_no_library() -> None:
+    """`--help` answers at once because nothing heavy is imported (a benchmark has the time)."""
+    code = f"import sys, conrepair.cli; print(sorted({HEAVY!r} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("verb", ["run", "compare", "convert", "inspect", "doctor"])
+def test_every_verb_has_help_with_exit_codes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([verb, "--help"])
+    assert ended.value.code == 0
+    assert "0 equivalent, 1 a difference" in capsys.readouterr().out
+
+
+def test_comparing_equals(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = save_net(tmp_path / "nhwc.onnx", layout="NHWC")
+    hashes = sha256_of(net), sha256_of(other)
+    assert main(["compare", str(net), str(other), "-q"]) == 0
+    printed = capsys.readouterr().out
+    assert "equivalent" in printed
+    assert "synthetic: 32 samples, uniform in [-1, 1], seed 0" in printed
+    assert (sha256_of(net), sha256_of(other)) == hashes
+
+
+def test_comparing_different_models(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = save_net(tmp_path / "scaled.onnx", scale=1.01)
+    assert main(["compare", str(net), str(other), "-q", "-f", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert [row["verdict"] for row in report["rows"]] == [None, "faulty"]
+    error = report["rows"][1]["comparison"]["outputs"][0]["error"]
+    assert error["relative_l2"] == pytest.approx(0.01, rel=1e-3)
+    assert main(["compare", str(net), str(other), "-q", "--rtol", "0.1"]) == 0
+
+
+def test_comparing_on_tensors(net: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(5, 3, 9, 6)).astype(np.float32))
+    assert main(["compare", str(net), str(net), "-q", "--data", "x.npy"]) == 0
+    np.save(tmp_path / "x.npy", np.zeros((5, 2), np.float32))
+    assert main(["compare", str(net), str(net), "-q", "--data", "x.npy"]) == 2
+
+
+def test_inspecting(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(net), "-q", "-f", "json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert value["operators"] == {"Conv": 1, "ReduceMean": 1, "Relu": 1}
+    assert value["parameters"] == 4 * 3 * 3 * 3
+    assert value["opset"] == 17
+    assert main(["inspect", str(net), "-q"]) == 0
+    assert "x: float32[batch, 3, 9, 6]" in capsys.readouterr().out
+
+
+def test_converting(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out" / "net.pt2"
+    assert main(["convert", str(net), "--to", "torch", "-o", str(output), "-q"]) == 0
+    assert output.is_file()
+    assert "onnx2torch" in capsys.readouterr().out
+    assert main(["convert", str(net), "--to", "torch", "-o", str(output), "-q"]) == 2
+    assert "--force" in capsys.readouterr().err
+
+
+def test_a_conversion_without_route(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", str(net), "--to", "coreml", "-o", str(tmp_path / "x"), "-q"]) == 2
+    assert "from onnx one reaches: onnx, torch" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "no such model file"), (b"", "is empty"), (b"\x08\x07garbage" * 40, "can't be loaded as an ONNX")],
+)
+def test_models_that_cannot_be_loaded(
+    net: Path, tmp_path: Path, content: bytes | None, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.onnx"
+    if content is not None:
+        bad.write_bytes(content)
+    assert main(["inspect", str(bad), "-q"]) == 3
+    assert message in capsys.readouterr().err
+    assert main(["compare", str(net), str(bad), "-q"]) == 3
+    assert message in capsys.readouterr().out
+
+
+def test_a_broken_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "c.json"
+    path.write_text('{"models": [{"name": "a", "zoo": "mobilenet_v2", "conversion": []}]}')
+    assert main(["run", str(path)]) == 2
+    printed = capsys.readouterr().err
+    assert "$.models[0]: unknown key 'conversion'; did you mean 'conversions'?" in printed
+    assert main(["run", str(tmp_path / "none.json")]) == 2
+    assert "no such configuration file" in capsys.readouterr().err
