@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import traceback
 from collections.abc import Sequence
 
 from conrepair import __version__
@@ -33,9 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConrepairError as error:
         sys.stderr.write(f"conrepair: {error}\n")
         return int(error.exit_code)
+    except BrokenPipeError:
+        return int(ExitCode.EXECUTION)
     except KeyboardInterrupt:
         sys.stderr.write("conrepair: interrupted; finished steps are kept and reused\n")
         return int(ExitCode.INTERRUPTED)
+    # Our own mistake must not look like "a difference was found", which is what Python's exit code 1 means here.
+    except Exception:  # noqa: BLE001
+        traceback.print_exc()
+        sys.stderr.write(
+            "conrepair: this is a fault of conrepair, not yours; please report it with the lines above\n"
+        )
+        return int(ExitCode.EXECUTION)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -142,7 +152,13 @@ def _add_inspect(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser = _verb(verbs, "inspect", "Say what a model consists of.")
     parser.add_argument("model", help="model file or folder")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
-    parser.add_argument("--input", action="append", default=[], metavar="[NAME=]batch,3,224,224[:dtype]")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]batch,3,224,224[:dtype]",
+        help="an input of a model whose file doesn't say it; may be repeated",
+    )
 
     def run(options: argparse.Namespace) -> int:
         from conrepair.pipeline.commands import inspect

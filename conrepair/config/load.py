@@ -13,6 +13,8 @@ from conrepair.runtime.errors import ConfigError
 
 __all__ = ["load_config", "parse_config"]
 
+_MISSING: Any = object()
+
 
 def load_config(path: Path) -> AuditConfig:
     """Read and check a configuration.
@@ -24,17 +26,19 @@ def load_config(path: Path) -> AuditConfig:
         ConfigError: if it's missing, no JSON, or doesn't fit the schema; names every JSON path at fault.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such configuration file. Give one: python3 main.py CONFIG.json") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: can't be read as UTF-8 text: {error}") from error
     try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates)
+        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"{path}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}"
         ) from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply to be a configuration") from error
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from error
     return parse_config(value, str(path))
@@ -53,13 +57,14 @@ def parse_config(value: Any, where: str) -> AuditConfig:
     try:
         return AuditConfig.model_validate(value)
     except ValidationError as error:
-        problems = [
-            f"  {_json_path(problem['loc'])}: {problem['msg'].removeprefix('Value error, ')}{_given(problem)}"
-            for problem in _first_causes(error.errors())
-        ]
+        problems: dict[str, str] = {}
+        for problem in _first_causes(error.errors()):
+            path = _json_path(problem["loc"], value)
+            # The alternatives of a union are refused one by one; the first is what was most likely meant.
+            problems.setdefault(path, f"  {path}: {problem['msg'].removeprefix('Value error, ')}{_given(problem)}")
         raise ConfigError(
             f"{where}: the configuration doesn't fit the schema (conrepair/config/schema.json):\n"
-            + "\n".join(problems)
+            + "\n".join(problems.values())
         ) from error
 
 
@@ -76,9 +81,15 @@ def _first_causes(problems: list[Any]) -> list[Any]:
     ]
 
 
-def _json_path(location: tuple[int | str, ...]) -> str:
+def _json_path(location: tuple[int | str, ...], value: Any) -> str:
     path = "$"
     for part in location:
+        if value is not _MISSING and not isinstance(value, dict | list):
+            break  # pydantic names the alternatives of a union, and the fields that a text stands for
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            value = _MISSING
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
     return path
 
@@ -88,6 +99,10 @@ def _given(problem: Any) -> str:
     if isinstance(value, str | int | float | bool):
         return f" (given: {json.dumps(value)})"
     return ""
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 __all__ = [
+    "FORMAT_ALIASES",
     "AuditConfig",
     "BackendConfig",
     "ConversionConfig",
@@ -24,14 +25,15 @@ __all__ = [
 
 FormatName = Literal["torch", "keras", "tensorflow", "tflite", "onnx"]
 
-_FORMAT_ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
+FORMAT_ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
 _DISABLED_PREFIX = "noop_"
+_STORE = "store"
 
 
 class _Strict(BaseModel):
     """Refuses unknown keys, with the closest known one as a suggestion."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -81,13 +83,20 @@ class SyntheticConfig(_Strict):
     """Random inputs for the source's input shapes."""
 
     samples: int = Field(32, ge=1)
-    seed: int = 0
+    seed: int = Field(0, ge=0)
     low: float = Field(-1.0, description="Lower end of the range of float inputs.")
     high: float = Field(1.0, description="Upper end of the range of float inputs.")
     integer_high: int | None = Field(
         None,
+        ge=1,
         description="Integer inputs are drawn from [0, this). Default: the size of the table they index.",
     )
+
+    @model_validator(mode="after")
+    def _range_is_one(self) -> SyntheticConfig:
+        if self.low > self.high:
+            raise ValueError(f"low ({self.low:g}) is above high ({self.high:g})")
+        return self
 
 
 class DatasetConfig(_Strict):
@@ -114,14 +123,13 @@ class InputConfig(_Strict):
     """An input of a model whose file doesn't say it (a PyTorch factory, TorchScript)."""
 
     name: str | None = None
-    shape: tuple[int | str, ...] = Field(
+    shape: tuple[Annotated[int, Field(ge=1)] | str, ...] = Field(
         ...,
-        min_length=1,
         description='With the batch dimension; a string is symbolic: ["batch", 3, 224, 224].',
     )
-    dtype: str = "float32"
+    dtype: Literal["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "bool"] = "float32"
     layout: Literal["NCHW", "NHWC"] | None = None
-    high: int | None = Field(None, description="For an integer input: the size of the table it indexes.")
+    high: int | None = Field(None, ge=1, description="For an integer input: the size of the table it indexes.")
 
 
 class ConversionConfig(_Strict):
@@ -141,7 +149,7 @@ class ConversionConfig(_Strict):
     @classmethod
     def _translate_alias(cls, value: Any) -> Any:
         if isinstance(value, dict) and isinstance(value.get("to"), str):
-            return value | {"to": _FORMAT_ALIASES.get(value["to"].lower(), value["to"].lower())}
+            return value | {"to": FORMAT_ALIASES.get(value["to"].lower(), value["to"].lower())}
         return value
 
     @model_validator(mode="after")
@@ -191,7 +199,7 @@ class ModelConfig(_Strict):
         "as-built",
         description="variance-preserving draws BatchNorm statistics so that random weights answer to the input.",
     )
-    seed: int = Field(0, description="For a factory's random weights.")
+    seed: int = Field(0, ge=0, description="For a factory's random weights.")
     inputs: tuple[InputConfig, ...] | None = None
     recipe: Recipe | None = Field(None, description="Preprocessing of photos; default: the model's own.")
     compare_with: str | None = Field(
@@ -294,6 +302,8 @@ class AuditConfig(_Strict):
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> AuditConfig:
+        if self.name == _STORE:
+            raise ValueError(f"name: '{_STORE}' is the folder of stored results; choose another name")
         names = [model.name for model in self.models]
         for name in names:
             if names.count(name) > 1:

@@ -17,9 +17,9 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import tensorflow as tf
     import tf2onnx
 
-    from conrepair.frameworks.keras import load_keras
+    from conrepair.frameworks.keras import load_flat_keras
 
-    network = load_keras(model)
+    network = load_flat_keras(model)
     signature = [tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.name) for tensor in network.inputs]
     proto, _ = tf2onnx.convert.from_keras(network, signature, opset=options["opset"])
     return save(proto, folder)

@@ -17,9 +17,9 @@ _FILE = "model.tflite"
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import tensorflow as tf
 
-    from conrepair.frameworks.keras import load_keras
+    from conrepair.frameworks.keras import load_flat_keras
 
-    converter = tf.lite.TFLiteConverter.from_keras_model(load_keras(model))
+    converter = tf.lite.TFLiteConverter.from_keras_model(load_flat_keras(model))
     (folder / _FILE).write_bytes(converter.convert())
     return _FILE
 

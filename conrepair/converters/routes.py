@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import CONVERTERS, converter
+from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError
 
 __all__ = ["Route", "find_route", "pinned_route", "reachable"]
@@ -25,13 +26,20 @@ class Route:
         return "+".join(step.name for step in self.steps)
 
 
-def find_route(source: str, target: str, converters: Iterable[Converter] | None = None) -> Route:
+def find_route(
+    source: str,
+    target: str,
+    converters: Iterable[Converter] | None = None,
+    *,
+    model: Model | None = None,
+) -> Route:
     """The route with the fewest converters, among those the best-known ones (smallest sum of preferences).
 
     Args:
         source: Framework of the model.
         target: Framework to reach; the same as `source` means a round trip.
         converters: Default: all.
+        model: What is converted, so that converters that don't accept it aren't tried first.
 
     Raises:
         ConfigError: if there's none; says what can be reached.
@@ -48,7 +56,7 @@ def find_route(source: str, target: str, converters: Iterable[Converter] | None 
         if steps:
             settled.add(here)
         for edge in edges:
-            if edge.source == here:
+            if edge.source == here and (steps or model is None or edge.accepts(model) is None):
                 entry = (length + 1, cost + edge.preference, (*names, edge.name), edge.target)
                 heapq.heappush(queue, (*entry, (*steps, edge)))
     targets = ", ".join(sorted(reachable(source, edges))) or "nothing"

@@ -27,7 +27,9 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     def call(*arguments: Any) -> Any:
         return function(**dict(zip(specs, arguments, strict=True)))
 
-    proto, _ = tf2onnx.convert.from_function(tf.function(call), input_signature=signature, opset=options["opset"])
+    # Autograph has nothing to do here, and would leave a file in the temporary folder.
+    wrapped = tf.function(call, autograph=False)
+    proto, _ = tf2onnx.convert.from_function(wrapped, input_signature=signature, opset=options["opset"])
     del owner  # kept the variables alive until here
     return save(proto, folder)
 

@@ -150,6 +150,11 @@ def _common_batch(inputs: Sequence[TensorSpec]) -> int | None:
     return size if isinstance(size, int) else None
 
 
+def _any_batch(specs: Sequence[TensorSpec], whole: bool) -> list[TensorSpec]:
+    """The specs without the size of their batch, which `batches` takes care of."""
+    return [spec if whole else replace(spec, shape=("batch", *spec.shape[1:])) for spec in specs]
+
+
 def _filled(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     missing = size - len(array)
     return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)]) if missing else array
@@ -180,7 +185,7 @@ class _Tensors:
             arrays = {inputs[0].name: arrays[""]}
         self.whole = not _has_batch(inputs)
         samples = [_described(name, array, inputs, whole=self.whole) for name, array in arrays.items()]
-        self._bindings = bind_inputs(samples, inputs)
+        self._bindings = bind_inputs(samples, _any_batch(inputs, self.whole))
         self._arrays: Mapping[str, npt.NDArray[Any]] = arrays
         self.count = reference.count
 
@@ -201,10 +206,9 @@ class _Synthetic:
         self.whole = not _has_batch(reference.samples)
         batch = {str(spec.shape[0]) for spec in reference.samples if spec.shape}
         self._shapes = {
-            spec.name: _whole_shape(spec, batch) if self.whole else _sample_shape(spec)
-            for spec in reference.samples
+            spec.name: _whole_shape(spec, batch) if self.whole else _sample_shape(spec) for spec in reference.samples
         }
-        self._bindings = bind_inputs(reference.samples, inputs)
+        self._bindings = bind_inputs(_any_batch(reference.samples, self.whole), _any_batch(inputs, self.whole))
 
     def read(self, start: int, stop: int) -> Feeds:
         return {
@@ -216,9 +220,7 @@ class _Synthetic:
         return np.stack([draw(spec, shape, self._limits, index) for index in range(start, stop)])
 
 
-def _described(
-    name: str, array: npt.NDArray[Any], inputs: Sequence[TensorSpec], *, whole: bool
-) -> TensorSpec:
+def _described(name: str, array: npt.NDArray[Any], inputs: Sequence[TensorSpec], *, whole: bool) -> TensorSpec:
     quantization = None
     for spec in inputs:
         if spec.name == name and spec.dtype == array.dtype.name:

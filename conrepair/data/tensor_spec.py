@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Dimension", "Quantization", "TensorSpec", "numpy_dtype"]
+from conrepair.runtime.errors import DataError
+
+__all__ = ["Dimension", "Quantization", "TensorSpec", "merge_declared", "numpy_dtype"]
 
 Dimension = int | str
 """A number, or the name of a symbolic dimension ("batch"; "?" when the file doesn't name it)."""
@@ -54,6 +57,41 @@ class TensorSpec:
     def __str__(self) -> str:
         """For messages: name: dtype[shape]."""
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+def merge_declared(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Fill in what a person declares about inputs that a file leaves open.
+
+    Args:
+        inputs: As the file says.
+        declared: With names, or in order where the name is "".
+
+    Raises:
+        DataError: if a declaration fits no input.
+    """
+    result = list(inputs)
+    for position, wanted in enumerate(declared):
+        matches = [
+            index
+            for index, spec in enumerate(inputs)
+            if wanted.name == spec.name or (not wanted.name and index == position)
+        ]
+        listing = "; ".join(map(str, inputs))
+        if not matches:
+            raise DataError(f"the declared input {wanted.name or position} doesn't exist; the model has {listing}.")
+        spec = inputs[matches[0]]
+        if len(wanted.shape) != len(spec.shape) or any(
+            isinstance(fixed, int) and isinstance(size, int) and fixed != size
+            for fixed, size in zip(spec.shape, wanted.shape, strict=True)
+        ):
+            raise DataError(f"the declared shape {list(wanted.shape)} doesn't fit input {spec}.")
+        shape = tuple(
+            fixed if isinstance(fixed, int) else size for fixed, size in zip(spec.shape, wanted.shape, strict=True)
+        )
+        result[matches[0]] = replace(
+            spec, shape=shape, layout=wanted.layout or spec.layout, high=wanted.high or spec.high
+        )
+    return tuple(result)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

@@ -23,6 +23,8 @@ __all__ = [
 
 Array = npt.NDArray[Any]
 
+_SOFTMAX_STEPS = 256
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -44,6 +46,13 @@ def is_scores(array: Array) -> bool:
     return array.ndim == 2 and array.shape[1] > 1 and array.dtype.kind == "f"
 
 
+def _in_softmax_steps(scores: Array) -> bool:
+    steps = np.asarray(scores, dtype=np.float64) * _SOFTMAX_STEPS
+    return bool(
+        (steps >= 0).all() and (steps < _SOFTMAX_STEPS).all() and np.allclose(steps, np.rint(steps), atol=1e-3)
+    )
+
+
 def as_scores(array: Array) -> Array | None:
     """An output as [N, C] class scores, axes of length 1 removed ([N, C, 1, 1]); None when it isn't that."""
     if array.ndim > 2:
@@ -52,15 +61,20 @@ def as_scores(array: Array) -> Array | None:
     return array if is_scores(array) else None
 
 
-def holds_probabilities(scores: Array, spec: TensorSpec) -> bool:
-    """Whether scores [N, C] are probabilities: they add up to 1, or are stored in the range of a softmax.
+def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool) -> bool:
+    """Whether scores [N, C] are probabilities: they add up to 1, or are steps of a quantized softmax.
 
     Eight bits round most of a thousand classes to 0, so the sums of a quantized softmax are no evidence. But
-    quantizers give it a fixed range, from 0 to just below 1, which is.
+    quantizers give it a fixed range, from 0 to just below 1 in 256 steps, which is.
+
+    Args:
+        scores: Real numbers, as the model gave them.
+        spec: Of the output.
+        quantized: Whether the model is; its output may be float again.
     """
     quantization = spec.quantization
     if quantization is None:
-        return looks_normalized(scores)
+        return looks_normalized(scores) or (quantized and _in_softmax_steps(scores))
     limits = np.iinfo(numpy_dtype(spec.dtype))
     low = (limits.min - quantization.zero_point) * quantization.scale
     high = (limits.max - quantization.zero_point) * quantization.scale
@@ -73,13 +87,14 @@ def probabilities(scores: Array, *, normalized: bool) -> npt.NDArray[np.float64]
     return np.asarray(scores, dtype=np.float64) if normalized else softmax(scores)
 
 
-def read_answers(scores: Array, k: int, spec: TensorSpec) -> Answers:
+def read_answers(scores: Array, k: int, spec: TensorSpec, *, quantized: bool) -> Answers:
     """Rank the classes of every sample.
 
     Args:
         scores: [N, C].
         k: How many to keep; fewer when there are fewer classes.
         spec: Of the output.
+        quantized: Whether the model is.
     """
     labels, values = top_k(scores, min(k, scores.shape[1]))
-    return Answers(labels, values, holds_probabilities(scores, spec))
+    return Answers(labels, values, holds_probabilities(scores, spec, quantized=quantized))

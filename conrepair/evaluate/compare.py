@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.config.model import ToleranceConfig
-from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.answers import (
     as_scores,
     holds_probabilities,
@@ -186,8 +185,7 @@ def _compare_output(
     answers = None
     as_probabilities = False
     if scores:
-        specs = reference.spec(pair.reference), candidate.spec(pair.candidate)
-        answers, normalized = _compare_answers(one, two, top_k, specs)
+        answers, normalized = _compare_answers(pair, (one, two), top_k, reference, candidate)
         as_probabilities = normalized[0] != normalized[1]
         if as_probabilities:
             side = "candidate" if normalized[1] else "reference"
@@ -196,7 +194,12 @@ def _compare_output(
             two = probabilities(two, normalized=normalized[1])
     error = compare_tensors(one, two, rtol=tolerance.rtol, atol=tolerance.atol)
     measured = _measure_floor(pair, reference, second_opinion, one, as_probabilities)
-    floor = combine_floor(measured, max(reference.operators, candidate.operators), candidate.precision)
+    floor = combine_floor(
+        measured,
+        max(reference.operators, candidate.operators),
+        candidate.precision,
+        exact=second_opinion is not None and second_opinion.exact,
+    )
     verdict, reason = judge(
         error,
         floor,
@@ -204,13 +207,17 @@ def _compare_output(
         quantized=candidate.quantized and not reference.quantized,
         top1_difference=answers.top1_differs / answers.samples if answers else None,
     )
+    if as_probabilities and candidate.converted and verdict is not Verdict.FAULTY:
+        verdict, reason = Verdict.FAULTY, "a softmax was added or removed by the conversion"
     return OutputComparison(pair, error, floor.relative_l2, floor.measured, answers, verdict, reason, tuple(notes))
 
 
 def _compare_answers(
-    one: Array, two: Array, k: int, specs: tuple[TensorSpec, TensorSpec]
+    pair: OutputPair, scores: tuple[Array, Array], k: int, reference: Run, candidate: Run
 ) -> tuple[AnswerComparison, tuple[bool, bool]]:
-    first, second = read_answers(one, k, specs[0]), read_answers(two, k, specs[1])
+    one, two = scores
+    first = read_answers(one, k, reference.spec(pair.reference), quantized=reference.quantized)
+    second = read_answers(two, k, candidate.spec(pair.candidate), quantized=candidate.quantized)
     differs = top1_differs(first.labels[:, 0], second.labels[:, 0])
     count = int(differs.sum())
     divergence = kl_divergence(
@@ -242,5 +249,5 @@ def _measure_floor(
         other = other[:, 1:]
     if as_probabilities:
         spec = reference.spec(pair.reference)
-        other = probabilities(other, normalized=holds_probabilities(other, spec))
+        other = probabilities(other, normalized=holds_probabilities(other, spec, quantized=reference.quantized))
     return compare_tensors(other, one[: len(other)], rtol=0, atol=0).relative_l2

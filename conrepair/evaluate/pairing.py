@@ -16,6 +16,7 @@ __all__ = ["OutputPair", "Unpaired", "fit", "pair_outputs"]
 Array = npt.NDArray[Any]
 
 _PROBE = 16
+_IMAGENET_CLASSES = {(1000,), (1001,)}  # the latter with a background class in front
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _try(name: str, reference: Array, other: str, candidate: Array) -> OutputPai
     one, two = _squeezed(reference).shape[1:], _squeezed(candidate).shape[1:]
     if one == two:
         return OutputPair(name, other)
-    if len(one) == len(two) == 1 and abs(one[0] - two[0]) == 1 and min(one[0], two[0]) > 1:
+    if {one, two} == _IMAGENET_CLASSES:
         return OutputPair(name, other, background=two[0] - one[0])
     return None
 

@@ -30,6 +30,8 @@ class Run:
         quantized: Whether most weights of the model are stored in eight bits or fewer.
         precision: Of its weights, in words.
         operators: Number of operators of the model.
+        exact: Whether it was computed in float64.
+        converted: Whether a converter of this audit made the model (and not somebody elsewhere).
     """
 
     name: str
@@ -40,6 +42,8 @@ class Run:
     quantized: bool = False
     precision: str = "float32"
     operators: int = 0
+    exact: bool = False
+    converted: bool = False
 
     @cached_property
     def arrays(self) -> dict[str, Array]:

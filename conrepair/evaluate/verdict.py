@@ -62,19 +62,22 @@ def analytic_floor(operators: int, precision: str = "float32") -> float:
     return epsilon * math.sqrt(max(operators, 1))
 
 
-def combine_floor(measured: float | None, operators: int, precision: str) -> Floor:
+def combine_floor(measured: float | None, operators: int, precision: str, *, exact: bool) -> Floor:
     """The larger of the estimate and a credible measurement.
 
-    A second arithmetic that differs much more than rounding is itself in doubt (some runtimes' optimizations are
-    wrong), so its measurement doesn't excuse anything.
+    Float64 is always believed: a source that differs much from itself in float64 is badly conditioned. Other
+    kernels that differ much more than rounding are themselves in doubt (some runtimes' optimizations are wrong), so
+    their measurement doesn't excuse anything.
 
     Args:
         measured: Relative L2 between both arithmetics of the source, None when there's only one.
         operators: Number of operators of the source.
         precision: Of the target's weights.
+        exact: Whether the other arithmetic was float64.
     """
     estimate = analytic_floor(operators, precision)
-    if measured is None or not math.isfinite(measured) or measured > _LARGEST_CREDIBLE_FLOOR:
+    credible = measured is not None and (measured <= _LARGEST_CREDIBLE_FLOOR or (exact and math.isfinite(measured)))
+    if measured is None or not credible:
         return Floor(estimate, measured=False)
     return Floor(max(measured, estimate), measured=measured >= estimate)
 
@@ -99,10 +102,10 @@ def judge(
     Returns:
         The verdict and its reason in words.
     """
-    if error.nan_candidate > error.nan_reference or error.inf_candidate > error.inf_reference:
+    if error.mismatched:
         return Verdict.FAULTY, (
-            f"{error.nan_candidate} NaN and {error.inf_candidate} infinite values, the source has "
-            f"{error.nan_reference} and {error.inf_reference}"
+            f"{error.mismatched} values are NaN or infinite on one side only ({error.nan_candidate} NaN and "
+            f"{error.inf_candidate} infinite in all; in the source {error.nan_reference} and {error.inf_reference})"
         )
     within = error.within_tolerance
     limit = tolerance.relative_l2
@@ -111,14 +114,12 @@ def judge(
             Verdict.EQUIVALENT,
             f"every element is within tolerance, relative error {error.relative_l2:.1e}",
         )
-    if math.isfinite(error.relative_l2) and error.nan_reference == error.nan_candidate:
-        noise = tolerance.noise_margin * floor.relative_l2
-        if error.relative_l2 <= noise:
-            kind = "measured" if floor.measured else "estimated"
-            return Verdict.NOISE, (
-                f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times the source's "
-                f"own rounding error ({floor.relative_l2:.1e}, {kind})"
-            )
+    if error.relative_l2 <= tolerance.noise_margin * floor.relative_l2:
+        kind = "measured" if floor.measured else "estimated"
+        return Verdict.NOISE, (
+            f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times the source's "
+            f"own rounding error ({floor.relative_l2:.1e}, {kind})"
+        )
     if quantized:
         return _judge_quantized(error, tolerance, top1_difference)
     return Verdict.FAULTY, (

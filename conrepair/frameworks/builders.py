@@ -24,6 +24,7 @@ _CALIBRATION_SAMPLES = 8
 def build_from_factory(
     *,
     target: str,
+    code: str = "",
     kwargs: Mapping[str, Any],
     weights: Mapping[str, str] | None,
     inputs: Sequence[Mapping[str, Any]],
@@ -35,6 +36,7 @@ def build_from_factory(
 
     Args:
         target: "package.module:function".
+        code: Hash of the factory's code, from `factory_code`.
         kwargs: Its keyword arguments.
         weights: "path" and "sha256" of a weights file, or None for what the factory gives.
         inputs: Declared inputs, as JSON; PyTorch networks need them.
@@ -48,7 +50,7 @@ def build_from_factory(
     Raises:
         ModelLoadError: if the factory fails, gives something else than a network, or the weights don't fit.
     """
-    factory = Factory(target, dict(kwargs))
+    factory = Factory(target, dict(kwargs), code)
     specs = tuple(from_json(TensorSpec, spec) for spec in inputs)
     weights_path = weights["path"] if weights else None
     if target.split(".")[0] in {"keras", "tensorflow"}:

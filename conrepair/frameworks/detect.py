@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["FORMATS", "detect_framework", "is_torchscript"]
+__all__ = ["FORMATS", "detect_framework", "detect_suffix", "is_torchscript"]
 
 FORMATS = (
     ".onnx, .pt2 (torch.export), TorchScript (.pt, .pth, .ts), .keras, .h5, SavedModel folder, "
@@ -53,6 +53,15 @@ def detect_framework(path: Path) -> str:
     if framework is None:
         raise ModelLoadError(f"{path}: unknown model format '{path.suffix}'. Known: {FORMATS}.")
     return framework
+
+
+def detect_suffix(path: Path) -> str:
+    """Name the framework whose models have the suffix of `path`.
+
+    Raises:
+        KeyError: if no format has it.
+    """
+    return _BY_SUFFIX[path.suffix.lower()]
 
 
 def is_torchscript(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 
 from conrepair.frameworks.model import Factory
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.files import sha256_of
 from conrepair.runtime.torchvision import import_torchvision
 
-__all__ = ["call_factory"]
+__all__ = ["call_factory", "factory_code"]
 
 
 def call_factory(factory: Factory) -> Any:
@@ -53,3 +55,29 @@ def call_factory(factory: Factory) -> Any:
         raise ModelLoadError(
             f"factory {factory.target}({arguments}) failed: {type(error).__name__}: {error}"
         ) from error
+
+
+def factory_code(target: str) -> str:
+    """Hash the code that a factory's module can reach in its own package; nothing is imported.
+
+    Installed packages are identified by their version instead (see the fingerprint), as is one that can't be found.
+
+    Args:
+        target: "package.module:function".
+
+    Returns:
+        64 hexadecimal digits, or "".
+    """
+    package = target.partition(":")[0].split(".")[0]
+    for entry in [str(Path.cwd()), *sys.path]:
+        folder = Path(entry or ".")
+        if folder.name in {"site-packages", "dist-packages"}:
+            continue
+        if (folder / package).is_dir():
+            files = sorted((folder / package).rglob("*.py"))
+        elif (folder / f"{package}.py").is_file():
+            files = [folder / f"{package}.py"]
+        else:
+            continue
+        return hashlib.sha256("".join(sha256_of(file) for file in files).encode()).hexdigest()
+    return ""

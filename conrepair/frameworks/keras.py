@@ -15,7 +15,7 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["FRAMEWORK", "KerasFramework", "KerasRunnable", "flat_layers", "load_keras", "spec_of"]
+__all__ = ["FRAMEWORK", "KerasFramework", "KerasRunnable", "flat_layers", "load_flat_keras", "load_keras", "spec_of"]
 
 
 def load_keras(model: Model) -> Any:
@@ -37,6 +37,12 @@ def load_keras(model: Model) -> Any:
     if not isinstance(network, keras.Model) or not network.built or not getattr(network, "inputs", None):
         raise ModelLoadError(f"{model.path} is not a built Keras model with defined inputs.")
     return network
+
+
+def load_flat_keras(model: Model) -> Any:
+    """Load a Keras model with its inputs in a list: the converters don't take models of a dict."""
+    network = load_keras(model)
+    return keras.Model(network.inputs, network.outputs) if isinstance(network.input, Mapping) else network
 
 
 class KerasRunnable(Runnable):

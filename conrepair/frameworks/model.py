@@ -30,10 +30,12 @@ class Factory:
     Attributes:
         target: "package.module:function".
         kwargs: Its keyword arguments (JSON-able).
+        code: Hash of the factory's code, so that what was made with other code isn't taken for it.
     """
 
     target: str
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    code: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,10 @@ from typing import cast
 
 from conrepair.frameworks.runnable import Framework
 
-__all__ = ["FRAMEWORKS", "framework"]
+__all__ = ["FLOAT64_SECOND_OPINION", "FRAMEWORKS", "framework"]
+
+FLOAT64_SECOND_OPINION = frozenset({"torch", "keras"})
+"""Frameworks whose second opinion is float64; the others' is another set of float32 kernels."""
 
 FRAMEWORKS = ("torch", "keras", "tensorflow", "tflite", "onnx")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["FRAMEWORK", "TorchFramework", "TorchRunnable", "example_inputs", "load_module"]
 
-_LOOKUPS = {
+_EMBEDDINGS = {
     torch.ops.aten.embedding.default,
     torch.ops.aten._embedding_bag.default,
     torch.ops.aten._embedding_bag_forward_only.default,
@@ -259,15 +259,25 @@ class _TableSizes(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
-        if function in _LOOKUPS:
-            position = self._positions.get(_storage(args[1]))
+        for axis, indices in _lookups(function, args):
+            position = self._positions.get(_storage(indices))
             if position is not None:
-                size = int(args[0].shape[0])
+                size = int(args[0].shape[axis])
                 self.sizes[position] = min(size, self.sizes.get(position, size))
-        elif function is torch.ops.aten._to_copy.default and _storage(args[0]) in self._positions:
+        if function is torch.ops.aten._to_copy.default and _storage(args[0]) in self._positions:
             self._positions[_storage(result)] = self._positions[_storage(args[0])]
             self._casts.append(result)
         return result
+
+
+def _lookups(function: Any, args: Any) -> Iterator[tuple[int, torch.Tensor]]:
+    """The axes of an operator's first operand that are indexed, each with the indices."""
+    if function in _EMBEDDINGS:
+        yield 0, args[1]
+    elif function is torch.ops.aten.index_select.default:
+        yield args[1], args[2]
+    elif function is torch.ops.aten.index.Tensor:
+        yield from ((axis, item) for axis, item in enumerate(args[1]) if item is not None)
 
 
 def _storage(tensor: torch.Tensor) -> int:

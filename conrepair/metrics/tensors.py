@@ -51,6 +51,7 @@ class TensorError:
         inf_candidate: Infinities in the candidate.
         exceeding: Elements with |candidate - reference| > atol + rtol * |reference|, and the
             non-finite mismatches.
+        mismatched: Positions where one side is NaN or infinite and the other isn't the same.
         worst_index: Index of the first non-finite mismatch if there is one, else of the first
             element with the largest absolute difference; () when no element could be compared.
     """
@@ -67,6 +68,7 @@ class TensorError:
     inf_reference: int
     inf_candidate: int
     exceeding: int
+    mismatched: int
     worst_index: tuple[int, ...]
 
     @property
@@ -131,6 +133,7 @@ class _Totals:
     inf_reference: int = 0
     inf_candidate: int = 0
     exceeding: int = 0
+    mismatched: int = 0
     worst: int | None = None
     mismatch: int | None = None
     abs_sum: _Scaled = field(default_factory=_Scaled)
@@ -169,6 +172,7 @@ class _Totals:
         self.inf_candidate += int(np.isinf(candidate).sum())
         mismatches = np.flatnonzero(_mismatches(reference, candidate, finite))
         self.exceeding += mismatches.size
+        self.mismatched += mismatches.size
         if mismatches.size and self.mismatch is None:
             self.mismatch = start + int(mismatches[0])
 
@@ -226,6 +230,7 @@ class _Totals:
             inf_reference=self.inf_reference,
             inf_candidate=self.inf_candidate,
             exceeding=self.exceeding,
+            mismatched=self.mismatched,
             worst_index=() if worst is None else tuple(int(index) for index in np.unravel_index(worst, shape)),
         )
 

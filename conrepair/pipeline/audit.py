@@ -13,17 +13,18 @@ from conrepair.backends.registry import backend
 from conrepair.config.model import AuditConfig, BackendConfig, DatasetConfig, ModelConfig
 from conrepair.data.feeds import DataReference, image_input
 from conrepair.data.recipe import Recipe
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, merge_declared
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.datasets import Dataset, resolve_dataset
 from conrepair.pipeline.evaluation import Executed, evaluate
 from conrepair.pipeline.fingerprint import library_versions
 from conrepair.pipeline.photos import PhotoRoom
-from conrepair.pipeline.plan import Conversion, active_models, plan_conversions
+from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config
 from conrepair.pipeline.scheduler import Result, Scheduler, Task
-from conrepair.pipeline.sources import Source, framework_needs, model_of, source_task
+from conrepair.pipeline.sources import Source, declared_inputs, framework_needs, model_of, source_task
 from conrepair.report.result import AuditResult, Problem
+from conrepair.report.write import check_folder
 from conrepair.runtime.errors import ConfigError, ConrepairError, UsageError
 from conrepair.runtime.progress import ProgressDisplay, Stage
 from conrepair.runtime.store import Entry, Store
@@ -45,6 +46,7 @@ class _Subject:
     source: Source | None = None
     problem: Problem | None = None
     conversions: list[Conversion] = field(default_factory=list)
+    impossible: dict[str, ConfigError] = field(default_factory=dict)
 
 
 def run_audit(config: AuditConfig, base: Path, display: ProgressDisplay) -> AuditResult:
@@ -64,7 +66,9 @@ def run_audit(config: AuditConfig, base: Path, display: ProgressDisplay) -> Audi
         StorageError: if the output folder can't be written.
     """
     started = time.perf_counter()
+    check_converters(config)
     output = base / config.output
+    check_folder(output / config.name, _input_paths(config, base))
     store = Store(output / "store")
     photos = PhotoRoom(store, reuse=config.reuse)
     with Workers(config.limits.workers) as workers:
@@ -136,16 +140,15 @@ class _Audit:
                 subject.dataset = found.get(wanted)
                 if subject.dataset is None:
                     subject.problem = _problem(errors[wanted])
-                elif subject.dataset.kind == "photos":
-                    subject.recipe = self._recipe(subject)
+                recipe = self._recipe(subject)
+                if subject.dataset is not None and subject.dataset.kind == "photos":
+                    subject.recipe = recipe
         if errors and not found:
             raise next(iter(errors.values()))
         self.datasets = {subject.config.name: subject.dataset for subject in self.subjects}
 
     def build(self) -> None:
         """Make or describe every source; start decoding photos for them."""
-        if not self.config.stages.build:
-            self.notes.append("stage build is off: models are taken from earlier runs only")
         tasks = []
         with self.display.stage("build", len(self.subjects)) as stage:
             for subject in self.subjects:
@@ -162,10 +165,22 @@ class _Audit:
                     )
                 except ConrepairError as error:
                     subject.problem = _problem(error)
-            self.scheduler.run(tasks, side_by_side=self.config.limits.workers, advance=stage.advance)
+            stored = [task for task in tasks if task.kind == "build" and not self.config.stages.build]
+            self.scheduler.take_stored(stored, "stage build is off, and no earlier run built this model")
+            self.scheduler.run(
+                [task for task in tasks if task not in stored],
+                side_by_side=self.config.limits.workers,
+                advance=stage.advance,
+            )
         for subject in self.subjects:
-            if subject.problem is None:
-                subject.source, subject.problem = self._outcome(subject.config.name)
+            if subject.problem is not None:
+                continue
+            subject.source, subject.problem = self._outcome(subject.config.name)
+            if subject.source is not None:
+                try:
+                    self._inputs(subject, subject.source)
+                except ConrepairError as error:
+                    subject.source, subject.problem = None, _problem(error)
         self._start_decoding()
 
     def plan(self) -> None:
@@ -174,12 +189,12 @@ class _Audit:
             return
         for subject in self.subjects:
             if subject.source is not None:
-                subject.conversions = plan_conversions(subject.config, subject.source.model.framework)
+                subject.conversions, subject.impossible = plan_conversions(subject.config, subject.source.model)
 
     def convert(self) -> None:
         """Run all conversions, side by side."""
         tasks = [
-            self._conversion_task(subject.source, conversion)
+            self._conversion_task(conversion, self._inputs(subject, subject.source))
             for subject in self.subjects
             if subject.source is not None
             for conversion in subject.conversions
@@ -215,9 +230,12 @@ class _Audit:
 
     def _recipe(self, subject: _Subject) -> Recipe:
         if subject.config.recipe is not None:
-            return recipe_from_config(subject.config.recipe)
+            try:
+                return recipe_from_config(subject.config.recipe)
+            except ConrepairError as error:
+                raise ConfigError(f"model '{subject.config.name}', recipe: {error}") from error
         recipe, own = default_recipe(subject.config)
-        if own:
+        if own or subject.dataset is None or subject.dataset.kind != "photos":
             return recipe
         for other in self.subjects:
             if other.config.name == subject.config.compare_with and other.recipe is not None:
@@ -251,7 +269,7 @@ class _Audit:
             return model_of(result.entry), None
         return None, _problem_of(result)
 
-    def _conversion_task(self, source: Source, conversion: Conversion) -> Task:
+    def _conversion_task(self, conversion: Conversion, inputs: tuple[TensorSpec, ...]) -> Task:
         step = conversion.step
 
         def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
@@ -261,7 +279,7 @@ class _Audit:
                 "converter": step.name,
                 "options": dict(conversion.options),
                 "versions": step.versions(),
-                "inputs": [to_json(spec) for spec in source.description.inputs],
+                "inputs": [to_json(spec) for spec in inputs],
             }
 
         return Task(
@@ -271,6 +289,7 @@ class _Audit:
             depends=(conversion.parent,),
             needs=step.needs,
             timeout=self.config.limits.seconds,
+            keep_failure=True,
         )
 
     def _plan_executions(self, subject: _Subject, tasks: list[Task]) -> list[Executed]:
@@ -281,6 +300,11 @@ class _Audit:
             for config in self.config.backends
             if self._wanted(config, subject.source)
         ]
+        for wanted, error in subject.impossible.items():
+            item = Executed(
+                subject.config.name, reference, wanted, self.config.backends[0].name, "target", None, _problem(error)
+            )
+            result.append(item)
         for conversion in subject.conversions:
             made, problem = self._outcome(conversion.name)
             kind = "target" if conversion.final else "intermediate"
@@ -379,20 +403,15 @@ class _Audit:
     @staticmethod
     def _inputs(subject: _Subject, source: Source) -> tuple[TensorSpec, ...]:
         """A model's inputs, with what the configuration declares about them filled in."""
-        inputs = source.description.inputs
-        declared = subject.config.inputs or ()
-        result = list(inputs)
-        for position, item in enumerate(declared):
-            for index, spec in enumerate(inputs):
-                if item.name == spec.name or (item.name is None and index == position):
-                    shape = item.shape if len(item.shape) == len(spec.shape) else spec.shape
-                    result[index] = dataclasses.replace(
-                        spec,
-                        shape=shape,
-                        layout=item.layout or spec.layout,
-                        high=item.high or spec.high,
-                    )
-        return tuple(result)
+        return merge_declared(source.description.inputs, declared_inputs(subject.config.inputs))
+
+
+def _input_paths(config: AuditConfig, base: Path) -> list[Path]:
+    """Every file and folder of the user's that the audit reads."""
+    names = [name for model in config.models for name in (model.path, model.weights)]
+    for dataset in (config.dataset, *(model.dataset for model in config.models)):
+        names += [dataset.folder, dataset.tensors] if dataset is not None else []
+    return [base / name for name in names if name is not None]
 
 
 def _sized(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:

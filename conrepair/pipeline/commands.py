@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from conrepair.config.load import load_config, parse_config
-from conrepair.config.model import AuditConfig
+from conrepair.config.model import FORMAT_ALIASES, AuditConfig
 from conrepair.converters.routes import find_route, pinned_route
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.detect import detect_framework
+from conrepair.data.tensor_spec import TensorSpec, merge_declared
+from conrepair.frameworks.detect import detect_framework, detect_suffix
+from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.sources import framework_needs
 from conrepair.report.summary import print_summary
 from conrepair.report.write import report_json, write_audit
 from conrepair.runtime.errors import ConfigError, ConrepairError, ExitCode, UsageError
-from conrepair.runtime.files import copy_whole, sha256_of
+from conrepair.runtime.files import storage_error
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.workers import Failure, Job, Workers
 
@@ -57,18 +59,21 @@ def compare(options: argparse.Namespace) -> int:
     tolerance: dict[str, Any] = {}
     if options.rtol is not None or options.atol is not None:
         # Given tolerances decide alone: the bound on the whole tensor is for the defaults.
-        tolerance = {"rtol": options.rtol or 0.0, "atol": options.atol or 0.0, "relative_l2": None}
+        tolerance = _given({"rtol": options.rtol, "atol": options.atol}) | {"relative_l2": None}
     inputs = [_parse_input(text) for text in options.input] or None
     common = {"inputs": inputs, "recipe": options.recipe}
+    names = _slug(source), _slug(target)
+    if names[0] == names[1]:
+        names = f"{names[0]}-source", f"{names[1]}-target"
     value = {
-        "name": f"compare-{_slug(source)}-{_slug(target)}",
+        "name": f"compare-{names[0]}-{names[1]}",
         "output": str(Path(options.output).absolute()),
         "dataset": _dataset(options),
         "batch_size": options.batch_size,
         "tolerance": tolerance,
         "models": [
-            {"name": "source", "path": str(source.absolute())} | _given(common),
-            {"name": "target", "path": str(target.absolute()), "compare_with": "source"} | _given(common),
+            {"name": names[0], "path": str(source.absolute())} | _given(common),
+            {"name": names[1], "path": str(target.absolute()), "compare_with": names[0]} | _given(common),
         ],
     }
     config = parse_config(value, "command line")
@@ -79,20 +84,21 @@ def convert(options: argparse.Namespace) -> int:
     """Convert a file along a route; the output appears when every step has succeeded."""
     path, output = Path(options.model).absolute(), Path(options.output).absolute()
     framework = detect_framework(path)
-    if output.exists() and not options.force:
-        raise UsageError(f"{output} exists. Give another output, or --force to replace it.")
-    target = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}.get(options.to, options.to)
+    target = FORMAT_ALIASES.get(options.to.lower(), options.to.lower())
+    _check_output(path, output, target, force=options.force)
     via = options.via.split(",") if options.via else None
-    route = pinned_route(via, framework, target) if via else find_route(framework, target)
     inputs = tuple(from_json(TensorSpec, _input_spec(text)) for text in options.input)
-    model = Model(framework, str(path), sha256_of(path), inputs=inputs)
+    model = Model(framework, str(path), model_sha256(path), inputs=inputs)
+    if target == framework and not via:
+        raise UsageError(f"{path} is {target} already. For a round trip name the converters (--via).")
+    route = pinned_route(via, framework, target) if via else find_route(framework, target, model=model)
     with (
         ProgressDisplay(quiet=options.quiet) as display,
         display.stage("convert", len(route.steps)) as stage,
         tempfile.TemporaryDirectory(prefix="conrepair-") as scratch,
         Workers(1) as workers,
     ):
-        description = _describe(model, workers, Path(scratch))
+        declared = merge_declared(_describe(model, workers, Path(scratch)).inputs, inputs)
         for index, step in enumerate(route.steps):
             stage.show(step.name)
             folder = Path(scratch) / str(index)
@@ -102,13 +108,14 @@ def convert(options: argparse.Namespace) -> int:
                 "converter": step.name,
                 "options": step.complete({}),
                 "versions": step.versions(),
-                "inputs": [to_json(spec) for spec in description.inputs],
+                "inputs": [to_json(spec) for spec in declared],
             }
             job = Job("conrepair.pipeline.jobs:convert", payload, folder, step.needs, options.timeout)
             value = _value(workers.call(job), step.name)
             model = from_json(Model, value["model"] | {"path": str(folder / value["model"]["path"])})
             stage.advance(step.name)
-        copy_whole(Path(model.path), output)
+        with storage_error(output.parent):
+            copy_model(Path(model.path), output)
     say(f"{output}: {route.name}")
     return int(ExitCode.EQUIVALENT)
 
@@ -117,7 +124,7 @@ def inspect(options: argparse.Namespace) -> int:
     """Describe a file."""
     path = Path(options.model).absolute()
     inputs = tuple(from_json(TensorSpec, _input_spec(text)) for text in options.input)
-    model = Model(detect_framework(path), str(path), sha256_of(path), inputs=inputs)
+    model = Model(detect_framework(path), str(path), model_sha256(path), inputs=inputs)
     with tempfile.TemporaryDirectory(prefix="conrepair-") as scratch, Workers(1) as workers:
         description = _describe(model, workers, Path(scratch))
     if options.format == "json":
@@ -144,6 +151,28 @@ def inspect(options: argparse.Namespace) -> int:
         table.add_row(name, escape(text))
     output_console().print(table)
     return int(ExitCode.EQUIVALENT)
+
+
+def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None:
+    """Refuse to write over an input, over a folder of something else, or under another format's suffix.
+
+    Raises:
+        UsageError: if so.
+    """
+    if path.resolve() == output.resolve() or path.resolve().is_relative_to(output.resolve()):
+        raise UsageError(f"{output} is or holds the model that is converted. Give another output.")
+    try:
+        suffix_of = detect_suffix(output)
+    except KeyError:
+        suffix_of = target
+    if suffix_of != target:
+        raise UsageError(f"{output.name} has the suffix of {suffix_of}, the conversion is to {target}. Rename it.")
+    if not output.exists():
+        return
+    if not force:
+        raise UsageError(f"{output} exists. Give another output, or --force to replace it.")
+    if output.is_dir() and not (output / "saved_model.pb").is_file():
+        raise UsageError(f"{output} is a folder and no SavedModel, so it isn't replaced. Give another output.")
 
 
 def _audit(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
@@ -197,8 +226,8 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _slug(path: Path) -> str:
-    text = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in path.stem)
-    return text.lstrip("._-") or "model"
+    """A file's name as the name of a model."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip("._-") or "model"
 
 
 def _parse_input(text: str) -> dict[str, Any]:

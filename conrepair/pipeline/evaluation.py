@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
+from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.scheduler import Result
@@ -149,7 +151,10 @@ def _compare(config: AuditConfig, item: Executed, runs: Mapping[int, Run | None]
         raise ValueError("both must have run")
     second = None
     if reference.second is not None:
-        second = _run_of(reference, reference.second, f"{one.name}, second opinion")
+        second = dataclasses.replace(
+            _run_of(reference, reference.second, f"{one.name}, second opinion"),
+            exact=reference.source is not None and reference.source.model.framework in FLOAT64_SECOND_OPINION,
+        )
     return compare_runs(one, two, config.tolerance, top_k=config.top_k, second_opinion=second)
 
 
@@ -179,4 +184,5 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         quantized=description.quantized,
         precision=description.precision,
         operators=sum(description.operators.values()),
+        converted=bool(item.conversion),
     )

@@ -17,10 +17,10 @@ from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.builders import build_from_factory
+from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConrepairError, ConversionError, InferenceError, ModelLoadError
-from conrepair.runtime.files import sha256_of
 
 __all__ = ["build", "convert", "describe", "execute"]
 
@@ -68,12 +68,12 @@ def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     started = time.perf_counter()
     name = step.convert(source, folder, payload["options"])
     seconds = time.perf_counter() - started
-    if sha256_of(Path(source.path)) != source.sha256:
+    if model_sha256(Path(source.path)) != source.sha256:
         raise ConversionError(f"{step.name} changed its input {source.path}; its result was not used.")
     model = Model(
         framework=step.target,
         path=str(folder / name),
-        sha256=sha256_of(folder / name),
+        sha256=model_sha256(folder / name),
         inputs=tuple(from_json(TensorSpec, spec) for spec in payload["inputs"]),
         provenance=Provenance(source.sha256, step.name, payload["versions"], payload["options"], seconds),
     )
@@ -175,7 +175,7 @@ def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int) -> npt.NDAr
         return array[None]
     raise InferenceError(
         f"output {name} of shape {list(array.shape)} has no row for each of the {size} samples of a batch. "
-        "Set batch_size to 1."
+        "Set batch_size to 1, or export the model with a batch of 1."
     )
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from conrepair.config.model import AuditConfig, ConversionConfig, ModelConfig
 from conrepair.converters.base import Converter
+from conrepair.converters.registry import converter
 from conrepair.converters.routes import Route, find_route, pinned_route
+from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["Conversion", "active_models", "plan_conversions"]
+__all__ = ["Conversion", "active_models", "check_converters", "plan_conversions"]
 
 
 @dataclass(frozen=True)
@@ -41,35 +43,55 @@ def active_models(config: AuditConfig) -> list[ModelConfig]:
     return [model for model in config.models if model.name not in skipped and model.compare_with not in skipped]
 
 
-def plan_conversions(model: ModelConfig, framework: str) -> list[Conversion]:
+def check_converters(config: AuditConfig) -> None:
+    """Refuse pinned converters and options that don't exist, before anything is done.
+
+    Raises:
+        ConfigError: naming the place in the configuration.
+    """
+    for index, model in enumerate(config.models):
+        for position, wanted in enumerate(model.conversions):
+            if not wanted.enabled:
+                continue
+            try:
+                for name in wanted.via or ():
+                    converter(name)
+                for name, options in wanted.options.items():
+                    converter(name).complete(options)
+            except ConfigError as error:
+                raise ConfigError(f"$.models[{index}].conversions[{position}]: {error}") from error
+
+
+def plan_conversions(config: ModelConfig, model: Model) -> tuple[list[Conversion], dict[str, ConfigError]]:
     """The conversions of a model, parents before children; common beginnings of routes are shared.
 
     Args:
+        config: The source's configuration.
         model: The source.
-        framework: Its framework.
 
-    Raises:
-        ConfigError: if a route doesn't exist or an option is wrong.
+    Returns:
+        The conversions, and why a wanted one is impossible, by what was wanted.
     """
     plan: dict[str, Conversion] = {}
-    for index, wanted in enumerate(model.conversions):
+    impossible: dict[str, ConfigError] = {}
+    for wanted in config.conversions:
         if not wanted.enabled:
             continue
         try:
-            route = _route(wanted, framework)
-            for name in wanted.options:
-                if name not in {step.name for step in route.steps}:
-                    raise ConfigError(f"options for '{name}', which the route {route.name} doesn't use")
-            _add(plan, model.name, route, wanted)
+            route = _route(wanted, model)
+            unused = sorted(set(wanted.options) - {step.name for step in route.steps})
+            if unused:
+                raise ConfigError(f"options are given for {unused[0]}, which the route {route.name} doesn't use")
+            _add(plan, config.name, route, wanted)
         except ConfigError as error:
-            raise ConfigError(f"model '{model.name}', conversions[{index}]: {error}") from error
-    return list(plan.values())
+            impossible["+".join(wanted.via) if wanted.via else f"to {wanted.to}"] = error
+    return list(plan.values()), impossible
 
 
-def _route(wanted: ConversionConfig, framework: str) -> Route:
+def _route(wanted: ConversionConfig, model: Model) -> Route:
     if wanted.via:
-        return pinned_route(wanted.via, framework, wanted.to)
-    return find_route(framework, str(wanted.to))
+        return pinned_route(wanted.via, model.framework, wanted.to)
+    return find_route(model.framework, str(wanted.to), model=model)
 
 
 def _add(plan: dict[str, Conversion], source: str, route: Route, wanted: ConversionConfig) -> None:

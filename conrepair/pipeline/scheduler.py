@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
+from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.workers import Failure, Job, Lane, Success, Workers
 
@@ -30,6 +31,8 @@ class Task:
         depends: Names of tasks.
         needs: Frameworks it imports.
         timeout: In seconds.
+        keep_failure: Whether a failure that would repeat is stored: for tools that depend on nothing but their
+            payload, not for what a user is about to mend.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Task:
     depends: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()
     timeout: float = 600.0
+    keep_failure: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,17 @@ class Scheduler:
             for unfinished in running.values():
                 unfinished.scratch.__exit__(None, None, None)
 
+    def take_stored(self, tasks: Sequence[Task], otherwise: str) -> None:
+        """Settle tasks from the store alone.
+
+        Args:
+            tasks: Tasks without dependencies.
+            otherwise: What to say of one that isn't stored.
+        """
+        for task in tasks:
+            missing = Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
+            self.results[task.name] = self._without_work(task) or missing
+
     def _run(
         self,
         waiting: list[Task],
@@ -109,6 +124,9 @@ class Scheduler:
                 settled = self._without_work(task)
                 if settled is None:
                     if len(running) >= side_by_side:
+                        continue
+                    key = _key(task, self._payload(task))
+                    if any((other.task.kind, other.key) == (task.kind, key) for other in running.values()):
                         continue
                     started = self._start(task)
                     if started is None:
@@ -168,7 +186,7 @@ class Scheduler:
                 record = {"value": outcome.value, "seconds": outcome.seconds}
                 entry = self._store.put(kind, running.key, job.folder, record)
                 return Result(Entry(entry.folder, outcome.value), seconds=outcome.seconds)
-            if outcome.repeatable:
+            if outcome.repeatable and running.task.keep_failure:
                 _empty(job.folder)
                 self._store.put(kind, running.key, job.folder, {"failure": asdict(outcome)})
             return Result(failure=outcome)
@@ -181,10 +199,12 @@ def _key(task: Task, payload: Mapping[str, Any]) -> str:
 
 
 def _without_paths(value: Any) -> Any:
-    """Leave the path out wherever its hash stands beside it: where a file is doesn't matter."""
+    """Keep of a path only the suffix wherever its hash stands beside it: where a file is doesn't matter."""
     if isinstance(value, Mapping):
-        known = "sha256" in value and value["sha256"]
-        return {key: _without_paths(item) for key, item in value.items() if not (known and key == "path")}
+        known = bool(value.get("sha256"))
+        return {
+            key: Path(item).suffix if known and key == "path" else _without_paths(item) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_without_paths(item) for item in value]
     return value

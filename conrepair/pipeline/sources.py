@@ -10,6 +10,8 @@ from typing import Any
 from conrepair.config.model import InputConfig, ModelConfig
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.factories import factory_code
+from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.scheduler import Task
 from conrepair.runtime.errors import ModelLoadError
@@ -18,7 +20,7 @@ from conrepair.runtime.store import Entry
 from conrepair.zoo.catalog import zoo_model
 from conrepair.zoo.packages import ProgressCallback
 
-__all__ = ["Source", "framework_needs", "model_of", "source_task"]
+__all__ = ["Source", "declared_inputs", "framework_needs", "model_of", "source_task"]
 
 _TORCHVISION_INPUT = {"inception_v3": 299}
 _DEFAULT_IMAGE = 224
@@ -89,11 +91,11 @@ def _describe(config: ModelConfig, path: Path, timeout: float) -> Task:
     model = Model(
         framework,
         str(path),
-        sha256_of(path),
-        inputs=_input_specs(config.inputs),
+        model_sha256(path),
+        inputs=declared_inputs(config.inputs),
         trust=config.trust,
     )
-    payload = {"model": to_json(model)}
+    payload = {"model": to_json(model), "place": str(path)}
 
     def make(_: Mapping[str, Entry]) -> dict[str, Any]:
         return payload
@@ -110,6 +112,7 @@ def _build(
 ) -> Task:
     payload = {
         "target": target,
+        "code": factory_code(target),
         "kwargs": config.kwargs,
         "weights": None if weights is None else {"path": str(weights), "sha256": sha256_of(weights)},
         "inputs": [to_json(spec) for spec in inputs],
@@ -130,10 +133,11 @@ def _declared(config: ModelConfig) -> tuple[TensorSpec, ...]:
     if config.inputs is None and (config.factory or "").startswith("torchvision"):
         size = _TORCHVISION_INPUT.get(str(config.factory).partition(":")[2], _DEFAULT_IMAGE)
         return (TensorSpec("", ("batch", 3, size, size), "float32", layout="NCHW"),)
-    return _input_specs(config.inputs)
+    return declared_inputs(config.inputs)
 
 
-def _input_specs(inputs: tuple[InputConfig, ...] | None) -> tuple[TensorSpec, ...]:
+def declared_inputs(inputs: tuple[InputConfig, ...] | None) -> tuple[TensorSpec, ...]:
+    """The declared inputs as specs; one without a name has the name ""."""
     return tuple(
         TensorSpec(item.name or "", item.shape, item.dtype, layout=item.layout, high=item.high)
         for item in inputs or ()

@@ -57,7 +57,7 @@ def _answers(run: Run, top_k: int) -> Answers | None:
         return None
     spec = run.outputs[0]
     scores = as_scores(run.arrays[spec.name])
-    return None if scores is None else read_answers(scores, top_k, spec)
+    return None if scores is None else read_answers(scores, top_k, spec, quantized=run.quantized)
 
 
 def _best(answers: Answers | None, index: int) -> list[tuple[int, float]] | None:

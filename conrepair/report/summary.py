@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -26,72 +27,121 @@ _TEXT_WIDTH = 160
 
 
 def print_summary(result: AuditResult, console: Console) -> None:
-    """Show the table, what went wrong, and where the files are."""
-    console.print(_render(result))
+    """Show the table, what went wrong, and where the files are; narrower consoles get fewer columns."""
+    console.print(_render(result, console.width))
 
 
 def summary_text(result: AuditResult) -> str:
     """The same as plain text."""
     stream = io.StringIO()
-    Console(file=stream, width=_TEXT_WIDTH, no_color=True, highlight=False).print(_render(result))
+    console = Console(file=stream, width=_TEXT_WIDTH, no_color=True, highlight=False)
+    console.print(_render(result, _TEXT_WIDTH))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-def _render(result: AuditResult) -> RenderableType:
+def _render(result: AuditResult, width: int) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    table.add_column("model", overflow="fold", min_width=10)
-    table.add_column("conversion", overflow="fold", min_width=18)
-    for title in ("run by", "verdict"):
-        table.add_column(title, no_wrap=True)
-    for title in ("top-1 differs", "rel. error", "max abs", "accuracy", "ms"):
-        table.add_column(title, justify="right", no_wrap=True)
+    columns = [column for column in _COLUMNS if width >= column.from_width]
+    for column in columns:
+        table.add_column(
+            column.title,
+            justify="right" if column.number else "left",
+            no_wrap=column.number or column.title == "verdict",
+            overflow="fold",
+        )
     previous = ""
     for row in result.rows:
-        model = row.model if row.model != previous else ""
+        cells = {"model": "" if row.model == previous else escape(row.model)} | _cells(row)
         previous = row.model
-        table.add_row(escape(model), *_cells(row))
+        table.add_row(*(cells[column.title] for column in columns))
     return Group(table, *_remarks(result))
 
 
-def _cells(row: Row) -> list[RenderableType]:
-    verdict: RenderableType = Text("reference", style="dim")
-    if row.verdict is not None:
-        verdict = Text(row.verdict.value, style=_STYLES[row.verdict])
-    elif row.problem is not None:
-        verdict = Text("error", style="bold red")
-    elif row.kind != "reference" or row.run is None:
-        verdict = Text("not run" if row.run is None else "not judged", style="dim")
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table, shown on consoles of at least `from_width` columns."""
+
+    title: str
+    from_width: int = 0
+    number: bool = False
+
+
+_COLUMNS = (
+    _Column("model"),
+    _Column("conversion"),
+    _Column("run by", 110),
+    _Column("verdict"),
+    _Column("top-1 differs", number=True),
+    _Column("rel. error", number=True),
+    _Column("max abs", 130, number=True),
+    _Column("accuracy", 100, number=True),
+    _Column("ms", 90, number=True),
+)
+
+
+def _cells(row: Row) -> dict[str, RenderableType]:
     conversion = row.conversion.replace("+", " > ") or "(source)"
-    return [escape(conversion), row.backend, verdict, *_numbers(row)]
+    cells: dict[str, RenderableType] = {
+        "conversion": escape(conversion),
+        "run by": row.backend,
+        "verdict": _verdict(row),
+        "accuracy": f"{row.accuracy[0]}/{row.accuracy[1]}" if row.accuracy else "",
+        "ms": f"{1000 * row.times.median:.1f}" if row.times else "",
+    }
+    return cells | _errors(row)
 
 
-def _numbers(row: Row) -> list[str]:
-    top1 = error = largest = ""
+def _verdict(row: Row) -> Text:
+    if row.verdict is not None:
+        return Text(row.verdict.value, style=_STYLES[row.verdict])
+    if row.problem is not None:
+        return Text("error", style="bold red")
+    if row.run is None:
+        return Text("not run", style="dim")
+    return Text("reference" if row.kind == "reference" else "not judged", style="dim")
+
+
+def _errors(row: Row) -> dict[str, RenderableType]:
     worst = row.comparison.worst if row.comparison else None
-    if worst is not None:
-        error, largest = f"{worst.error.relative_l2:.1e}", f"{worst.error.max_abs:.1e}"
-        if worst.answers is not None:
-            low, high = worst.answers.top1_interval
-            top1 = f"{worst.answers.top1_differs}/{worst.answers.samples} ({100 * low:.0f}-{high:.0%})"
-    accuracy = f"{row.accuracy[0]}/{row.accuracy[1]}" if row.accuracy else ""
-    milliseconds = f"{1000 * row.times.median:.1f}" if row.times else ""
-    return [top1, error, largest, accuracy, milliseconds]
+    if worst is None:
+        return {"top-1 differs": "", "rel. error": "", "max abs": ""}
+    top1 = ""
+    if worst.answers is not None:
+        low, high = worst.answers.top1_interval
+        top1 = f"{worst.answers.top1_differs}/{worst.answers.samples} ({100 * low:.0f}-{high:.0%})"
+    return {
+        "top-1 differs": top1,
+        "rel. error": f"{worst.error.relative_l2:.1e}",
+        "max abs": f"{worst.error.max_abs:.1e}",
+    }
+
+
+def _notes(row: Row) -> list[str]:
+    """What was done to make the outputs comparable; each once."""
+    outputs = row.comparison.outputs if row.comparison else ()
+    return list(dict.fromkeys(note for output in outputs for note in output.notes))
 
 
 def _remarks(result: AuditResult) -> list[RenderableType]:
     lines: list[RenderableType] = [Text("")]
     lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes]
+    said: set[tuple[str, str]] = set()
     for row in result.rows:
+        for note in _notes(row):
+            lines.append(Text.assemble((f"{row.name}: ", "bold"), note))
         if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
             continue
+        if (row.model, row.reason) in said:
+            continue  # a model that doesn't load says so once, not for each of its conversions
+        said.add((row.model, row.reason))
         lines.append(Text.assemble((f"{row.name}: ", "bold"), row.reason))
         if row.problem is not None:
             if row.problem.explanation:
                 lines.append(Text(f"  {row.problem.explanation}"))
             tail = row.problem.last_words.splitlines()[-_LAST_WORDS_SHOWN:]
             lines += [Text(f"  | {line}"[:_TEXT_WIDTH], style="dim") for line in tail]
-    for name, about in result.datasets.items():
-        lines.append(Text(f"{name}: {about}", style="dim"))
+    for about in dict.fromkeys(result.datasets.values()):
+        lines.append(Text(f"data: {about}", style="dim"))
     lines.append(Text(f"{_count(result)} in {result.seconds:.0f} s. Files: {result.folder}"))
     return lines
 

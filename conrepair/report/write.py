@@ -4,19 +4,47 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from conrepair.evaluate.compare import Comparison
+from conrepair.frameworks.identity import copy_model
 from conrepair.report.encode import encode
 from conrepair.report.records import write_record
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.summary import summary_text
-from conrepair.runtime.files import copy_whole, whole_output, write_json
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import whole_output, write_json
 
-__all__ = ["report_json", "write_audit"]
+__all__ = ["check_folder", "report_json", "write_audit"]
 
 REPORT_VERSION = 1
+_REPORT = "report.json"
+
+
+def check_folder(folder: Path, inputs: Iterable[Path]) -> None:
+    """Make sure that replacing an audit's folder loses nothing of the user's.
+
+    Args:
+        folder: Of the audit.
+        inputs: Files and folders that the audit reads.
+
+    Raises:
+        UsageError: if the folder is something else than an earlier audit's, or holds an input.
+    """
+    if not folder.exists():
+        return
+    if not (folder / _REPORT).is_file():
+        raise UsageError(
+            f"{folder} exists and no audit wrote it, so it isn't replaced. Give the audit another `name` or `output`."
+        )
+    for path in inputs:
+        if path.resolve().is_relative_to(folder.resolve()):
+            raise UsageError(
+                f"{path} lies in {folder}, which this audit would replace. Copy it elsewhere, or give the audit "
+                "another `name` or `output`."
+            )
 
 
 def write_audit(result: AuditResult, store: Path) -> None:
@@ -43,7 +71,7 @@ def write_audit(result: AuditResult, store: Path) -> None:
         (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(result), encoding="utf-8")
         (folder / "comparisons.csv").write_text(_csv(result), encoding="utf-8")
-        write_json(folder / "report.json", report_json(result))
+        write_json(folder / _REPORT, report_json(result))
 
 
 def _write_model(row: Row, store: Path, folder: Path) -> None:
@@ -52,7 +80,7 @@ def _write_model(row: Row, store: Path, folder: Path) -> None:
     path = Path(row.artifact.path)
     folder.mkdir(parents=True)
     if path.is_relative_to(store):
-        copy_whole(path, folder / path.name)
+        copy_model(path, folder / path.name)
     record = {"model": row.artifact, "description": row.description}
     write_json(folder / "provenance.json", encode(record))
 

@@ -19,6 +19,7 @@ __all__ = [
     "canonical_json",
     "copy_whole",
     "explain_write_error",
+    "make_folder",
     "sha256_of",
     "storage_error",
     "whole_output",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL_BYTES = 1 << 20
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -68,21 +70,47 @@ def explain_write_error(error: BaseException, where: Path) -> str | None:
         The explanation, or None when the error is about something else.
     """
     number = error.errno if isinstance(error, OSError) else None
-    text = str(error)
-    if number in _NO_ROOM or os.strerror(errno.ENOSPC) in text or os.strerror(errno.EFBIG) in text:
-        free = ""
-        with contextlib.suppress(OSError):
-            free = f" ({shutil.disk_usage(where).free / 2**20:.0f} MiB free)"
-        return (
-            f"no space left to write below {where}{free}. Nothing half-written was kept. "
-            "Free some space there, or set `output` in the configuration (or -o) to another disk."
-        )
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 (an exception of somebody's that can't even be printed)
+        return None
     if number in _READ_ONLY and isinstance(error, OSError) and error.filename:
         return (
             f"{error.filename} can't be written ({os.strerror(number or 0)}). "
             "Choose another output folder (`output` in the configuration, or -o)."
         )
+    full = _free_bytes(where) < _FULL_BYTES  # some writers say only that they could not write
+    if full or number in _NO_ROOM or os.strerror(errno.ENOSPC) in text or os.strerror(errno.EFBIG) in text:
+        free = f" ({_free_bytes(where) / 2**20:.0f} MiB free)"
+        return (
+            f"no space left to write below {where}{free}. Nothing half-written was kept. "
+            "Free some space there, or set `output` in the configuration (or -o) to another disk."
+        )
     return None
+
+
+def _free_bytes(where: Path) -> int:
+    """Free space of the disk that holds `where`, or the nearest folder above it that exists."""
+    for folder in (where, *where.parents):
+        with contextlib.suppress(OSError):
+            return shutil.disk_usage(folder).free
+    return _FULL_BYTES
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for outputs, with its parents.
+
+    Raises:
+        StorageError: if something that is no folder is in the way, or it can't be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        explanation = explain_write_error(error, path.parent)
+        raise StorageError(
+            explanation
+            or f"the output folder {path} can't be made: {error.strerror}. Choose another (`output`, or -o)."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -114,14 +142,21 @@ def whole_output(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists. Give another output name, or --force to replace it.")
     with storage_error(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         scratch = Path(tempfile.mkdtemp(prefix=".writing-", dir=path.parent))
         try:
             temporary = scratch / path.name
             yield temporary
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            temporary.replace(path)
+            if not temporary.exists():
+                raise FileNotFoundError(errno.ENOENT, "nothing was written", str(path))
+            old = scratch / f"old-{path.name}"
+            if path.is_symlink() or path.exists():
+                path.rename(old)
+            try:
+                temporary.replace(path)
+            except OSError:
+                old.rename(path)
+                raise
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.runtime.files import canonical_json, sha256_of, storage_error
+from conrepair.runtime.files import canonical_json, make_folder, sha256_of, storage_error
 
 __all__ = ["Entry", "Store", "job_key"]
 
@@ -58,8 +58,7 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        with storage_error(root):
-            root.mkdir(parents=True, exist_ok=True)
+        make_folder(root)
         self._sweep()
 
     def get(self, kind: str, key: str) -> Entry | None:
@@ -67,7 +66,7 @@ class Store:
         folder = self.folder(kind, key)
         try:
             record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-            intact = all(sha256_of(folder / name) == digest for name, digest in record["files"].items())
+            intact = record["files"] == _hashes(folder)
             result = record["result"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             intact = False
@@ -114,11 +113,7 @@ class Store:
     @staticmethod
     def seal(folder: Path, result: Mapping[str, Any]) -> None:
         """Write the record of a folder whose files are complete."""
-        files = {
-            file.relative_to(folder).as_posix(): sha256_of(file)
-            for file in sorted(folder.rglob("*"))
-            if file.is_file() and file.name != _RECORD
-        }
+        files = _hashes(folder)
         temporary = folder / f".{_RECORD}"
         record = {"result": dict(result), "files": files}
         temporary.write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
@@ -130,6 +125,14 @@ class Store:
             pid = folder.name.removeprefix(_SCRATCH).split("-")[0]
             if not (pid.isdigit() and _alive(int(pid))):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    return {
+        file.relative_to(folder).as_posix(): sha256_of(file)
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file != folder / _RECORD
+    }
 
 
 def _alive(pid: int) -> bool:

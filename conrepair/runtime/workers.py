@@ -9,15 +9,18 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import importlib
+import json
 import multiprocessing
 import os
 import re
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Mapping
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,12 @@ _LAST_WORDS_LINES = 15
 _LAST_WORDS_CHARACTERS = 3000
 _PYTHON_CRASH = "Fatal Python error:"
 _CRASH_LINES = 6
+_START_UP = re.compile(
+    r"^[IW]\d{4} \d\d:|^WARNING: All log messages before absl|oneDNN custom operations|TF_ENABLE_ONEDNN_OPTS"
+    r"|could not find cuda|cudart_stub|cpu_feature_guard|To enable the following instructions"
+    r"|TensorSpec\(shape=\(\), dtype=tf.resource|Created TensorFlow Lite XNNPACK delegate",
+    re.IGNORECASE,
+)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -115,6 +124,9 @@ class Lane:
 
     def schedule(self, arguments: tuple[Any, ...], timeout: float) -> Any:
         """Hand a job to the worker; returns its future."""
+        if self.pool is not None and not self.pool.active:
+            self.close(at_once=True)
+            self.imported.clear()
         if self.pool is None:
             context = multiprocessing.get_context("spawn")
             self.pool = pebble.ProcessPool(max_workers=1, context=context, initializer=_initialize)
@@ -171,6 +183,9 @@ class Workers:
         except pebble.ProcessExpired as error:
             lane.imported.clear()
             return _crashed(job, error.exitcode)
+        except BrokenProcessPool:
+            lane.imported.clear()
+            return _crashed(job, None)
         finally:
             lane.busy = False
         if kind == "success":
@@ -202,8 +217,9 @@ def _last_words(job: Job) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with something in them, without colours."""
-    return [line.rstrip() for line in _COLOUR.sub("", text).splitlines() if line.strip()]
+    """Lines that say something, without colours and without what frameworks print at every start."""
+    lines = [line.rstrip() for line in _COLOUR.sub("", text).splitlines()]
+    return [line for line in lines if line.strip() and not _START_UP.search(line)]
 
 
 def _timed_out(job: Job) -> Failure:
@@ -256,6 +272,7 @@ def _run(function: str, payload: dict[str, Any], folder: str, log: str) -> tuple
         try:
             module, _, name = function.partition(":")
             value = getattr(importlib.import_module(module), name)(payload, Path(folder))
+            value = json.loads(json.dumps(value, allow_nan=False))
         # The boundary of the process: whatever the third-party code raised is the job's result.
         except BaseException as error:  # noqa: BLE001
             return "failure", _describe_exception(error, Path(folder))
@@ -263,11 +280,11 @@ def _run(function: str, payload: dict[str, Any], folder: str, log: str) -> tuple
 
 
 def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
-    storage = explain_write_error(error, folder.parent)
+    storage = explain_write_error(error, folder.parent) or explain_write_error(error, Path(tempfile.gettempdir()))
     result: dict[str, Any] = {
         "kind": "exception",
         "error_type": type(error).__name__,
-        "message": str(error),
+        "message": _COLOUR.sub("", _words(error)),
         "traceback": "".join(traceback.format_exception(error)),
     }
     if storage is not None:
@@ -277,6 +294,13 @@ def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
     elif isinstance(error, MemoryError):
         result |= {"kind": "memory"}
     return result
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 (an exception of somebody's that can't even be printed)
+        return ""
 
 
 @contextlib.contextmanager

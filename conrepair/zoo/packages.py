@@ -123,7 +123,11 @@ def _download(archive: Archive, destination: Path, progress: ProgressCallback | 
                         stream.write(chunk)
                         if progress is not None:
                             progress(archive.filename, stream.tell(), total)
-    except (requests.RequestException, pypi_simple.NoSuchProjectError) as error:
+    except (
+        requests.RequestException,
+        pypi_simple.NoSuchProjectError,
+        pypi_simple.UnsupportedContentTypeError,
+    ) as error:
         raise FetchError(
             f"{archive.project} {archive.version} ({archive.filename}) could not be fetched: "
             f"{_short(error)}. Check the network and pip's settings (`pip config list`), or leave the models "

@@ -205,7 +205,7 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
         "'stretch', 'crop' or 'none' (given: \"cropp\")",
     ),
     "an input without a shape": (with_model(inputs=[{"name": "x"}]), "$.models[0].inputs[0].shape", "required"),
-    "an empty shape": (with_model(inputs=[{"shape": []}]), "$.models[0].inputs[0].shape", "at least 1"),
+    "an empty dimension": (with_model(inputs=[{"shape": [0]}]), "$.models[0].inputs[0].shape[0]", "greater than"),
     "an unknown layout": (
         with_model(inputs=[{"shape": [1], "layout": "nchw"}]),
         "$.models[0].inputs[0].layout",

@@ -173,7 +173,9 @@ def test_the_seed_decides_about_drawn_keras_weights(tmp_path: Path) -> None:
 def test_keras_weights_that_do_not_fit(tmp_path: Path) -> None:
     path = tmp_path / "text.weights.h5"
     small.keras_text().save_weights(path)
-    with pytest.raises(ModelLoadError, match=r"text\.weights\.h5 don't fit the network of small_models:keras_convnet"):
+    with pytest.raises(
+        ModelLoadError, match=r"text\.weights\.h5 don't fit the network of small_models:keras_convnet"
+    ):
         build("small_models:keras_convnet", tmp_path / "out", weights=weights(path))
 
 

@@ -222,7 +222,9 @@ def lookup(
     path: Path, between: list[onnx.NodeProto], indices: str, *, rank: int = 3, axis: int | None = None
 ) -> Path:
     """Gather from a [WORDS, 7] table, after some nodes."""
-    table = numpy_helper.from_array(np.random.default_rng(0).normal(size=(small.WORDS, 7)).astype(np.float32), "table")
+    table = numpy_helper.from_array(
+        np.random.default_rng(0).normal(size=(small.WORDS, 7)).astype(np.float32), "table"
+    )
     extra = [
         numpy_helper.from_array(np.array([-1], np.int64), "flat"),
         numpy_helper.from_array(np.array([1], np.int64), "one"),
@@ -279,7 +281,8 @@ def test_no_table_no_size(tmp_path: Path) -> None:
 
 def test_the_smallest_of_two_tables_counts(tmp_path: Path) -> None:
     tables = [
-        numpy_helper.from_array(np.zeros((rows, 2), np.float32), name) for rows, name in ((9, "a"), (4, "b"), (6, "c"))
+        numpy_helper.from_array(np.zeros((rows, 2), np.float32), name)
+        for rows, name in ((9, "a"), (4, "b"), (6, "c"))
     ]
     constant = helper.make_node("Constant", [], ["c"], value=tables[2])
     graph = helper.make_graph(

@@ -176,7 +176,9 @@ def test_a_load_error_says_where_what_and_why() -> None:
     model = Model("onnx", "/nets/small.onnx", "")
     error = load_error(model, "an ONNX model", ValueError("\n\nbad magic.\nat byte 7\n"))
     assert isinstance(error, ModelLoadError)
-    assert str(error).startswith("/nets/small.onnx can't be loaded as an ONNX model: ValueError: bad magic. at byte 7. ")
+    assert str(error).startswith(
+        "/nets/small.onnx can't be loaded as an ONNX model: ValueError: bad magic. at byte 7. "
+    )
     assert len(str(load_error(model, "x", ValueError("y" * 9999)))) < 800
 
 

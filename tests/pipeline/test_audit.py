@@ -284,6 +284,9 @@ def test_interrupting_leaves_no_half_written_folder(room: Path) -> None:
     assert not (room / "generated" / "stopped").exists()
     assert list(store.glob("build-*")), "finished steps are kept"
     assert not list(store.glob(".scratch*"))
+    deadline = time.monotonic() + 10
+    while processes_of_session(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
     assert not processes_of_session(process.pid), "no worker is left"
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig, ModelConfig
-from conrepair.pipeline.plan import Conversion, active_models, plan_conversions
+from conrepair.frameworks.model import Model
+from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
 from conrepair.runtime.errors import ConfigError
 
 
@@ -17,7 +18,12 @@ def model(*conversions: Any, name: str = "net") -> ModelConfig:
 
 
 def plan(*conversions: Any, framework: str = "torch") -> list[Conversion]:
-    return plan_conversions(model(*conversions), framework)
+    config = model(*conversions)
+    check_converters(AuditConfig(models=(config,)))
+    steps, impossible = plan_conversions(config, Model(framework, "net", ""))
+    for error in impossible.values():
+        raise error
+    return steps
 
 
 def names(steps: list[Conversion]) -> list[str]:
@@ -108,9 +114,7 @@ def test_disabled_conversions_are_left_out() -> None:
 
 def test_an_unknown_option_names_the_model_the_conversion_and_the_options_there_are() -> None:
     text = refusal("onnx", via("torch-onnx-script", torch_onnx_script={"opsett": 13}))
-    assert text.startswith(
-        "model 'net', conversions[1]: converter torch-onnx-script has no option 'opsett'; it has: "
-    )
+    assert text.startswith("$.models[0].conversions[1]: converter torch-onnx-script has no option 'opsett'; it has: ")
     assert "opset (" in text
 
 
@@ -122,12 +126,18 @@ def test_an_option_of_the_wrong_type() -> None:
 
 def test_options_for_a_converter_that_isnt_used() -> None:
     text = refusal({"to": "onnx", "options": {"torch-onnx-script": {"opset": 13}}})
-    assert "conversions[0]: options for 'torch-onnx-script', which the route torch-onnx-dynamo doesn't use" in text
+    assert "options are given for torch-onnx-script, which the route torch-onnx-dynamo doesn't use" in text
 
 
-def test_no_route_names_the_conversion_by_its_place_in_the_file() -> None:
+def test_an_impossible_conversion_leaves_the_others() -> None:
+    steps, impossible = plan_conversions(model("tflite", "torch"), Model("onnx", "net", ""))
+    assert names(steps) == ["net/onnx2torch"]
+    assert list(impossible) == ["to tflite"]
+
+
+def test_no_route_says_what_can_be_reached() -> None:
     text = refusal("noop_onnx", "onnx", "tflite", framework="onnx")
-    assert text.startswith("model 'net', conversions[2]: there is no route from onnx to tflite; ")
+    assert text.startswith("there is no route from onnx to tflite; ")
     assert "from onnx one reaches: " in text
 
 
@@ -138,7 +148,11 @@ def test_pins_are_checked() -> None:
 
 
 def test_the_same_conversion_of_two_models_has_two_names() -> None:
-    steps = [step for name in ("a", "b") for step in plan_conversions(model("onnx", name=name), "torch")]
+    steps = [
+        step
+        for name in ("a", "b")
+        for step in plan_conversions(model("onnx", name=name), Model("torch", "net", ""))[0]
+    ]
     assert names(steps) == ["a/torch-onnx-dynamo", "b/torch-onnx-dynamo"]
 
 

@@ -42,7 +42,7 @@ class Room:
 
     def task(self, name: str, kind: str = "echo", *depends: str, timeout: float = 30.0, **payload: Any) -> Task:
         whole = {"tally": str(self.tally), "name": name} | payload
-        return Task(name, kind, lambda _: whole, depends, timeout=timeout)
+        return Task(name, kind, lambda _: whole, depends, timeout=timeout, keep_failure=True)
 
     @property
     def ran(self) -> list[str]:

@@ -166,6 +166,49 @@ def onnx_pair(path: Path) -> Path:
     return save_onnx(path, graph)
 
 
+def onnx_twins(path: Path) -> Path:
+    """Two inputs and two outputs that only their names and order tell apart; neither is alphabetical."""
+    import onnx
+    from onnx import helper
+
+    def value(name: str) -> Any:
+        return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["batch", FEATURES])
+
+    graph = helper.make_graph(
+        [
+            helper.make_node("Sin", ["second"], ["bent"]),
+            helper.make_node("Add", ["bent", "first"], ["sum"]),
+            helper.make_node("Sub", ["bent", "first"], ["difference"]),
+        ],
+        "twins",
+        [value("second"), value("first")],
+        [value("sum"), value("difference")],
+    )
+    return save_onnx(path, graph)
+
+
+def onnx_text(path: Path) -> Path:
+    """An embedding of whole numbers."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    generator = np.random.default_rng(14)
+    table = numpy_helper.from_array(generator.normal(size=(WORDS, 7)).astype(np.float32), "table")
+    weight = numpy_helper.from_array(generator.normal(size=(7 * TOKENS, CLASSES)).astype(np.float32), "weight")
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["table", "text"], ["vectors"]),
+            helper.make_node("Flatten", ["vectors"], ["flat"]),
+            helper.make_node("MatMul", ["flat", "weight"], ["logits"]),
+        ],
+        "text",
+        [helper.make_tensor_value_info("text", onnx.TensorProto.INT64, ["batch", TOKENS])],
+        [helper.make_tensor_value_info("logits", onnx.TensorProto.FLOAT, ["batch", CLASSES])],
+        [table, weight],
+    )
+    return save_onnx(path, graph)
+
+
 # --- PyTorch ---
 
 
@@ -369,10 +412,11 @@ def tensorflow_pair() -> Any:
             self.weight = tf.Variable(generator.normal(size=(FEATURES, 5)).astype(np.float32), name="weight")
 
         @tf.function(
+            autograph=False,
             input_signature=[
                 tf.TensorSpec([None, HEIGHT, WIDTH, CHANNELS], tf.float32, name="scene"),
                 tf.TensorSpec([None, FEATURES], tf.float32, name="context"),
-            ]
+            ],
         )
         def __call__(self, scene: Any, context: Any) -> dict[str, Any]:
             picture = tf.nn.relu(tf.nn.conv2d(scene, self.kernel, 2, "SAME"))
@@ -388,15 +432,22 @@ def tensorflow_twins() -> Any:
 
     class Twins(tf.Module):
         @tf.function(
+            autograph=False,
             input_signature=[
                 tf.TensorSpec([None, FEATURES], tf.float32, name="second"),
                 tf.TensorSpec([None, FEATURES], tf.float32, name="first"),
-            ]
+            ],
         )
         def __call__(self, second: Any, first: Any) -> dict[str, Any]:
             return {"sum": tf.sin(second) + 2.0 * first, "difference": tf.sin(second) - 3.0 * first}
 
     return Twins()
+
+
+def tensorflow_of(network: Any, folder: Path) -> Path:
+    """Export a Keras model as a SavedModel."""
+    network.export(str(folder), verbose=False)
+    return folder
 
 
 def save_tensorflow(module: Any, folder: Path, *, signature: bool = True) -> Path:
@@ -438,7 +489,8 @@ def tflite_of(network: Any, path: Path, kind: str = "float", *, batch: int | Non
     if kind == "float16":
         converter.target_spec.supported_types = [tf.float16]
     if kind in {"int8", "full-int8", "full-uint8"}:
-        converter.representative_dataset = lambda: ([images(batch or 1, channels_last=True, seed=n)] for n in range(8))
+        photos = [[images(batch or 1, channels_last=True, seed=seed)] for seed in range(8)]
+        converter.representative_dataset = lambda: iter(photos)
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
     if kind.startswith("full-"):
         stored = tf.int8 if kind == "full-int8" else tf.uint8

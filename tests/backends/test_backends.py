@@ -1,0 +1,86 @@
+"""Where models run: their own framework, and ONNX Runtime as it's deployed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import small_models as small
+
+from conrepair.backends.registry import BACKENDS, backend
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import FRAMEWORKS
+from conrepair.runtime.errors import ModelLoadError
+
+
+@pytest.fixture
+def convnet(tmp_path: Path) -> Model:
+    return small.model_of("onnx", small.onnx_convnet(tmp_path / "net.onnx"))
+
+
+def optimized(model: Model, level: str) -> small.Array:
+    """ONNX Runtime called without conrepair."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+    session = onnxruntime.InferenceSession(model.path, options, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"image": small.images(16)})[0])
+
+
+def run(name: str, model: Model, **options: Any) -> small.Array:
+    return backend(name).load(model, options).run({"image": small.images(16)})["probabilities"]
+
+
+def test_registry() -> None:
+    assert {"libraries", "onnxruntime"} <= BACKENDS.keys()
+    assert all(backend(name) is BACKENDS[name] for name in BACKENDS)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_libraries_run_everything(framework: str) -> None:
+    assert backend("libraries").refuses(Model(framework, "net", "")) is None
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_onnxruntime_runs_onnx(framework: str) -> None:
+    reason = backend("onnxruntime").refuses(Model(framework, "net", ""))
+    assert reason == (None if framework == "onnx" else f"ONNX Runtime doesn't run {framework} models")
+
+
+def test_libraries_run_onnx_as_it_is_written(convnet: Model) -> None:
+    np.testing.assert_array_equal(run("libraries", convnet), optimized(convnet, "ORT_DISABLE_ALL"))
+
+
+def test_libraries_second_opinion(convnet: Model) -> None:
+    second = run("libraries", convnet, second_opinion=True)
+    np.testing.assert_array_equal(second, optimized(convnet, "ORT_ENABLE_ALL"))
+    assert 0 < small.relative_l2(run("libraries", convnet), second) < 1e-5
+    np.testing.assert_array_equal(run("libraries", convnet, second_opinion=False), run("libraries", convnet))
+
+
+def test_onnxruntime_optimizes_all_unless_told_otherwise(convnet: Model) -> None:
+    np.testing.assert_array_equal(run("onnxruntime", convnet), optimized(convnet, "ORT_ENABLE_ALL"))
+    for option, level in (("disabled", "DISABLE_ALL"), ("basic", "ENABLE_BASIC"), ("extended", "ENABLE_EXTENDED")):
+        result = run("onnxruntime", convnet, optimization=option)
+        np.testing.assert_array_equal(result, optimized(convnet, f"ORT_{level}"))
+
+
+def test_libraries_choose_the_framework(tmp_path: Path) -> None:
+    import torch
+
+    path = small.export_pt2(small.torch_convnet(), [torch.from_numpy(small.images())], tmp_path / "net.pt2")
+    runnable = backend("libraries").load(small.model_of("torch", path), {})
+    with torch.inference_mode():
+        expected = small.torch_convnet()(torch.from_numpy(small.images()))
+    assert small.relative_l2(expected, runnable.run({"input": small.images()})["output"]) < 1e-6
+    double = backend("libraries").load(small.model_of("torch", path), {"second_opinion": True})
+    assert double.outputs[0].dtype == "float64"
+
+
+@pytest.mark.parametrize("name", ["libraries", "onnxruntime"])
+def test_damaged_models_are_named(tmp_path: Path, convnet: Model, name: str) -> None:
+    for path in small.damaged_copies(Path(convnet.path), tmp_path):
+        with pytest.raises(ModelLoadError, match=path.name):
+            backend(name).load(small.model_of("onnx", path), {})
