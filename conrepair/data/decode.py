@@ -23,7 +23,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from conrepair.runtime.errors import DataError
 
-__all__ = ["decode_photo", "photo_formats", "photo_suffixes"]
+__all__ = ["decode_photo", "decode_picture", "photo_formats", "photo_suffixes"]
 
 # Formats that Pillow names but that it can't decode alone: EPS starts Ghostscript (which we don't
 # want a file named .jpg to do), WMF needs Windows, and the others are stubs for other libraries.
@@ -63,7 +63,22 @@ def photo_suffixes() -> frozenset[str]:
 
 
 def decode_photo(path: str | os.PathLike[str]) -> npt.NDArray[np.uint8]:
-    """Reads a photo as upright RGB pixels.
+    """Reads a photo as upright RGB pixels; see `decode_picture`.
+
+    Args:
+        path: The file.
+
+    Returns:
+        A uint8 array of shape [height, width, 3], C-contiguous and writable.
+
+    Raises:
+        DataError: As `decode_picture`.
+    """
+    return np.array(decode_picture(path))
+
+
+def decode_picture(path: str | os.PathLike[str]) -> Image.Image:
+    """Reads a photo as an upright RGB picture of Pillow's, which resizes it without copies.
 
     Grey photos of 16 bits (modes ``I;16`` and its variants) are divided by 257 and rounded. Mode
     ``I`` (32-bit integers, in practice 16-bit values) is treated alike if a value exceeds 255, and
@@ -74,7 +89,7 @@ def decode_photo(path: str | os.PathLike[str]) -> npt.NDArray[np.uint8]:
         path: The file. Its content decides the format, not its suffix.
 
     Returns:
-        A uint8 array of shape [height, width, 3], C-contiguous and writable.
+        A picture of mode RGB.
 
     Raises:
         DataError: The file is missing, unreadable, no image, damaged, cut off, or so large that
@@ -123,14 +138,17 @@ def _explain(file: Path, error: BaseException) -> str:
 def _upright(image: Image.Image) -> Image.Image:
     """Applies the EXIF orientation, or none if the EXIF data is damaged."""
     try:
-        return ImageOps.exif_transpose(image)
+        ImageOps.exif_transpose(image, in_place=True)
     except _DECODER_ERRORS:
         # The pixels are fine; other viewers also show such a photo as it is stored.
         return image
+    return image
 
 
-def _as_rgb(image: Image.Image) -> npt.NDArray[np.uint8]:
-    """Converts a loaded image of any mode to uint8 [height, width, 3]."""
+def _as_rgb(image: Image.Image) -> Image.Image:
+    """Converts a loaded image of any mode to RGB."""
+    if image.mode == "RGB":
+        return image
     if image.mode.startswith("I;16"):
         return _grey_to_rgb(_from_16_bits(np.asarray(image)))
     if image.mode == "I":
@@ -141,12 +159,12 @@ def _as_rgb(image: Image.Image) -> npt.NDArray[np.uint8]:
         image = image.convert("LA")
     # Alpha is dropped below; without this Pillow warns about it for palettes.
     image.info.pop("transparency", None)
-    return np.array(image.convert("RGB"))
+    return image.convert("RGB")
 
 
-def _grey_to_rgb(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Repeats [height, width] three times along a new last axis."""
-    return np.repeat(grey[:, :, np.newaxis], 3, axis=2)
+def _grey_to_rgb(grey: npt.NDArray[np.uint8]) -> Image.Image:
+    """Makes an RGB picture of [height, width]."""
+    return Image.fromarray(grey).convert("RGB")
 
 
 def _from_16_bits(grey: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:

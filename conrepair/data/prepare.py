@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.decode import decode_photo
+from conrepair.data.decode import decode_picture
 from conrepair.data.recipe import SpatialRecipe, apply_spatial
 from conrepair.runtime.errors import ConrepairError, DataError
 from conrepair.runtime.files import storage_error
@@ -107,10 +107,10 @@ class PhotoPreparation:
 
     def _decode_one(self, index: int) -> None:
         photo = self._photos[index]
-        pixels = decode_photo(photo)
+        picture = decode_picture(photo)
         for spatial, rows in self._rows.items():
             try:
-                rows[index] = apply_spatial(spatial, pixels)
+                rows[index] = apply_spatial(spatial, picture)
             except DataError as error:
                 raise DataError(f"{photo}: {error}") from error
 

@@ -193,32 +193,30 @@ class Recipe:
 
 
 def apply_spatial(
-    spatial: SpatialRecipe, pixels: npt.NDArray[np.uint8]
+    spatial: SpatialRecipe, picture: Image.Image | npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
     """Applies the geometric part of a recipe to one photo.
 
     Args:
         spatial: The geometric part.
-        pixels: RGB, uint8 of shape [H, W, 3], none of them 0.
+        picture: RGB, of Pillow's, or uint8 of shape [H, W, 3], none of them 0.
 
     Returns:
         RGB of shape [h, w, 3], C-contiguous: uint8 from Pillow, float32 (0 to 255) from
-        TensorFlow's resampler. It may be `pixels` itself if nothing had to change.
+        TensorFlow's resampler. It may be `picture` itself if nothing had to change.
 
     Raises:
         DataError: The photo is not resized (fit "none") but has another size than the recipe, or
             is so narrow that resizing its shorter side would give an enormous picture.
-        ValueError: `pixels` has another shape or dtype.
+        ValueError: `picture` has another mode, shape or dtype.
     """
-    if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or not pixels.size:
-        raise ValueError(f"pixels must be uint8 [height, width, 3], but are {pixels.dtype} {pixels.shape}.")
-    height, width = pixels.shape[:2]
+    width, height = _size_of(picture)
     if spatial.fit == "none" or spatial.size is None:
         _check_own_size(spatial, height, width)
-        return _resize(spatial, pixels, height, width)
+        return _resize(spatial, picture, height, width)
     if spatial.fit == "stretch":
-        return _resize(spatial, pixels, *spatial.size)
-    resized = _resize(spatial, pixels, *_size_before_crop(spatial, height, width))
+        return _resize(spatial, picture, *spatial.size)
+    resized = _resize(spatial, picture, *_size_before_crop(spatial, height, width))
     return np.ascontiguousarray(_crop_centre(resized, *spatial.size))
 
 
@@ -308,17 +306,31 @@ def _size_before_crop(spatial: SpatialRecipe, height: int, width: int) -> tuple[
 
 
 def _resize(
-    spatial: SpatialRecipe, pixels: npt.NDArray[np.uint8], height: int, width: int
+    spatial: SpatialRecipe, picture: Image.Image | npt.NDArray[np.uint8], height: int, width: int
 ) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
     """Resizes [H, W, 3] to [height, width, 3] with the recipe's resampler."""
+    unchanged = _size_of(picture) == (width, height)
     if spatial.resampler == "tensorflow":
-        if pixels.shape[:2] == (height, width):
+        pixels = np.asarray(picture)
+        if unchanged:
             return pixels.astype(np.float32)
         return _TENSORFLOW_RESIZES[spatial.interpolation](pixels, height, width)
-    if pixels.shape[:2] == (height, width):
-        return np.ascontiguousarray(pixels)
-    method = Image.Resampling[spatial.interpolation.upper()]
-    return np.array(Image.fromarray(pixels).resize((width, height), method))
+    if unchanged:
+        return np.ascontiguousarray(picture)
+    if not isinstance(picture, Image.Image):
+        picture = Image.fromarray(picture)
+    return np.asarray(picture.resize((width, height), Image.Resampling[spatial.interpolation.upper()]))
+
+
+def _size_of(picture: Image.Image | npt.NDArray[np.uint8]) -> tuple[int, int]:
+    """Returns width and height of an RGB picture."""
+    if isinstance(picture, Image.Image):
+        if picture.mode != "RGB":
+            raise ValueError(f"a picture must be RGB, not {picture.mode}.")
+        return picture.size
+    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or not picture.size:
+        raise ValueError(f"pixels must be uint8 [height, width, 3], but are {picture.dtype} {picture.shape}.")
+    return picture.shape[1], picture.shape[0]
 
 
 def _crop_centre(pixels: np.ndarray, height: int, width: int) -> np.ndarray:

@@ -255,7 +255,7 @@ def test_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(Image.Image, "convert", fail)
+    monkeypatch.setattr(Image.Image, "load", fail)
     with pytest.raises(DataError, match="don't fit in memory"):
         decode_photo(path)
 
