@@ -12,7 +12,7 @@ from typing import Any
 
 from conrepair.converters.base import Converter, Option
 from conrepair.converters.torch_onnx import symbolic_axes
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
 from conrepair.frameworks.model import Model
 
 __all__ = ["CONVERTER"]
@@ -35,7 +35,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     lower_opset(graph, options["opset"])
     module = onnx2torch.convert(onnx_ir.to_proto(graph)).eval()
     inputs = OnnxRunnable(model).inputs
-    return _save(module, example_inputs(inputs), inputs, folder)
+    return _save(module, example_inputs(with_declared_sizes(inputs, model.inputs)), inputs, folder)
 
 
 def _save(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folder: Path) -> str:

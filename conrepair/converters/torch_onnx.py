@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
 from conrepair.frameworks.model import Model
 
 __all__ = ["ExportArguments", "export_arguments", "symbolic_axes"]
@@ -44,7 +44,8 @@ def export_arguments(model: Model) -> ExportArguments:
     from conrepair.frameworks.torch import TorchRunnable, example_inputs
 
     runnable = TorchRunnable(model)
-    return ExportArguments(runnable.module, example_inputs(runnable.inputs), runnable.inputs, runnable.outputs)
+    examples = example_inputs(with_declared_sizes(runnable.inputs, model.inputs))
+    return ExportArguments(runnable.module, examples, runnable.inputs, runnable.outputs)
 
 
 def symbolic_axes(spec: TensorSpec) -> dict[int, str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Dimension", "Quantization", "TensorSpec", "merge_declared", "numpy_dtype"]
+__all__ = ["Dimension", "Quantization", "TensorSpec", "merge_declared", "numpy_dtype", "with_declared_sizes"]
 
 Dimension = int | str
 """A number, or the name of a symbolic dimension ("batch"; "?" when the file doesn't name it)."""
@@ -92,6 +92,31 @@ def merge_declared(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec])
             spec, shape=shape, layout=wanted.layout or spec.layout, high=wanted.high or spec.high
         )
     return tuple(result)
+
+
+def with_declared_sizes(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Inputs whose symbolic sizes behind the batch are set to what is declared in the same place.
+
+    For trying a model out: names may differ, and what doesn't fit is left as it is.
+
+    Args:
+        inputs: As the file says.
+        declared: In order; maybe of the model that this one was converted from.
+    """
+    if len(inputs) != len(declared) or any(
+        len(spec.shape) != len(other.shape) for spec, other in zip(inputs, declared, strict=True)
+    ):
+        return tuple(inputs)
+    return tuple(
+        replace(
+            spec,
+            shape=tuple(
+                wanted if axis and isinstance(size, str) and isinstance(wanted, int) else size
+                for axis, (size, wanted) in enumerate(zip(spec.shape, other.shape, strict=True))
+            ),
+        )
+        for spec, other in zip(inputs, declared, strict=True)
+    )
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

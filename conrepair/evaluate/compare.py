@@ -204,7 +204,7 @@ def _compare_output(
         error,
         floor,
         tolerance,
-        quantized=candidate.quantized and not reference.quantized,
+        quantized=candidate.quantized or reference.quantized,
         top1_difference=answers.top1_differs / answers.samples if answers else None,
     )
     if as_probabilities and candidate.converted and verdict is not Verdict.FAULTY:

@@ -96,7 +96,7 @@ def judge(
         error: Candidate against reference.
         floor: What rounding explains.
         tolerance: From the configuration.
-        quantized: Whether the candidate's weights are quantized and the reference's are not.
+        quantized: Whether either model's weights are: integer kernels differ by whole steps between runtimes.
         top1_difference: Share of samples with another best class, None when the output isn't class scores.
 
     Returns:

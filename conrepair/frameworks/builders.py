@@ -19,6 +19,8 @@ from conrepair.runtime.files import sha256_of
 __all__ = ["build_from_factory"]
 
 _CALIBRATION_SAMPLES = 8
+_CHECKPOINT_KEYS = ("state_dict", "model_state_dict", "model")
+_PREFIX = "module."
 
 
 def build_from_factory(
@@ -86,8 +88,7 @@ def _save_torch(
 
     if weights is not None:
         try:
-            state = torch.load(weights, map_location="cpu", weights_only=True)
-            network.load_state_dict(state)
+            network.load_state_dict(_state_dict(torch.load(weights, map_location="cpu", weights_only=True)))
         except Exception as error:
             raise _weights_error(weights, factory, error) from error
     if initialize == "variance-preserving":
@@ -111,6 +112,16 @@ def _save_torch(
     path = folder / "weights.pt"
     torch.save(network.eval().state_dict(), path)
     return Model("torch", str(path), sha256_of(path), factory, specs)
+
+
+def _state_dict(checkpoint: Any) -> Any:
+    """The weights of a checkpoint: what training scripts keep under "state_dict", without DataParallel's prefix."""
+    for key in _CHECKPOINT_KEYS:
+        if isinstance(checkpoint, Mapping) and isinstance(checkpoint.get(key), Mapping):
+            checkpoint = checkpoint[key]
+    if isinstance(checkpoint, Mapping) and checkpoint and all(str(key).startswith(_PREFIX) for key in checkpoint):
+        return {str(key).removeprefix(_PREFIX): value for key, value in checkpoint.items()}
+    return checkpoint
 
 
 def _build_keras(factory: Factory, weights: str | None, initialize: str, seed: int, folder: Path) -> Model:

@@ -17,6 +17,7 @@ import onnxruntime
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.onnx_quantization import io_quantization
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 
 __all__ = ["FRAMEWORK", "OnnxFramework", "OnnxRunnable"]
@@ -28,6 +29,7 @@ _LEVELS = {
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
 _ERRORS_ONLY = 3
+_STORED = {"int8", "uint8", "int16", "uint16"}  # types that may stand for real numbers
 
 # Operators that leave indices what they are, and which of their operands those are. Negative ones count from
 # the end: Where(indices < 0, indices + size, indices).
@@ -60,6 +62,10 @@ class OnnxRunnable(Runnable):
             raise load_error(model, "an ONNX model", error) from error
         self.inputs = tuple(map(_spec_of_value, self._session.get_inputs()))
         self.outputs = tuple(map(_spec_of_value, self._session.get_outputs()))
+        if any(spec.dtype in _STORED for spec in self.inputs + self.outputs):
+            known = io_quantization(onnx.load(model.path, load_external_data=False))
+            self.inputs = tuple(replace(spec, quantization=known.get(spec.name)) for spec in self.inputs)
+            self.outputs = tuple(replace(spec, quantization=known.get(spec.name)) for spec in self.outputs)
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         names = [spec.name for spec in self.outputs]

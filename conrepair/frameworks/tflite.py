@@ -42,11 +42,11 @@ class TfliteRunnable(Runnable):
                 experimental_op_resolver_type=resolver,
             )
             self.interpreter.allocate_tensors()
+            names = _signature_names(self.interpreter)
+            self._input_details = _ordered(self.interpreter.get_input_details(), names)
+            self._output_details = _ordered(self.interpreter.get_output_details(), names)
         except Exception as error:
             raise load_error(model, "a TFLite model", error) from error
-        names = _signature_names(self.interpreter)
-        self._input_details = _ordered(self.interpreter.get_input_details(), names)
-        self._output_details = _ordered(self.interpreter.get_output_details(), names)
         self.inputs = tuple(_spec(detail, names) for detail in self._input_details)
         self.outputs = tuple(_spec(detail, names) for detail in self._output_details)
         self._shapes = [tuple(detail["shape"]) for detail in self._input_details]
@@ -87,8 +87,12 @@ class TfliteFramework:
         import tflite
 
         content = tflite.Model.GetRootAsModel(Path(model.path).read_bytes(), 0)
-        operators, weights = _count(content)
-        sizes = {runnable.tensor_names[name]: size for name, size in _table_sizes(content).items()}
+        try:
+            operators, weights = _count(content)
+            sizes = {runnable.tensor_names[name]: size for name, size in _table_sizes(content).items()}
+        # Reading a damaged flatbuffer raises whatever its bytes make of it.
+        except Exception as error:
+            raise load_error(model, "a TFLite model", error) from error
         return Description(
             format="TFLite",
             inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in runnable.inputs),

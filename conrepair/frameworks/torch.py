@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype, with_declared_sizes
 from conrepair.frameworks.detect import is_torchscript
 from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
@@ -28,6 +28,7 @@ _EMBEDDINGS = {
     torch.ops.aten._embedding_bag_forward_only.default,
 }
 _PROBE_BATCH = 2  # exporters treat sizes 0 and 1 as special; 2 stands for "any"
+_PROBE_SIZE = 64  # of other symbolic dimensions: large enough for the strides of usual networks
 
 
 def load_module(model: Model) -> torch.nn.Module:
@@ -67,7 +68,7 @@ class TorchRunnable(Runnable):
             self.module = self.module.double()
             self.inputs = tuple(replace(spec, dtype="float64") if spec.is_float else spec for spec in self.inputs)
         try:
-            self.outputs = _output_specs(self.module, self.inputs)
+            self.outputs = _output_specs(self.module, with_declared_sizes(self.inputs, model.inputs))
         # The network's own code runs here, which may raise anything.
         except Exception as error:
             listing = "; ".join(map(str, self.inputs))
@@ -109,11 +110,21 @@ class TorchFramework:
         return TorchRunnable(model, double=second_opinion)
 
 
-def example_inputs(inputs: tuple[TensorSpec, ...], batch: int = _PROBE_BATCH) -> tuple[torch.Tensor, ...]:
-    """Zeros for every input, symbolic dimensions set to `batch`."""
+def example_inputs(inputs: tuple[TensorSpec, ...], *, other: bool = False) -> tuple[torch.Tensor, ...]:
+    """Zeros for every input.
+
+    Args:
+        inputs: Of the network.
+        other: Take another number for symbolic dimensions than usual.
+    """
+    batch, size = (_PROBE_BATCH + 1, 2 * _PROBE_SIZE) if other else (_PROBE_BATCH, _PROBE_SIZE)
+    symbols = {str(spec.shape[0]) for spec in inputs if spec.shape}
     return tuple(
         torch.zeros(
-            [size if isinstance(size, int) else batch for size in spec.shape],
+            [
+                extent if isinstance(extent, int) else batch if not axis or extent in symbols else size
+                for axis, extent in enumerate(spec.shape)
+            ],
             dtype=getattr(torch, spec.dtype),
         )
         for spec in inputs
@@ -231,17 +242,19 @@ def _argument_names(module: torch.nn.Module) -> list[str]:
 
 
 def _output_specs(module: torch.nn.Module, inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
-    """Run two batch sizes on zeros: dimensions that follow the batch are symbolic."""
-    symbolic = next((size for spec in inputs for size in spec.shape[:1] if isinstance(size, str)), None)
+    """Run zeros of two sizes: dimensions that follow them are symbolic."""
+    batch = next((size for spec in inputs for size in spec.shape[:1] if isinstance(size, str)), "?")
+    symbolic = any(isinstance(size, str) for spec in inputs for size in spec.shape)
     with torch.inference_mode():
         first = flatten(module(*example_inputs(inputs)))
-        second = first
-        if symbolic is not None:
-            second = flatten(module(*example_inputs(inputs, _PROBE_BATCH + 1)))
+        second = flatten(module(*example_inputs(inputs, other=True))) if symbolic else first
     return tuple(
         TensorSpec(
             name,
-            tuple(a if a == b else str(symbolic) for a, b in zip(one.shape, two.shape, strict=True)),
+            tuple(
+                a if a == b else batch if not axis else "?"
+                for axis, (a, b) in enumerate(zip(one.shape, two.shape, strict=True))
+            ),
             _dtype_name(one.dtype),
         )
         for (name, one), (_, two) in zip(first, second, strict=True)

@@ -168,7 +168,7 @@ def test_failures_become_inference_errors() -> None:
 
 @pytest.mark.parametrize("error", [DataError("bad data"), InferenceError("bad run")])
 def test_our_own_errors_pass(error: Exception) -> None:
-    with pytest.raises(type(error), match="^bad"):
+    with pytest.raises(type(error), match=r"^bad"):
         Failing(error).run({"x": np.zeros((1, 3), np.float32)})
 
 

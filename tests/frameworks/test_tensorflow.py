@@ -109,7 +109,8 @@ def test_the_order_is_the_same_in_every_process(folder: Path) -> None:
     """TensorFlow itself reads a signature in another order each time."""
     script = (
         "import sys; from conrepair.frameworks.tensorflow import FRAMEWORK; "
-        "from conrepair.frameworks.model import Model; runnable = FRAMEWORK.load(Model('tensorflow', sys.argv[1], '')); "
+        "from conrepair.frameworks.model import Model; "
+        "runnable = FRAMEWORK.load(Model('tensorflow', sys.argv[1], '')); "
         "print([spec.name for spec in runnable.inputs + runnable.outputs])"
     )
     orders = {
@@ -207,7 +208,7 @@ def test_whole_numbers(tmp_path: Path) -> None:
     assert str(FRAMEWORK.describe(model).inputs[0]) == "text: int32[batch, 5]"
     (result,) = FRAMEWORK.load(model).run({"text": small.tokens(3)}).values()
     assert small.relative_l2(network(small.tokens(3)), result) < 1e-6
-    with pytest.raises(DataError, match="input text: int32.*whole numbers"):
+    with pytest.raises(DataError, match=r"input text: int32.*whole numbers"):
         FRAMEWORK.load(model).run({"text": small.tokens(3, dtype="float32")})
 
 

@@ -209,7 +209,7 @@ def test_whole_numbers(folder: Path) -> None:
     runnable = FRAMEWORK.load(model(folder, "text"))
     result = runnable.run({"text": small.tokens(3)})["output_0"]
     assert small.relative_l2(small.keras_text()(small.tokens(3)), result) < 1e-6
-    with pytest.raises(DataError, match="input text: int32.*whole numbers"):
+    with pytest.raises(DataError, match=r"input text: int32.*whole numbers"):
         runnable.run({"text": small.tokens(3, dtype="float32")})
 
 
@@ -245,6 +245,17 @@ def test_damaged_files_are_named(folder: Path, tmp_path: Path) -> None:
                 action(small.model_of("tflite", path))
             assert str(path) in str(error.value)
             assert "a TFLite model" in str(error.value)
+
+
+def test_damaged_names(folder: Path, tmp_path: Path) -> None:
+    """LiteRT doesn't look at them."""
+    content = (folder / "float.tflite").read_bytes()
+    for name in (b"serving_default_image:0", b"output_0"):
+        assert name in content
+        path = tmp_path / "net.tflite"
+        path.write_bytes(content.replace(name, b"\xff" * len(name)))
+        with pytest.raises(ModelLoadError, match=r"net\.tflite can't be loaded.*UnicodeDecodeError"):
+            FRAMEWORK.describe(small.model_of("tflite", path))
 
 
 @pytest.mark.parametrize("kind", KINDS)
