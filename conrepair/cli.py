@@ -79,6 +79,16 @@ def _verb(
     return parser
 
 
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]batch,3,224,224[:dtype]",
+        help="an input of a model whose file doesn't say it; may be repeated",
+    )
+
+
 def _add_run(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = _verb(verbs, "run", "Run the audit that a configuration file describes.")
     parser.add_argument("config", help="JSON file")
@@ -105,13 +115,7 @@ def _add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("--seed", type=int, default=0, help="of synthetic inputs")
     parser.add_argument("--low", type=float, default=-1.0, help="lower end of synthetic inputs")
     parser.add_argument("--high", type=float, default=1.0, help="upper end of synthetic inputs")
-    parser.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="[NAME=]batch,3,224,224[:dtype]",
-        help="an input of a model whose file doesn't say it; may be repeated",
-    )
+    _add_inputs(parser)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("-o", "--output", default="generated", help="folder of all outputs")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
@@ -132,13 +136,7 @@ def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("-o", "--output", required=True, help="file or folder to write")
     parser.add_argument("--force", action="store_true", help="replace the output if it exists")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each converter")
-    parser.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="[NAME=]batch,3,224,224[:dtype]",
-        help="an input of a model whose file doesn't say it; may be repeated",
-    )
+    _add_inputs(parser)
 
     def run(options: argparse.Namespace) -> int:
         from conrepair.pipeline.commands import convert
@@ -152,13 +150,7 @@ def _add_inspect(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser = _verb(verbs, "inspect", "Say what a model consists of.")
     parser.add_argument("model", help="model file or folder")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
-    parser.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="[NAME=]batch,3,224,224[:dtype]",
-        help="an input of a model whose file doesn't say it; may be repeated",
-    )
+    _add_inputs(parser)
 
     def run(options: argparse.Namespace) -> int:
         from conrepair.pipeline.commands import inspect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from conrepair.pipeline.sources import Source, declared_inputs, framework_needs,
 from conrepair.report.result import AuditResult, Problem
 from conrepair.report.write import check_folder
 from conrepair.runtime.errors import ConfigError, ConrepairError, UsageError
-from conrepair.runtime.progress import ProgressDisplay, Stage
+from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.workers import Workers
 
@@ -129,20 +129,19 @@ class _Audit:
         """Find datasets and recipes; a model whose dataset is unusable is left out, with the reason."""
         errors: dict[DatasetConfig, ConrepairError] = {}
         found: dict[DatasetConfig, Dataset] = {}
-        with self.display.stage("fetch", 0) as stage:
-            for subject in self.subjects:
-                wanted = subject.config.dataset or self.config.dataset
-                if wanted not in found and wanted not in errors:
-                    try:
-                        found[wanted] = resolve_dataset(wanted, self.base, progress=_shown_on(stage))
-                    except ConrepairError as error:
-                        errors[wanted] = error
-                subject.dataset = found.get(wanted)
-                if subject.dataset is None:
-                    subject.problem = _problem(errors[wanted])
-                recipe = self._recipe(subject)
-                if subject.dataset is not None and subject.dataset.kind == "photos":
-                    subject.recipe = recipe
+        for subject in self.subjects:
+            wanted = subject.config.dataset or self.config.dataset
+            if wanted not in found and wanted not in errors:
+                try:
+                    found[wanted] = resolve_dataset(wanted, self.base, progress=self.display.transfer)
+                except ConrepairError as error:
+                    errors[wanted] = error
+            subject.dataset = found.get(wanted)
+            if subject.dataset is None:
+                subject.problem = _problem(errors[wanted])
+            recipe = self._recipe(subject)
+            if subject.dataset is not None and subject.dataset.kind == "photos":
+                subject.recipe = recipe
         if errors and not found:
             raise next(iter(errors.values()))
         self.datasets = {subject.config.name: subject.dataset for subject in self.subjects}
@@ -160,7 +159,7 @@ class _Audit:
                             subject.config,
                             self.base,
                             self.config.limits.seconds,
-                            progress=_shown_on(stage),
+                            progress=self.display.transfer,
                         )
                     )
                 except ConrepairError as error:
@@ -433,11 +432,3 @@ def _problem_of(result: Result) -> Problem:
     if failure is None:
         return Problem(f"not tried: {result.blocked_by} failed")
     return Problem(str(failure), failure.explanation, failure.exit_code, failure.last_words, failure.traceback)
-
-
-def _shown_on(stage: Stage) -> Callable[[str, int, int], None]:
-    def show(name: str, done: int, total: int) -> None:
-        share = f" of {total / 2**20:.0f}" if total else ""
-        stage.show(f"{name}: {done / 2**20:.1f}{share} MiB")
-
-    return show

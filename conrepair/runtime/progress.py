@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
 
 __all__ = ["ProgressDisplay", "error_console", "output_console", "say"]
@@ -49,6 +49,7 @@ class ProgressDisplay:
             transient=True,
             disable=not self._bars,
         )
+        self._transfers: dict[str, TaskID] = {}
 
     def __enter__(self) -> ProgressDisplay:
         self._progress.start()
@@ -61,6 +62,22 @@ class ProgressDisplay:
         trace: TracebackType | None,
     ) -> None:
         self._progress.stop()
+
+    def transfer(self, name: str, done: int, total: int) -> None:
+        """Show a download as a bar of its own, in KiB; it goes when it's complete.
+
+        Args:
+            name: Of what is fetched.
+            done: Bytes so far.
+            total: Bytes in all, 0 when unknown.
+        """
+        if name not in self._transfers:
+            if self._lines:
+                self._console.print(f"fetch {name}", markup=False)
+            self._transfers[name] = self._progress.add_task(f"fetch {name} (KiB)", detail="")
+        self._progress.update(
+            self._transfers[name], completed=done >> 10, total=total >> 10 or None, visible=done != total
+        )
 
     @contextlib.contextmanager
     def stage(self, name: str, total: int) -> Iterator[Stage]:
