@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
+import jsonschema
 from pydantic import BaseModel
 
 from conrepair.config import model as models
@@ -89,5 +89,4 @@ def test_the_shipped_configuration() -> None:
 
 
 def test_the_shipped_configuration_by_a_validator_of_json_schema() -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="only where jsonschema happens to be installed")
     jsonschema.Draft202012Validator(json_schema()).validate(json.loads(SHIPPED.read_text(encoding="utf-8")))

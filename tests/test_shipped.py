@@ -1,0 +1,40 @@
+"""The shipped audit on real networks and photos, as `python3 main.py` runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_the_shipped_audit(tmp_path: Path) -> None:
+    def run() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "main.py", "config.json", "--output", str(tmp_path / "out")]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    first = run()
+    assert first.returncode == 0, first.stderr
+    report = json.loads((tmp_path / "out" / "shipped" / "report.json").read_text())
+    verdicts = {f"{row['name']}@{row['backend']}": row["verdict"] for row in report["rows"]}
+    correct = {name: verdict for name, verdict in verdicts.items() if "uint8" not in name and verdict is not None}
+    assert len(correct) == 16
+    assert set(correct.values()) <= {"equivalent", "noise"}
+    assert verdicts["efficientnet_lite0_uint8/source@libraries"] == "quantized"
+    quantized = next(row for row in report["rows"] if row["verdict"] == "quantized")
+    answers = quantized["comparison"]["outputs"][0]["answers"]
+    assert 0.02 < answers["top1_differs"] / answers["samples"] < 0.25
+    accuracy = {row["name"]: row["accuracy"] for row in report["rows"]}
+    for name in ("efficientnet_lite0/source", "mobilenet_v2/source"):
+        assert accuracy[name]["right"] >= 16  # of 20: the networks are the trained ones, the preprocessing theirs
+
+    second = run()
+    assert second.returncode == 0, second.stderr
+    report = json.loads((tmp_path / "out" / "shipped" / "report.json").read_text())
+    assert all(row["reused"] for row in report["rows"])
