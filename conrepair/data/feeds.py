@@ -216,8 +216,8 @@ class _Synthetic:
         }
 
     def _draw(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        spec, shape = self._samples[name], self._shapes[name]
-        return np.stack([draw(spec, shape, self._limits, index) for index in range(start, stop)])
+        spec, shape, position = self._samples[name], self._shapes[name], list(self._samples).index(name)
+        return np.stack([draw(spec, shape, self._limits, (position, index)) for index in range(start, stop)])
 
 
 def _described(name: str, array: npt.NDArray[Any], inputs: Sequence[TensorSpec], *, whole: bool) -> TensorSpec:

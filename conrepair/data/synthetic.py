@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,19 +34,21 @@ class SyntheticRange:
     integer_high: int | None = None
 
 
-def draw(spec: TensorSpec, shape: tuple[int, ...], limits: SyntheticRange, stream: int) -> npt.NDArray[Any]:
+def draw(
+    spec: TensorSpec, shape: tuple[int, ...], limits: SyntheticRange, stream: tuple[int, int]
+) -> npt.NDArray[Any]:
     """Draw one array for an input. The same arguments give the same numbers in every process.
 
     Args:
-        spec: The input.
+        spec: The input; its name plays no role (frameworks number names as they like).
         shape: Of the array.
         limits: The range and the seed.
-        stream: Tells batches or samples apart.
+        stream: Positions of the input among the model's and of the sample.
 
     Raises:
         DataError: for an input of text.
     """
-    generator = np.random.default_rng([limits.seed, zlib.crc32(spec.name.encode()), stream])
+    generator = np.random.default_rng([limits.seed, *stream])
     if spec.stands_for_reals:
         values = generator.uniform(limits.low, limits.high, shape).astype(np.float32)
         return values.astype(numpy_dtype(spec.dtype)) if spec.is_float else values

@@ -127,6 +127,7 @@ def _state_dict(checkpoint: Any) -> Any:
 def _build_keras(factory: Factory, weights: str | None, initialize: str, seed: int, folder: Path) -> Model:
     import keras
 
+    keras.utils.clear_session()  # or names would be numbered on from what this worker built before
     keras.utils.set_random_seed(seed)
     network = call_factory(factory)
     if not isinstance(network, keras.Model):

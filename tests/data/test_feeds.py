@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -194,6 +195,15 @@ def test_synthetic_data_do_not_depend_on_batches_or_layout() -> None:
     assert one.min() >= 2
     assert one.max() <= 3
     assert len(np.unique(one)) > 1000
+
+
+def test_synthetic_data_do_not_depend_on_names() -> None:
+    """Keras numbers its input layers on from whatever the process built before."""
+    arrays = [
+        open_feeds(DataReference("synthetic", 2, samples=(replace(IMAGE, name=name),)), [IMAGE], None).read(0, 2)
+        for name in ("input_layer", "input_layer_7")
+    ]
+    np.testing.assert_array_equal(arrays[0]["image"], arrays[1]["image"])
 
 
 def test_synthetic_integers_stay_within_the_table_they_index() -> None:
