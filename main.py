@@ -1,10 +1,25 @@
 """`python3 main.py [CONFIG]`: run the audit that a configuration describes (default: config.json here)."""
 
+import importlib.util
+import os
 import sys
 from pathlib import Path
 
-from conrepair.cli import main
+HERE = Path(__file__).parent
+ENVIRONMENT = HERE / ".venv" / "bin" / "python"
+
+
+def main() -> int:
+    """Run with the interpreter that has the libraries: this one, or the one that `make setup` made."""
+    if importlib.util.find_spec("pydantic") is None or importlib.util.find_spec("pebble") is None:
+        if not ENVIRONMENT.exists():
+            sys.stderr.write("conrepair: its libraries aren't installed. Run `make setup` (or `make run`) first.\n")
+            return 2
+        os.execv(ENVIRONMENT, [str(ENVIRONMENT), *sys.argv])  # noqa: S606 (our own environment's Python)
+    from conrepair.cli import main as run
+
+    return run(["run", *(sys.argv[1:] or [str(HERE / "config.json")])])
+
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:] or [str(Path(__file__).with_name("config.json"))]
-    sys.exit(main(["run", *arguments]))
+    sys.exit(main())

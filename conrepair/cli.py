@@ -167,6 +167,6 @@ def _add_doctor(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     def run(options: argparse.Namespace) -> int:
         from conrepair.pipeline.doctor import doctor
 
-        return doctor(as_json=options.format == "json")
+        return doctor(as_json=options.format == "json", quiet=options.quiet)
 
     parser.set_defaults(run=run)

@@ -109,6 +109,43 @@ def test_converting(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "--force" in capsys.readouterr().err
 
 
+def test_external_data_are_found_from_any_folder(net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And those of another model, which lie in the working directory under the same name, are not taken."""
+    for name, scale in (("right", 1.0), ("wrong", 3.0)):
+        (tmp_path / name).mkdir()
+        proto = onnx.load(save_net(tmp_path / "net.onnx", scale=scale))
+        onnx.save(
+            proto, tmp_path / name / "net.onnx", save_as_external_data=True, location="net.data", size_threshold=0
+        )
+    monkeypatch.chdir(tmp_path / "wrong")
+    source, output = str(tmp_path / "right" / "net.onnx"), str(tmp_path / "net.pt2")
+    assert main(["convert", source, "--to", "torch", "-o", output, "-q"]) == 0
+    assert main(["compare", source, output, "-q", "-o", str(tmp_path / "out")]) == 0
+    data = tmp_path / "right" / "net.data"
+    data.write_bytes(bytes(len(data.read_bytes())))
+    assert main(["compare", source, output, "-q", "-o", str(tmp_path / "out")]) == 1
+
+
+def test_converting_over_the_source_is_refused(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sha256_of(net)
+    assert main(["convert", str(net), "--to", "torch", "-o", str(net.parent), "--force", "-q"]) == 2
+    assert "holds" in capsys.readouterr().err
+    assert main(["convert", str(net), "--to", "torch", "-o", str(net.with_name("x.onnx")), "-q"]) == 2
+    assert "suffix of onnx" in capsys.readouterr().err
+    assert sha256_of(net) == before
+
+
+def test_a_folder_that_no_audit_wrote_is_not_replaced(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = net.parent / "mine"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    config = net.parent / "c.json"
+    config.write_text(json.dumps({"name": "mine", "output": ".", "models": [{"name": "n", "path": "net.onnx"}]}))
+    assert main(["run", str(config), "-q"]) == 2
+    assert "no audit wrote it" in capsys.readouterr().err
+    assert (folder / "thesis.txt").read_text() == "years of work"
+
+
 def test_a_conversion_without_route(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", str(net), "--to", "coreml", "-o", str(tmp_path / "x"), "-q"]) == 2
     assert "from onnx one reaches: onnx, torch" in capsys.readouterr().err
@@ -128,7 +165,8 @@ def test_models_that_cannot_be_loaded(
     assert main(["inspect", str(bad), "-q"]) == 3
     assert message in capsys.readouterr().err
     assert main(["compare", str(net), str(bad), "-q"]) == 3
-    assert message in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert message in printed.out + printed.err
 
 
 def test_a_broken_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,8 @@ def load_config(path: Path) -> AuditConfig:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such configuration file. Give one: python3 main.py CONFIG.json") from error
+    except IsADirectoryError as error:
+        raise ConfigError(f"{path} is a folder; give a JSON file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: can't be read as UTF-8 text: {error}") from error
     try:

@@ -302,14 +302,22 @@ class AuditConfig(_Strict):
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> AuditConfig:
-        if self.name == _STORE:
+        if self.name.lower() == _STORE:
             raise ValueError(f"name: '{_STORE}' is the folder of stored results; choose another name")
         names = [model.name for model in self.models]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two models are named '{name}'; names must differ")
+        backends = [backend.name for backend in self.backends]
+        if len(set(backends)) < len(backends):
+            raise ValueError("backends: each may be given once")
         sources = {model.name for model in self.models if model.compare_with is None}
         for model in self.models:
+            if model.compare_with is not None and model.dataset is not None:
+                raise ValueError(
+                    f"models: '{model.name}' is compared with '{model.compare_with}' and so runs on its dataset; "
+                    "leave 'dataset' out"
+                )
             if model.compare_with is not None and model.compare_with not in sources:
                 close = difflib.get_close_matches(model.compare_with, sources, n=1)
                 hint = f"; did you mean '{close[0]}'?" if close else ""

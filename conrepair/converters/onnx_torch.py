@@ -19,6 +19,7 @@ __all__ = ["CONVERTER"]
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import onnx
     import onnx_ir
     from onnx_ir.passes.common import IdentityEliminationPass
 
@@ -30,7 +31,8 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import_torchvision()  # onnx2torch imports it
     import onnx2torch
 
-    graph = onnx_ir.load(model.path)
+    # With its external data, which onnx_ir would leave to be looked for in the working directory.
+    graph = onnx_ir.from_proto(onnx.load(model.path))
     IdentityEliminationPass()(graph)
     lower_opset(graph, options["opset"])
     module = onnx2torch.convert(onnx_ir.to_proto(graph)).eval()

@@ -95,8 +95,8 @@ def read_photo_folder(
             * a path: a CSV file with the columns file (relative to `folder`) and label, with or
               without a header. Labels are integers, or names whose sorted order enumerates them.
             * "none": there are none.
-            * "auto": `pattern` if it is given; else sub-folders if every photo is in one and there
-              are at least two; else the folder's labels.csv if it has one; else none.
+            * "auto": `pattern` if it is given; else the folder's labels.csv if it has one; else
+              sub-folders if every photo is in one and there are at least two; else none.
         pattern: A regular expression that is searched in each photo's name (relative path with
             slashes) and whose group ``label`` is an integer or a class name.
         limit: At most this many photos, the first ones; labels are enumerated on all of them.

@@ -125,6 +125,7 @@ class PreparedPhotos:
 
     def __init__(self, folder: Path, count: int) -> None:
         self.count = count
+        self._parent = os.getppid()
         try:
             self._counter = (folder / _READY).open("rb", buffering=0)
             self._rows: npt.NDArray[Any] = np.load(folder / _PIXELS, mmap_mode="r")
@@ -140,6 +141,8 @@ class PreparedPhotos:
         while (ready := self._ready()) < stop:
             if ready == _FAILED:
                 raise DataError("the photos could not be prepared; see the first error of this run.")
+            if os.getppid() != self._parent:
+                raise DataError("the process that decodes the photos is gone")
             time.sleep(_POLL_SECONDS)
         return self._rows[start:stop]
 
@@ -152,8 +155,7 @@ def _allocate(folder: Path, count: int, spatial: SpatialRecipe) -> npt.NDArray[A
     if spatial.size is None:
         raise ConrepairError("photos need a size to be prepared for")
     with storage_error(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         dtype = np.uint8 if spatial.resampler == "pillow" else np.float32
         path = folder / _PIXELS
         shape = (count, *spatial.size, 3)

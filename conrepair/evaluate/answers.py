@@ -24,6 +24,7 @@ __all__ = [
 Array = npt.NDArray[Any]
 
 _SOFTMAX_STEPS = 256
+_HALF_STEPS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,10 @@ def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool) -> 
     """
     quantization = spec.quantization
     if quantization is None:
-        return looks_normalized(scores) or (quantized and _in_softmax_steps(scores))
+        # A half-precision softmax adds up to 1 as well as its type can say.
+        return looks_normalized(scores, step=_HALF_STEPS.get(spec.dtype, 0.0)) or (
+            quantized and _in_softmax_steps(scores)
+        )
     limits = np.iinfo(numpy_dtype(spec.dtype))
     low = (limits.min - quantization.zero_point) * quantization.scale
     high = (limits.max - quantization.zero_point) * quantization.scale

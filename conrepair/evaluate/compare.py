@@ -152,7 +152,7 @@ def compare_runs(
         reason,
         outputs,
         unpaired,
-        compare_times(reference.steady_seconds, candidate.steady_seconds),
+        compare_times(reference.batch_seconds, candidate.batch_seconds),
     )
 
 
@@ -207,6 +207,9 @@ def _compare_output(
         quantized=candidate.quantized or reference.quantized,
         top1_difference=answers.top1_differs / answers.samples if answers else None,
     )
+    both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
+    if both and not error.mismatched:
+        notes.append(f"{both} of {error.count} values are NaN or infinite, the same on both sides")
     if as_probabilities and candidate.converted and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, "a softmax was added or removed by the conversion"
     return OutputComparison(pair, error, floor.relative_l2, floor.measured, answers, verdict, reason, tuple(notes))

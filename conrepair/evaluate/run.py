@@ -26,7 +26,7 @@ class Run:
         outputs: Specs, in the model's order.
         folder: Holds `output_<index>.npy` and `seconds.npy`.
         count: Number of samples.
-        warmup: Samples of the first batch.
+        starts: First sample of each batch.
         quantized: Whether most weights of the model are stored in eight bits or fewer.
         precision: Of its weights, in words.
         operators: Number of operators of the model.
@@ -38,7 +38,7 @@ class Run:
     outputs: tuple[TensorSpec, ...]
     folder: Path
     count: int
-    warmup: int = 0
+    starts: tuple[int, ...] = (0,)
     quantized: bool = False
     precision: str = "float32"
     operators: int = 0
@@ -59,9 +59,9 @@ class Run:
         return np.asarray(np.load(self.folder / "seconds.npy"), dtype=np.float64)
 
     @property
-    def steady_seconds(self) -> npt.NDArray[np.float64]:
-        """`seconds` without the first batch, which includes the framework's preparations."""
-        return self.seconds[self.warmup :] if self.warmup < self.count else self.seconds
+    def batch_seconds(self) -> npt.NDArray[np.float64]:
+        """Time per sample of each batch, but the first (if there are others): it includes preparations."""
+        return self.seconds[list(self.starts[1:] or self.starts)]
 
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""

@@ -20,6 +20,8 @@ __all__ = ["Floor", "Verdict", "analytic_floor", "combine_floor", "judge"]
 _FLOAT32_EPSILON = 2.0**-23
 _HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 _LARGEST_CREDIBLE_FLOOR = 1e-3
+_LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
+_NOISE_COSINE = 0.99
 
 
 class Verdict(enum.StrEnum):
@@ -114,7 +116,8 @@ def judge(
             Verdict.EQUIVALENT,
             f"every element is within tolerance, relative error {error.relative_l2:.1e}",
         )
-    if error.relative_l2 <= tolerance.noise_margin * floor.relative_l2:
+    noise = min(tolerance.noise_margin * floor.relative_l2, _LARGEST_NOISE)
+    if error.relative_l2 <= noise and error.cosine >= _NOISE_COSINE:
         kind = "measured" if floor.measured else "estimated"
         return Verdict.NOISE, (
             f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times the source's "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.metadata
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from conrepair.runtime.torchvision import import_torchvision
 
 __all__ = ["call_factory", "factory_code"]
 
+_FINGERPRINTED = {"conrepair", "keras", "tensorflow", "torch", "torchvision"}
+
 
 def call_factory(factory: Factory) -> Any:
     """Import and call it.
 
-    The working directory is importable, as it is for `python -c`, so that a user's own `nets.py` is found.
+    A user's own `nets.py` is looked for in the working directory and the configuration's folder (see `Workers`).
 
     Args:
         factory: What to call.
@@ -28,9 +31,6 @@ def call_factory(factory: Factory) -> Any:
         ModelLoadError: if the module or function doesn't exist or the call fails.
     """
     module_name, _, function_name = factory.target.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
     if module_name.split(".")[0] == "torchvision":
         import_torchvision()
     try:
@@ -40,7 +40,7 @@ def call_factory(factory: Factory) -> Any:
     except (ImportError, AttributeError) as error:
         raise ModelLoadError(
             f"factory {factory.target}: {error}. It's written package.module:function, and the module must be "
-            "installed or in the working directory."
+            "installed, in the working directory, or in the configuration's folder."
         ) from error
     # A user's module may raise anything when it's imported.
     except Exception as error:
@@ -57,27 +57,28 @@ def call_factory(factory: Factory) -> Any:
         ) from error
 
 
-def factory_code(target: str) -> str:
-    """Hash the code that a factory's module can reach in its own package; nothing is imported.
+def factory_code(target: str, base: Path) -> str:
+    """Hash the code that a factory's module can reach beside it; nothing is imported.
 
-    Installed packages are identified by their version instead (see the fingerprint), as is one that can't be found.
+    For a module of the user's: its package, and all modules in the same folder. For an installed one: its version.
 
     Args:
         target: "package.module:function".
+        base: The configuration's folder.
 
     Returns:
-        64 hexadecimal digits, or "".
+        64 hexadecimal digits, or "" for a package whose version the fingerprint of results holds anyway.
     """
     package = target.partition(":")[0].split(".")[0]
-    for entry in [str(Path.cwd()), *sys.path]:
+    if package in _FINGERPRINTED:
+        return ""
+    for entry in [*sys.path, str(Path.cwd()), str(base)]:
         folder = Path(entry or ".")
         if folder.name in {"site-packages", "dist-packages"}:
             continue
-        if (folder / package).is_dir():
-            files = sorted((folder / package).rglob("*.py"))
-        elif (folder / f"{package}.py").is_file():
-            files = [folder / f"{package}.py"]
-        else:
-            continue
-        return hashlib.sha256("".join(sha256_of(file) for file in files).encode()).hexdigest()
-    return ""
+        if (folder / package).is_dir() or (folder / f"{package}.py").is_file():
+            files = sorted({*folder.glob("*.py"), *(folder / package).rglob("*.py")})
+            return hashlib.sha256("".join(sha256_of(file) for file in files).encode()).hexdigest()
+    names = sorted(set(importlib.metadata.packages_distributions().get(package, [])))
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in names]
+    return hashlib.sha256(repr(versions).encode()).hexdigest()

@@ -13,10 +13,10 @@ from conrepair.backends.registry import backend
 from conrepair.config.model import AuditConfig, BackendConfig, DatasetConfig, ModelConfig
 from conrepair.data.feeds import DataReference, image_input
 from conrepair.data.recipe import Recipe
-from conrepair.data.tensor_spec import TensorSpec, merge_declared
+from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.datasets import Dataset, resolve_dataset
-from conrepair.pipeline.evaluation import Executed, evaluate
+from conrepair.pipeline.evaluation import Executed, evaluate, problem_of_failure
 from conrepair.pipeline.fingerprint import library_versions
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
@@ -71,7 +71,8 @@ def run_audit(config: AuditConfig, base: Path, display: ProgressDisplay) -> Audi
     check_folder(output / config.name, _input_paths(config, base))
     store = Store(output / "store")
     photos = PhotoRoom(store, reuse=config.reuse)
-    with Workers(config.limits.workers) as workers:
+    folders = str(Path.cwd()), str(base)
+    with Workers(config.limits.workers, folders) as workers:
         audit = _Audit(config, base, display, Scheduler(store, workers, reuse=config.reuse), photos)
         try:
             audit.resolve()
@@ -80,7 +81,7 @@ def run_audit(config: AuditConfig, base: Path, display: ProgressDisplay) -> Audi
             audit.convert()
             executed = audit.execute()
         finally:
-            photos.stop()
+            photos.close()
     rows, pairs = evaluate(config, executed, audit.datasets)
     return AuditResult(
         name=config.name,
@@ -130,7 +131,7 @@ class _Audit:
         errors: dict[DatasetConfig, ConrepairError] = {}
         found: dict[DatasetConfig, Dataset] = {}
         for subject in self.subjects:
-            wanted = subject.config.dataset or self.config.dataset
+            wanted = self._dataset_config(subject.config)
             if wanted not in found and wanted not in errors:
                 try:
                     found[wanted] = resolve_dataset(wanted, self.base, progress=self.display.transfer)
@@ -184,8 +185,6 @@ class _Audit:
 
     def plan(self) -> None:
         """Find the routes of every source."""
-        if not self.config.stages.convert:
-            return
         for subject in self.subjects:
             if subject.source is not None:
                 subject.conversions, subject.impossible = plan_conversions(subject.config, subject.source.model)
@@ -198,6 +197,13 @@ class _Audit:
             if subject.source is not None
             for conversion in subject.conversions
         ]
+        if not self.config.stages.convert:
+            self.scheduler.take_stored(tasks, "stage convert is off, and no earlier run made this conversion")
+            for subject in self.subjects:
+                subject.conversions = [
+                    item for item in subject.conversions if self.scheduler.results[item.name].entry is not None
+                ]
+            return
         with self.display.stage("convert", len(tasks)) as stage:
             self.scheduler.run(tasks, side_by_side=self.config.limits.workers, advance=stage.advance)
 
@@ -207,25 +213,33 @@ class _Audit:
         tasks: list[Task] = []
         for subject in self.subjects:
             executed += self._plan_executions(subject, tasks)
-        with self.display.stage("execute", len(tasks)) as stage:
-            self.scheduler.run(tasks, side_by_side=1, advance=stage.advance)
-        try:
-            self.photos.wait()
-        except ConrepairError as error:
-            self.notes.append(str(error))
-            photo_problem: Problem | None = _problem(error)
+        if self.config.stages.execute:
+            with self.display.stage("execute", len(tasks)) as stage:
+                self.scheduler.run(tasks, side_by_side=1, advance=stage.advance)
         else:
-            photo_problem = None
+            self.scheduler.take_stored(tasks, "stage execute is off, and no earlier run did it")
+            for item in executed:
+                if item.task is not None and self.scheduler.results[item.task].entry is None:
+                    item.task = None  # a row without a run, not a failure
+        unreadable = self.photos.wait()
         for item in executed:
             if item.task is not None:
                 item.result = self.scheduler.results[item.task]
-                if photo_problem is not None and item.result.entry is None:
-                    item.problem = photo_problem
+                dataset = self.datasets.get(item.model)
+                if item.result.entry is None and dataset is not None and dataset.sha256 in unreadable:
+                    item.problem = _problem(unreadable[dataset.sha256])
             if item.second_task is not None:
                 item.second = self.scheduler.results[item.second_task].entry
         return executed
 
     # --- one model ----------------------------------------------------------------------------------------
+
+    def _dataset_config(self, model: ModelConfig) -> DatasetConfig:
+        """What a model runs on: its own dataset, its reference's, or the audit's."""
+        for other in self.config.models:
+            if other.name == model.compare_with and other.dataset is not None:
+                return other.dataset
+        return model.dataset or self.config.dataset
 
     def _recipe(self, subject: _Subject) -> Recipe:
         if subject.config.recipe is not None:
@@ -296,8 +310,7 @@ class _Audit:
         kind = "target" if subject.config.compare_with else "reference"
         result = [
             self._plan_execution(subject, reference, "", kind, config, subject.source, subject.problem, tasks)
-            for config in self.config.backends
-            if self._wanted(config, subject.source)
+            for config in self._backends(subject.source)
         ]
         for wanted, error in subject.impossible.items():
             item = Executed(
@@ -309,16 +322,19 @@ class _Audit:
             kind = "target" if conversion.final else "intermediate"
             result += [
                 self._plan_execution(subject, reference, conversion.route, kind, config, made, problem, tasks)
-                for config in self.config.backends
-                if self._wanted(config, made)
+                for config in self._backends(made)
             ]
         return result
 
-    def _wanted(self, config: BackendConfig, source: Source | None) -> bool:
-        """A model that wasn't made gets one row, on the first backend."""
+    def _backends(self, source: Source | None) -> list[BackendConfig]:
+        """The configured backends that run a model; its own library where none does.
+
+        A model that wasn't made gets one row, on the first.
+        """
         if source is None:
-            return config == self.config.backends[0]
-        return backend(config.name).refuses(source.model) is None
+            return list(self.config.backends[:1])
+        willing = [config for config in self.config.backends if backend(config.name).refuses(source.model) is None]
+        return willing or [BackendConfig(name="libraries")]
 
     def _plan_execution(
         self,
@@ -332,7 +348,7 @@ class _Audit:
         tasks: list[Task],
     ) -> Executed:
         executed = Executed(subject.config.name, reference, conversion, config.name, kind, source, problem)
-        if source is None or problem is not None or not self.config.stages.execute:
+        if source is None or problem is not None:
             return executed
         name = f"{executed.row_name}@{config.name}"
         options = config.model_dump(exclude={"name"}) if config.name != "libraries" else {}
@@ -343,7 +359,7 @@ class _Audit:
             return executed
         tasks.append(self._execution_task(name, source, payload))
         executed.task = name
-        if kind == "reference" and config == self.config.backends[0]:
+        if kind == "reference" and config == self._backends(source)[0]:
             second = payload | {
                 "backend": "libraries",
                 "options": {"second_opinion": True},
@@ -368,7 +384,7 @@ class _Audit:
         recipe: Recipe | None = None
         data = self._data(subject)
         if subject.recipe is not None and subject.dataset is not None:
-            recipe = _sized(subject.recipe, self._inputs(subject, source))
+            recipe = _sized(subject.recipe, self._open_sizes_filled(subject, source))
             data = self.photos.reference(subject.dataset, recipe.spatial)
         return {
             "model": to_json(dataclasses.replace(source.model, provenance=None)),
@@ -398,6 +414,11 @@ class _Audit:
             samples=self._inputs(reference, reference.source),
             limits=dataset.limits,
         )
+
+    @staticmethod
+    def _open_sizes_filled(subject: _Subject, source: Source) -> tuple[TensorSpec, ...]:
+        """A model's inputs, maybe of a conversion that renamed them, with declared sizes where its own are open."""
+        return with_declared_sizes(source.description.inputs, declared_inputs(subject.config.inputs))
 
     @staticmethod
     def _inputs(subject: _Subject, source: Source) -> tuple[TensorSpec, ...]:
@@ -431,4 +452,4 @@ def _problem_of(result: Result) -> Problem:
     failure = result.failure
     if failure is None:
         return Problem(f"not tried: {result.blocked_by} failed")
-    return Problem(str(failure), failure.explanation, failure.exit_code, failure.last_words, failure.traceback)
+    return problem_of_failure(failure)

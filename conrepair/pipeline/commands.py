@@ -16,7 +16,7 @@ from conrepair.config.load import load_config, parse_config
 from conrepair.config.model import FORMAT_ALIASES, AuditConfig
 from conrepair.converters.routes import find_route, pinned_route
 from conrepair.data.tensor_spec import TensorSpec, merge_declared
-from conrepair.frameworks.detect import detect_framework, detect_suffix
+from conrepair.frameworks.detect import detect_framework, detect_suffix, is_torchscript
 from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
@@ -56,12 +56,14 @@ def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> in
 def compare(options: argparse.Namespace) -> int:
     """Compare two files: an audit of one model and one conversion made elsewhere."""
     source, target = Path(options.source), Path(options.target)
+    for path in (source, target):
+        detect_framework(path)  # a file that isn't there is said at once
     tolerance: dict[str, Any] = {}
     if options.rtol is not None or options.atol is not None:
         # Given tolerances decide alone: the bound on the whole tensor is for the defaults.
         tolerance = _given({"rtol": options.rtol, "atol": options.atol}) | {"relative_l2": None}
     inputs = [_parse_input(text) for text in options.input] or None
-    common = {"inputs": inputs, "recipe": options.recipe}
+    recipe = {"recipe": options.recipe}
     names = _slug(source), _slug(target)
     if names[0] == names[1]:
         names = f"{names[0]}-source", f"{names[1]}-target"
@@ -72,8 +74,9 @@ def compare(options: argparse.Namespace) -> int:
         "batch_size": options.batch_size,
         "tolerance": tolerance,
         "models": [
-            {"name": names[0], "path": str(source.absolute())} | _given(common),
-            {"name": names[1], "path": str(target.absolute()), "compare_with": names[0]} | _given(common),
+            {"name": names[0], "path": str(source.absolute())} | _given(recipe | {"inputs": inputs}),
+            {"name": names[1], "path": str(target.absolute()), "compare_with": names[0]}
+            | _given(recipe | {"inputs": inputs if _hides_inputs(target) else None}),
         ],
     }
     config = parse_config(value, "command line")
@@ -82,7 +85,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def convert(options: argparse.Namespace) -> int:
     """Convert a file along a route; the output appears when every step has succeeded."""
-    path, output = Path(options.model).absolute(), Path(options.output).absolute()
+    path, output = Path(options.model).resolve(), Path(options.output).absolute()
     framework = detect_framework(path)
     target = FORMAT_ALIASES.get(options.to.lower(), options.to.lower())
     _check_output(path, output, target, force=options.force)
@@ -114,15 +117,20 @@ def convert(options: argparse.Namespace) -> int:
             value = _value(workers.call(job), step.name)
             model = from_json(Model, value["model"] | {"path": str(folder / value["model"]["path"])})
             stage.advance(step.name)
+        written = Path(model.path)
+        if output.suffix and written.suffix != output.suffix and target == "torch":
+            # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
+            output = output.with_suffix(written.suffix)
+            _check_output(path, output, target, force=options.force)
         with storage_error(output.parent):
-            copy_model(Path(model.path), output)
+            copy_model(written, output)
     say(f"{output}: {route.name}")
     return int(ExitCode.EQUIVALENT)
 
 
 def inspect(options: argparse.Namespace) -> int:
     """Describe a file."""
-    path = Path(options.model).absolute()
+    path = Path(options.model).resolve()
     inputs = tuple(from_json(TensorSpec, _input_spec(text)) for text in options.input)
     model = Model(detect_framework(path), str(path), model_sha256(path), inputs=inputs)
     with tempfile.TemporaryDirectory(prefix="conrepair-") as scratch, Workers(1) as workers:
@@ -153,14 +161,22 @@ def inspect(options: argparse.Namespace) -> int:
     return int(ExitCode.EQUIVALENT)
 
 
+def _hides_inputs(path: Path) -> bool:
+    """Whether a file doesn't say what its inputs are: TorchScript."""
+    return path.is_file() and path.suffix != ".pt2" and is_torchscript(path)
+
+
 def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None:
     """Refuse to write over an input, over a folder of something else, or under another format's suffix.
 
     Raises:
         UsageError: if so.
     """
-    if path.resolve() == output.resolve() or path.resolve().is_relative_to(output.resolve()):
-        raise UsageError(f"{output} is or holds the model that is converted. Give another output.")
+    here, there = path.resolve(), output.resolve()
+    if here.is_relative_to(there) or there.is_relative_to(here):
+        raise UsageError(f"{output} is, holds, or lies in the model that is converted. Give another output.")
+    if target == "tensorflow" and output.suffix == ".pb":
+        raise UsageError(f"{output.name}: the conversion makes a SavedModel, which is a folder. Leave .pb away.")
     try:
         suffix_of = detect_suffix(output)
     except KeyError:

@@ -38,16 +38,17 @@ class Finding:
     remedy: str = ""
 
 
-def doctor(*, as_json: bool) -> int:
+def doctor(*, as_json: bool, quiet: bool) -> int:
     """Check frameworks, converters, backends, devices, space; nothing is changed.
 
     Args:
         as_json: Print JSON instead of a table.
+        quiet: No progress.
 
     Returns:
         0 when everything works, 1 when something doesn't.
     """
-    findings = list(_findings())
+    findings = list(_findings(quiet=quiet))
     if as_json:
         say(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -61,9 +62,9 @@ def doctor(*, as_json: bool) -> int:
     return int(ExitCode.EQUIVALENT if works else ExitCode.DIFFERENT)
 
 
-def _findings() -> Iterator[Finding]:
+def _findings(*, quiet: bool) -> Iterator[Finding]:
     yield Finding("python", sys.version_info[:2] == (3, 11), sys.version.split()[0], "use Python 3.11")
-    probes = _probe_all()
+    probes = _probe_all(quiet=quiet)
     yield from probes.values()
     for converter in CONVERTERS.values():
         versions = converter.versions()
@@ -86,12 +87,12 @@ def _findings() -> Iterator[Finding]:
     yield Finding("zoo cache", True, str(cache_folder()))
 
 
-def _probe_all() -> dict[str, Finding]:
+def _probe_all(*, quiet: bool) -> dict[str, Finding]:
     """Import each framework in a worker process, so that one that crashes is only a line."""
     findings = {}
     with (
         tempfile.TemporaryDirectory(prefix="conrepair-") as scratch,
-        ProgressDisplay() as display,
+        ProgressDisplay(quiet=quiet) as display,
         display.stage("probe", len(_PROBES)) as stage,
         Workers(1) as workers,
     ):

@@ -22,8 +22,9 @@ from conrepair.pipeline.sources import Source
 from conrepair.report.result import Problem, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.store import Entry
+from conrepair.runtime.workers import Failure
 
-__all__ = ["Executed", "evaluate"]
+__all__ = ["Executed", "evaluate", "problem_of_failure"]
 
 
 @dataclass
@@ -62,6 +63,18 @@ class Executed:
         return f"{self.model}/{self.conversion or 'source'}"
 
 
+def problem_of_failure(failure: Failure) -> Problem:
+    """What a person is told of a job's failure."""
+    return Problem(
+        str(failure),
+        failure.explanation,
+        failure.exit_code,
+        failure.kind in {"storage", "memory"},
+        failure.last_words,
+        failure.traceback,
+    )
+
+
 def evaluate(
     config: AuditConfig, executed: Sequence[Executed], datasets: Mapping[str, Dataset | None]
 ) -> tuple[tuple[Row, ...], tuple[Comparison, ...]]:
@@ -76,7 +89,8 @@ def evaluate(
         The rows, and the comparisons of the runs of each source with one another.
     """
     runs = {id(item): _run(item) for item in executed}
-    references = {item.model: item for item in reversed(executed) if item.kind == "reference" and runs[id(item)]}
+    first = {item.model: item for item in reversed(executed) if item.kind == "reference"}
+    references = {name: item for name, item in first.items() if runs[id(item)]}
     rows = []
     for item in executed:
         dataset = datasets.get(item.model)
@@ -85,13 +99,14 @@ def evaluate(
     if config.stages.evaluate:
         for name in dict.fromkeys(item.reference for item in executed):
             reference = references.get(name)
+            second = _second_opinion(reference)
             group = [
                 run
                 for item in executed
                 if item.reference == name and item is not reference and (run := runs[id(item)])
             ]
             pairs += [
-                compare_runs(one, two, config.tolerance, top_k=config.top_k)
+                compare_runs(one, two, config.tolerance, top_k=config.top_k, second_opinion=second)
                 for one, two in itertools.combinations(group, 2)
                 if one.count == two.count
             ]
@@ -138,7 +153,7 @@ def _row(
         description=item.source.description if item.source else None,
         run=run,
         comparison=comparison,
-        times=time_statistics(run.steady_seconds) if run else None,
+        times=time_statistics(run.batch_seconds) if run else None,
         accuracy=accuracy(run, dataset.labels) if run and dataset else None,
         problem=problem,
         reused=bool(item.result and item.result.reused),
@@ -149,20 +164,25 @@ def _compare(config: AuditConfig, item: Executed, runs: Mapping[int, Run | None]
     one, two = runs[id(reference)], runs[id(item)]
     if one is None or two is None:
         raise ValueError("both must have run")
-    second = None
-    if reference.second is not None:
-        second = dataclasses.replace(
-            _run_of(reference, reference.second, f"{one.name}, second opinion"),
-            exact=reference.source is not None and reference.source.model.framework in FLOAT64_SECOND_OPINION,
-        )
+    second = _second_opinion(reference)
     return compare_runs(one, two, config.tolerance, top_k=config.top_k, second_opinion=second)
+
+
+def _second_opinion(reference: Executed | None) -> Run | None:
+    """The reference's model in another arithmetic, if it was run."""
+    if reference is None or reference.second is None or reference.source is None:
+        return None
+    return dataclasses.replace(
+        _run_of(reference, reference.second, f"{reference.row_name}, second opinion"),
+        exact=reference.source.model.framework in FLOAT64_SECOND_OPINION,
+    )
 
 
 def _execution_problem(item: Executed) -> Problem | None:
     if item.result is None or item.result.failure is None:
         return None
     failure = item.result.failure
-    return Problem(str(failure), failure.explanation, failure.exit_code, failure.last_words, failure.traceback)
+    return problem_of_failure(failure)
 
 
 def _run(item: Executed) -> Run | None:
@@ -180,7 +200,7 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         outputs=tuple(from_json(TensorSpec, spec) for spec in entry.result["outputs"]),
         folder=Path(entry.folder),
         count=entry.result["count"],
-        warmup=entry.result["warmup"],
+        starts=tuple(entry.result["starts"]),
         quantized=description.quantized,
         precision=description.precision,
         operators=sum(description.operators.values()),

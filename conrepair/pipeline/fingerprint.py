@@ -26,7 +26,7 @@ _LIBRARIES = (
     "torch",
     "torchvision",
 )
-_JOB_ROOMS = ("backends", "converters", "data", "frameworks", "zoo")
+_JOB_ROOMS = ("backends", "converters", "data", "frameworks", "runtime", "zoo")
 _JOB_FILES = ("pipeline/jobs.py",)
 
 

@@ -91,8 +91,8 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample).
 
     Returns:
-        "outputs" (specs, in order), "count", "warmup" (samples of the first batch, whose time includes the
-        framework's own preparation), "load_seconds", "run_seconds" (from the first batch to the last).
+        "outputs" (specs, in order), "count", "starts" (first sample of each batch), "load_seconds",
+        "run_seconds" (from the first batch to the last).
     """
     model = from_json(Model, payload["model"])
     reference = from_json(DataReference, payload["data"])
@@ -115,7 +115,7 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {
         "outputs": [to_json(spec) for spec in runnable.outputs],
         "count": source.count,
-        "warmup": recorder.warmup,
+        "starts": recorder.starts,
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,
     }
@@ -129,7 +129,7 @@ class _Recorder:
         self._count = count
         self._arrays: list[npt.NDArray[Any]] = []
         self._seconds = np.zeros(count)
-        self.warmup = 0
+        self.starts: list[int] = []
 
     def record(
         self,
@@ -141,8 +141,8 @@ class _Recorder:
     ) -> None:
         """Keep the outputs of samples [start, start + valid) of a batch of `size`."""
         rows = [_rows(name, array, valid, size) for name, array in outputs.items()]
+        self.starts.append(start)
         if not self._arrays:
-            self.warmup = valid
             self._arrays = [
                 np.lib.format.open_memmap(
                     self._folder / f"output_{index}.npy",

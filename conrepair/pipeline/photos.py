@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
 from pathlib import Path
 
 from conrepair.data.feeds import DataReference
@@ -10,6 +12,7 @@ from conrepair.data.prepare import PhotoPreparation
 from conrepair.data.recipe import SpatialRecipe
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.fingerprint import library_versions
+from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.store import Store, job_key
 
@@ -21,6 +24,9 @@ _KIND = "photos"
 class PhotoRoom:
     """Starts decoding in the background and knows where the rows are.
 
+    New rows lie in a scratch folder of this run, so that two runs don't write into each other's; `close` moves the
+    complete ones into the store.
+
     Args:
         store: Keeps prepared photos between runs.
         reuse: Whether stored ones are taken.
@@ -29,8 +35,10 @@ class PhotoRoom:
     def __init__(self, store: Store, *, reuse: bool) -> None:
         self._store = store
         self._reuse = reuse
-        self._preparations: list[PhotoPreparation] = []
+        self._scratch = contextlib.ExitStack()
+        self._preparations: dict[str, list[PhotoPreparation]] = {}
         self._folders: dict[tuple[str, SpatialRecipe], tuple[Path, str]] = {}
+        self._complete: dict[Path, tuple[str, int]] = {}
 
     def prepare(self, dataset: Dataset, geometries: set[SpatialRecipe]) -> None:
         """Start preparing photos for all geometries at once, so that each is decoded once.
@@ -43,23 +51,24 @@ class PhotoRoom:
             StorageError: if there's no room.
         """
         missing: dict[SpatialRecipe, Path] = {}
+        keys: dict[Path, str] = {}
         for spatial in sorted(geometries, key=repr):
             if (dataset.sha256, spatial) in self._folders:
                 continue
             key = _key(dataset, spatial)
             folder = self._store.folder(_KIND, key)
-            self._folders[dataset.sha256, spatial] = (folder, key)
             if not self._reuse or self._store.get(_KIND, key) is None:
+                folder = self._scratch.enter_context(self._store.scratch())
                 missing[spatial] = folder
+                keys[folder] = key
+            self._folders[dataset.sha256, spatial] = (folder, key)
+
+        def finished(folder: Path) -> None:
+            self._complete[folder] = (keys[folder], dataset.count)
+
         if missing:
-            count = dataset.count
-            self._preparations.append(
-                PhotoPreparation(
-                    dataset.photos,
-                    missing,
-                    lambda folder: self._store.seal(folder, {"count": count}),
-                )
-            )
+            preparation = PhotoPreparation(dataset.photos, missing, finished)
+            self._preparations.setdefault(dataset.sha256, []).append(preparation)
 
     def reference(self, dataset: Dataset, spatial: SpatialRecipe) -> DataReference:
         """The prepared photos as jobs read them; starts preparing if nobody asked before."""
@@ -68,24 +77,32 @@ class PhotoRoom:
         folder, key = self._folders[dataset.sha256, spatial]
         return DataReference("photos", dataset.count, str(folder), sha256=key)
 
-    @property
-    def decoded(self) -> int:
-        """Number of photos decoded so far in this run."""
-        return sum(preparation.decoded for preparation in self._preparations)
-
-    def wait(self) -> None:
+    def wait(self) -> dict[str, ConrepairError]:
         """Wait until everything is decoded.
 
-        Raises:
-            DataError: if a photo can't be read.
+        Returns:
+            Why a dataset could not be prepared, by its hash.
         """
-        for preparation in self._preparations:
-            preparation.wait()
+        errors: dict[str, ConrepairError] = {}
+        for sha256, preparations in self._preparations.items():
+            for preparation in preparations:
+                try:
+                    preparation.wait()
+                except ConrepairError as error:
+                    errors.setdefault(sha256, error)
+        return errors
 
-    def stop(self) -> None:
-        """Stop decoding."""
-        for preparation in self._preparations:
-            preparation.stop()
+    def close(self) -> None:
+        """Stop decoding; keep what is complete.
+
+        Raises:
+            StorageError: if there's no room to keep it.
+        """
+        with self._scratch:
+            for preparation in itertools.chain.from_iterable(self._preparations.values()):
+                preparation.stop()
+            for folder, (key, count) in self._complete.items():
+                self._store.put(_KIND, key, folder, {"count": count})
 
 
 def _key(dataset: Dataset, spatial: SpatialRecipe) -> str:
@@ -101,4 +118,4 @@ def _decoder_hash() -> str:
     import conrepair.data
 
     folder = Path(str(conrepair.data.__file__)).parent
-    return "".join(sha256_of(folder / f"{name}.py")[:16] for name in ("decode", "recipe", "resample"))
+    return "".join(sha256_of(folder / f"{name}.py")[:16] for name in ("decode", "prepare", "recipe", "resample"))

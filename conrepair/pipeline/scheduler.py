@@ -103,7 +103,7 @@ class Scheduler:
         """Settle tasks from the store alone.
 
         Args:
-            tasks: Tasks without dependencies.
+            tasks: Each behind those that it depends on.
             otherwise: What to say of one that isn't stored.
         """
         for task in tasks:
@@ -154,9 +154,8 @@ class Scheduler:
         for name in task.depends:
             if self.results[name].entry is None:
                 return Result(blocked_by=name)
-        payload = self._payload(task)
-        entry = self._store.get(task.kind, _key(task, payload))
-        if entry is None or not self._reuse:
+        entry = self._store.get(task.kind, _key(task, self._payload(task))) if self._reuse else None
+        if entry is None:
             return None
         stored = entry.result
         if "failure" in stored:

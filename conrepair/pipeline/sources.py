@@ -66,7 +66,7 @@ def source_task(config: ModelConfig, base: Path, timeout: float, *, progress: Pr
             f"model '{config.name}': no such weights file {weights}. Check `weights`; relative paths start "
             "at the configuration's folder."
         )
-    return _build(config, str(config.factory), weights, _declared(config), timeout)
+    return _build(config, str(config.factory), weights, _declared(config), timeout, base)
 
 
 def model_of(entry: Entry) -> Source:
@@ -109,10 +109,11 @@ def _build(
     weights: Path | None,
     inputs: tuple[TensorSpec, ...],
     timeout: float,
+    base: Path | None = None,
 ) -> Task:
     payload = {
         "target": target,
-        "code": factory_code(target),
+        "code": factory_code(target, base or Path.cwd()),
         "kwargs": config.kwargs,
         "weights": None if weights is None else {"path": str(weights), "sha256": sha256_of(weights)},
         "inputs": [to_json(spec) for spec in inputs],

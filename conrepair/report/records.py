@@ -44,7 +44,7 @@ def write_record(row: Row, run: Run, names: tuple[str, ...], top_k: int, folder:
         "outputs": run.outputs,
         "arrays": str(run.folder),
         "normalized": answers.normalized if answers else None,
-        "warmup": run.warmup,
+        "batch_starts": run.starts,
         "times": row.times,
         "samples": samples,
     }

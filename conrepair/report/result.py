@@ -25,6 +25,7 @@ class Problem:
         message: What happened.
         explanation: What it means and what to do, when the message doesn't say so.
         exit_code: That the process should return.
+        circumstance: Whether the machine is to blame (no space, no memory) and not a tool or a model.
         last_words: The end of what the tool printed.
         traceback: For the log.
     """
@@ -32,6 +33,7 @@ class Problem:
     message: str
     explanation: str = ""
     exit_code: int = int(ExitCode.EXECUTION)
+    circumstance: bool = False
     last_words: str = ""
     traceback: str = ""
 
@@ -52,7 +54,7 @@ class Row:
         description: What it consists of.
         run: Its outputs.
         comparison: With the reference.
-        times: Per sample, in seconds, without the first batch.
+        times: Per sample, in seconds; one value for each batch but the first.
         accuracy: Right answers and labelled samples.
         problem: Why something is missing.
         reused: Whether the run comes from an earlier audit.
@@ -75,7 +77,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Unique in an audit, and the path of the row's files below models/ and runs/."""
+        """The model's name in an audit (on any backend), and the path of its files below models/ and runs/."""
         return f"{self.model}/{self.conversion or 'source'}"
 
     @property

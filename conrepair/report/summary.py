@@ -41,7 +41,8 @@ def summary_text(result: AuditResult) -> str:
 
 def _render(result: AuditResult, width: int) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    columns = [column for column in _COLUMNS if width >= column.from_width]
+    several = len({row.backend for row in result.rows}) > 1
+    columns = [column for column in _COLUMNS if width >= column.from_width or (several and column.title == "run by")]
     for column in columns:
         table.add_column(
             column.title,
@@ -75,7 +76,7 @@ _COLUMNS = (
     _Column("rel. error", number=True),
     _Column("max abs", 130, number=True),
     _Column("accuracy", 100, number=True),
-    _Column("ms", 90, number=True),
+    _Column("ms", number=True),
 )
 
 
@@ -125,15 +126,15 @@ def _notes(row: Row) -> list[str]:
 def _remarks(result: AuditResult) -> list[RenderableType]:
     lines: list[RenderableType] = [Text("")]
     lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes]
-    said: set[tuple[str, str]] = set()
+    said: set[str] = set()
     for row in result.rows:
         for note in _notes(row):
             lines.append(Text.assemble((f"{row.name}: ", "bold"), note))
         if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
             continue
-        if (row.model, row.reason) in said:
+        if row.reason in said:
             continue  # a model that doesn't load says so once, not for each of its conversions
-        said.add((row.model, row.reason))
+        said.add(row.reason)
         lines.append(Text.assemble((f"{row.name}: ", "bold"), row.reason))
         if row.problem is not None:
             if row.problem.explanation:

@@ -67,7 +67,7 @@ def write_audit(result: AuditResult, store: Path) -> None:
                 names = result.samples[result.datasets[row.model]]
                 write_record(row, row.run, names, result.top_k, place)
             if row.problem is not None:
-                _write_problem(row, folder / "errors" / f"{row.name.replace('/', '__')}.log")
+                _write_problem(row, folder / "errors" / f"{row.name.replace('/', '__')}@{row.backend}.log")
         (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(result), encoding="utf-8")
         (folder / "comparisons.csv").write_text(_csv(result), encoding="utf-8")

@@ -121,6 +121,7 @@ class Lane:
     pool: Any = None
     imported: set[str] = field(default_factory=set)
     busy: bool = False
+    module_folders: tuple[str, ...] = ()
 
     def schedule(self, arguments: tuple[Any, ...], timeout: float) -> Any:
         """Hand a job to the worker; returns its future."""
@@ -129,7 +130,9 @@ class Lane:
             self.imported.clear()
         if self.pool is None:
             context = multiprocessing.get_context("spawn")
-            self.pool = pebble.ProcessPool(max_workers=1, context=context, initializer=_initialize)
+            self.pool = pebble.ProcessPool(
+                max_workers=1, context=context, initializer=_initialize, initargs=(self.module_folders,)
+            )
         return self.pool.schedule(_run, args=arguments, timeout=timeout)
 
     def close(self, *, at_once: bool) -> None:
@@ -147,10 +150,14 @@ class Workers:
     """A fixed number of worker processes, started when first needed.
 
     Use as a context manager; leaving it stops the processes.
+
+    Args:
+        count: How many.
+        module_folders: Where a user's own modules are looked for, after Python's own places.
     """
 
-    def __init__(self, count: int) -> None:
-        self._lanes = [Lane() for _ in range(count)]
+    def __init__(self, count: int, module_folders: tuple[str, ...] = ()) -> None:
+        self._lanes = [Lane(module_folders=module_folders) for _ in range(count)]
 
     def __enter__(self) -> Workers:
         return self
@@ -259,7 +266,8 @@ def _crashed(job: Job, exit_code: int | None) -> Failure:
 # --- inside the worker process ----------------------------------------------------------------------------
 
 
-def _initialize() -> None:
+def _initialize(module_folders: tuple[str, ...]) -> None:
+    sys.path.extend(folder for folder in module_folders if folder not in sys.path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
     # TensorFlow reads its log level from the environment of the process, at import.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

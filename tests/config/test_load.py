@@ -50,7 +50,7 @@ def test_a_file_that_isnt_there(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_place_of_a_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="can't be read"):
+    with pytest.raises(ConfigError, match="is a folder"):
         load_config(tmp_path)
 
 

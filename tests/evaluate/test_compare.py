@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,32 @@ def test_a_fault_that_softmax_hides_is_still_a_fault(make_run: MakeRun) -> None:
     result = compare_runs(make_run("a", one), make_run("b", two), ToleranceConfig())
     assert result.outputs[0].error.within_tolerance
     assert result.verdict is Verdict.FAULTY
+
+
+def test_no_rounding_excuses_everything(make_run: MakeRun, logits: np.ndarray) -> None:
+    """However badly conditioned the source is: zeros and other samples' answers are faults."""
+    second = make_run("second", logits[:16].astype(np.float64) * 1.5)
+    reference = make_run("a", logits)
+    for name, wrong in {"zeros": np.zeros_like(logits), "rows": logits[::-1].copy()}.items():
+        result = compare_runs(
+            reference, make_run(name, wrong), ToleranceConfig(), second_opinion=replace(second, exact=True)
+        )
+        assert result.verdict is Verdict.FAULTY
+
+
+def test_what_is_nan_on_both_sides_is_said(make_run: MakeRun, logits: np.ndarray) -> None:
+    bad = np.full_like(logits, np.nan)
+    result = compare_runs(make_run("a", bad), make_run("b", bad), ToleranceConfig())
+    assert any("NaN or infinite, the same on both sides" in note for note in result.outputs[0].notes)
+
+
+def test_a_softmax_that_a_converter_dropped_is_a_fault(make_run: MakeRun, logits: np.ndarray) -> None:
+    probabilities = softmax(logits.astype(np.float64), axis=1).astype(np.float32)
+    elsewhere = make_run("b", logits)
+    ours = replace(elsewhere, name="c", converted=True)
+    reference = make_run("a", probabilities)
+    assert judge(reference, elsewhere) in {Verdict.EQUIVALENT, Verdict.NOISE}
+    assert judge(reference, ours) is Verdict.FAULTY
 
 
 def test_given_tolerances_decide_alone(make_run: MakeRun, logits: np.ndarray) -> None:

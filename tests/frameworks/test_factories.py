@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import collections
-import sys
 from pathlib import Path
 
 import pytest
 
-from conrepair.frameworks.factories import call_factory
+from conrepair.frameworks.factories import call_factory, factory_code
 from conrepair.frameworks.model import Factory
 from conrepair.runtime.errors import ModelLoadError
 
@@ -23,11 +22,25 @@ def test_a_nested_name() -> None:
     )
 
 
-def test_a_module_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_nets_of_this_test.py").write_text("def small(depth=1):\n    return ['layer'] * depth\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.syspath_prepend(tmp_path)
     assert call_factory(Factory("my_nets_of_this_test:small", {"depth": 2})) == ["layer", "layer"]
+
+
+def test_the_code_of_a_factory_is_that_of_its_module_its_package_and_their_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text("import blocks")
+    (tmp_path / "blocks.py").write_text("SIZE = 1")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "deep.py").write_text("x = 1")
+    codes = [factory_code("nets:build", tmp_path), factory_code("package.deep:build", tmp_path)]
+    assert codes == [factory_code("nets:build", tmp_path), factory_code("package.deep:build", tmp_path)]
+    (tmp_path / "blocks.py").write_text("SIZE = 2")
+    assert factory_code("nets:build", tmp_path) != codes[0]
+    (tmp_path / "package" / "deep.py").write_text("x = 2")
+    assert factory_code("package.deep:build", tmp_path) != codes[1]
+    assert factory_code("torchvision.models:resnet18", tmp_path) == "", "the fingerprint has its version"
+    assert factory_code("scipy:test", tmp_path) not in {"", factory_code("nosuch:f", tmp_path)}
 
 
 @pytest.mark.parametrize(

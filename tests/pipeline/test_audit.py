@@ -196,7 +196,7 @@ def test_a_converter_that_crashes_or_hangs_is_a_result(room: Path) -> None:
     assert found["crashing/source@libraries"].run is not None
     assert found["small/torch-onnx-script+onnx2torch@libraries"].verdict == "equivalent"
     assert not list((room / "generated" / "store").glob(".scratch*"))
-    log = (result.folder / "errors" / "crashing__torch-onnx-script.log").read_text()
+    log = (result.folder / "errors" / "crashing__torch-onnx-script@libraries.log").read_text()
     assert "native words before the end" in log
 
 
@@ -229,10 +229,16 @@ def test_stages_and_switches_of_the_older_format(room: Path) -> None:
     assert list(found) == ["small/source@libraries", "small/torch-onnx-script@libraries"]
     assert found["small/torch-onnx-script@libraries"].verdict is None
     assert found["small/torch-onnx-script@libraries"].run is not None
-    result = audit(room, source(conversions=["onnx"]), stages={"execute": False})
-    assert [row.reason for row in result.rows] == ["not run (stage execute is off)"] * 2
-    result = audit(room, source(conversions=["onnx"]), stages={"convert": False})
-    assert len(result.rows) == 1
+    both = source(conversions=["onnx", {"via": ["torch-onnx-script"]}])
+    found = rows(audit(room, both, stages={"execute": False}))
+    assert found["small/torch-onnx-dynamo@libraries"].reason == "not run (stage execute is off)"
+    assert found["small/torch-onnx-script@libraries"].verdict == "equivalent", "what an earlier run did is evaluated"
+    found = rows(audit(room, source(name="new", conversions=["onnx"]), stages={"convert": False}))
+    assert list(found) == ["new/source@libraries", "new/torch-onnx-dynamo@libraries"], "an earlier run made it"
+    found = rows(audit(room, source(seed=5, conversions=["onnx"]), stages={"convert": False}))
+    assert list(found) == ["small/source@libraries"]
+    (row,) = audit(room, source(seed=6), stages={"build": False}).rows
+    assert "no earlier run built this model" in row.reason
 
 
 def test_bad_photos_stop_the_models_that_need_them(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
