@@ -272,6 +272,9 @@ def _initialize(module_folders: tuple[str, ...]) -> None:
     # TensorFlow reads its log level from the environment of the process, at import.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     faulthandler.enable()
+    # tqdm, which exporters use, would make a semaphore between processes that a terminated worker leaks.
+    with contextlib.suppress(ImportError):
+        importlib.import_module("tqdm.std").TqdmDefaultWriteLock.mp_lock = None
 
 
 def _run(function: str, payload: dict[str, Any], folder: str, log: str) -> tuple[str, dict[str, Any]]:
