@@ -31,11 +31,13 @@ from conrepair.metrics.ranks import (
     top_k as best_labels,
 )
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
-from conrepair.metrics.tensors import TensorError, compare_tensors
+from conrepair.metrics.tensors import TensorError, compare_tensors, per_sample_relative_l2
 
 __all__ = ["AnswerComparison", "Comparison", "OutputComparison", "accuracy", "compare_runs"]
 
 Array = npt.NDArray[Any]
+
+_WORST_SAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class OutputComparison:
         verdict: Of this output.
         reason: In words.
         notes: What was done to make both comparable.
+        worst_samples: Index and relative L2 of the samples that differ most, worst first.
     """
 
     pair: OutputPair
@@ -86,6 +89,7 @@ class OutputComparison:
     verdict: Verdict
     reason: str
     notes: tuple[str, ...]
+    worst_samples: tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,23 @@ def _compare_output(
         notes.append(f"{both} of {error.count} values are NaN or infinite, the same on both sides")
     if as_probabilities and candidate.converted and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, "a softmax was added or removed by the conversion"
-    return OutputComparison(pair, error, floor.relative_l2, floor.measured, answers, verdict, reason, tuple(notes))
+    return OutputComparison(
+        pair,
+        error,
+        floor.relative_l2,
+        floor.measured,
+        answers,
+        verdict,
+        reason,
+        tuple(notes),
+        _worst_samples(one, two),
+    )
+
+
+def _worst_samples(one: Array, two: Array) -> tuple[tuple[int, float], ...]:
+    errors = per_sample_relative_l2(one, two)
+    order = np.argsort(-errors, kind="stable")[:_WORST_SAMPLES]
+    return tuple((int(index), float(errors[index])) for index in order if errors[index] > 0)
 
 
 def _compare_answers(

@@ -131,6 +131,15 @@ def test_given_tolerances_decide_alone(make_run: MakeRun, logits: np.ndarray) ->
     assert judge(reference, other, atol=0.02, rtol=0.0, relative_l2=None) is Verdict.EQUIVALENT
 
 
+def test_the_samples_that_differ_most_are_named(make_run: MakeRun, logits: np.ndarray) -> None:
+    wrong = logits.copy()
+    wrong[7] *= 2
+    wrong[3] *= 1.5
+    (output,) = compare_runs(make_run("a", logits), make_run("b", wrong), ToleranceConfig()).outputs
+    assert [index for index, _ in output.worst_samples] == [7, 3]
+    assert [error for _, error in output.worst_samples] == pytest.approx([1.0, 0.5])
+
+
 def test_scaling_is_a_fault_although_cosine_is_one(make_run: MakeRun, logits: np.ndarray) -> None:
     result = compare_runs(make_run("a", logits), make_run("b", 2 * logits), ToleranceConfig())
     assert result.verdict is Verdict.FAULTY
