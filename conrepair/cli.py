@@ -17,16 +17,17 @@ _EPILOG = """exit codes: 0 equivalent, 1 a difference or fault was found, 2 usag
 3 a model can't be loaded, 4 a conversion or an execution failed, 130 interrupted"""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, default_config: str = "config.json") -> int:
     """Run a command.
 
     Args:
         arguments: Default: those of the process.
+        default_config: What `run` runs when no configuration is named.
 
     Returns:
         The process's exit code.
     """
-    parser = _parser()
+    parser = _parser(default_config)
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     try:
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(ExitCode.EXECUTION)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(default_config: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="conrepair",
         description="Audit what happens to a neural network when it changes its representation.",
@@ -57,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"conrepair {__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    _add_run(verbs)
+    _add_run(verbs, default_config)
     _add_compare(verbs)
     _add_convert(verbs)
     _add_inspect(verbs)
@@ -89,9 +90,9 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_run(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_run(verbs: argparse._SubParsersAction[argparse.ArgumentParser], default_config: str) -> None:
     parser = _verb(verbs, "run", "Run the audit that a configuration file describes.")
-    parser.add_argument("config", help="JSON file")
+    parser.add_argument("config", nargs="?", default=default_config, help="JSON file (default: %(default)s)")
     parser.add_argument("--fresh", action="store_true", help="reuse nothing from earlier runs")
     parser.add_argument("-o", "--output", help="folder of all outputs (default: the configuration's)")
 

@@ -169,6 +169,14 @@ def test_models_that_cannot_be_loaded(
     assert message in printed.out + printed.err
 
 
+def test_the_default_configuration(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "-q"]) == 2
+    assert "config.json: no such configuration file" in capsys.readouterr().err
+    other = net.parent / "other.json"
+    other.write_text(json.dumps({"models": [{"name": "n", "path": "net.onnx"}], "dataset": {"synthetic": {}}}))
+    assert main(["run", "-q", "--fresh"], default_config=str(other)) == 0
+
+
 def test_a_broken_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "c.json"
     path.write_text('{"models": [{"name": "a", "zoo": "mobilenet_v2", "conversion": []}]}')
