@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 __all__ = [
-    "FORMAT_ALIASES",
     "AuditConfig",
     "BackendConfig",
     "ConversionConfig",
@@ -21,13 +20,19 @@ __all__ = [
     "StagesConfig",
     "SyntheticConfig",
     "ToleranceConfig",
+    "format_name",
 ]
 
 FormatName = Literal["torch", "keras", "tensorflow", "tflite", "onnx"]
 
-FORMAT_ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
+_FORMAT_ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
 _DISABLED_PREFIX = "noop_"
 _STORE = "store"
+
+
+def format_name(text: str) -> str:
+    """The name of a format as a person may write it: in any case, or by an alias."""
+    return _FORMAT_ALIASES.get(text.lower(), text.lower())
 
 
 class _Strict(BaseModel):
@@ -149,7 +154,7 @@ class ConversionConfig(_Strict):
     @classmethod
     def _translate_alias(cls, value: Any) -> Any:
         if isinstance(value, dict) and isinstance(value.get("to"), str):
-            return value | {"to": FORMAT_ALIASES.get(value["to"].lower(), value["to"].lower())}
+            return value | {"to": format_name(value["to"])}
         return value
 
     @model_validator(mode="after")

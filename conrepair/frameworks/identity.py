@@ -9,7 +9,7 @@ from typing import Any
 
 from conrepair.runtime.files import copy_whole, sha256_of
 
-__all__ = ["copy_model", "model_files", "model_sha256"]
+__all__ = ["copy_model", "model_files", "model_sha256", "onnx_tensors"]
 
 
 def model_files(path: Path) -> tuple[Path, ...]:
@@ -27,7 +27,12 @@ def model_files(path: Path) -> tuple[Path, ...]:
     except (DecodeError, ValueError):
         return (path,)
     names = sorted(
-        {entry.value for tensor in _tensors(proto.graph) for entry in tensor.external_data if entry.key == "location"}
+        {
+            entry.value
+            for tensor in onnx_tensors(proto.graph)
+            for entry in tensor.external_data
+            if entry.key == "location"
+        }
     )
     folder = path.parent.resolve()
     found = [path.parent / name for name in names if (folder / name).resolve().is_relative_to(folder)]
@@ -50,12 +55,12 @@ def copy_model(path: Path, destination: Path) -> None:
     copy_whole(main, destination)
 
 
-def _tensors(graph: Any) -> Iterator[Any]:
-    """Tensors that may have external data: initializers, constants, and those of subgraphs."""
+def onnx_tensors(graph: Any) -> Iterator[Any]:
+    """All tensors that a GraphProto holds: initializers, constants, and those of subgraphs."""
     yield from graph.initializer
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("t"):
                 yield attribute.t
             for subgraph in [attribute.g, *attribute.graphs]:
-                yield from _tensors(subgraph)
+                yield from onnx_tensors(subgraph)

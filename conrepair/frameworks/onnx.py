@@ -16,6 +16,7 @@ import onnx
 import onnxruntime
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.identity import onnx_tensors
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.onnx_quantization import io_quantization
 from conrepair.frameworks.runnable import Array, Runnable, load_error
@@ -85,8 +86,9 @@ class OnnxFramework:
         runnable = OnnxRunnable(model)
         weights: Counter[str] = Counter()
         nodes = list(_nodes(proto.graph))
-        for tensor in _weights(proto.graph):
-            weights[_dtype_name(tensor.data_type)] += int(np.prod(tensor.dims, dtype=np.int64))
+        for tensor in onnx_tensors(proto.graph):
+            if tensor.dims:
+                weights[_dtype_name(tensor.data_type)] += int(np.prod(tensor.dims, dtype=np.int64))
         sizes = _table_sizes(proto)
         return Description(
             format="ONNX",
@@ -136,18 +138,6 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
         for attribute in node.attribute:
             for subgraph in [attribute.g, *attribute.graphs]:
                 yield from _nodes(subgraph)
-
-
-def _weights(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    """Initializers and constants with at least one axis, those of subgraphs included."""
-    tensors = list(graph.initializer)
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                tensors.append(attribute.t)
-            for subgraph in [attribute.g, *attribute.graphs]:
-                yield from _weights(subgraph)
-    yield from (tensor for tensor in tensors if len(tensor.dims) > 0)
 
 
 def _spec_of_value(value: Any) -> TensorSpec:

@@ -18,6 +18,7 @@ from conrepair.frameworks.model import to_json
 from conrepair.pipeline.datasets import Dataset, resolve_dataset
 from conrepair.pipeline.evaluation import Executed, evaluate, problem_of_failure
 from conrepair.pipeline.fingerprint import library_versions
+from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config
@@ -286,14 +287,7 @@ class _Audit:
         step = conversion.step
 
         def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
-            parent = model_of(entries[conversion.parent])
-            return {
-                "model": to_json(dataclasses.replace(parent.model, provenance=None)),
-                "converter": step.name,
-                "options": dict(conversion.options),
-                "versions": step.versions(),
-                "inputs": [to_json(spec) for spec in inputs],
-            }
+            return conversion_payload(model_of(entries[conversion.parent]).model, step, conversion.options, inputs)
 
         return Task(
             conversion.name,

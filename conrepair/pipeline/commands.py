@@ -13,18 +13,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from conrepair.config.load import load_config, parse_config
-from conrepair.config.model import FORMAT_ALIASES, AuditConfig
+from conrepair.config.model import AuditConfig, format_name
 from conrepair.converters.routes import find_route, pinned_route
 from conrepair.data.tensor_spec import TensorSpec, merge_declared
 from conrepair.frameworks.detect import detect_framework, detect_suffix, is_torchscript
 from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.sources import framework_needs
 from conrepair.report.summary import print_summary
 from conrepair.report.write import report_json, write_audit
 from conrepair.runtime.errors import ConfigError, ConrepairError, ExitCode, UsageError
-from conrepair.runtime.files import storage_error
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.workers import Failure, Job, Workers
 
@@ -87,7 +87,7 @@ def convert(options: argparse.Namespace) -> int:
     """Convert a file along a route; the output appears when every step has succeeded."""
     path, output = Path(options.model).resolve(), Path(options.output).absolute()
     framework = detect_framework(path)
-    target = FORMAT_ALIASES.get(options.to.lower(), options.to.lower())
+    target = format_name(options.to)
     _check_output(path, output, target, force=options.force)
     via = options.via.split(",") if options.via else None
     inputs = tuple(from_json(TensorSpec, _input_spec(text)) for text in options.input)
@@ -106,13 +106,7 @@ def convert(options: argparse.Namespace) -> int:
             stage.show(step.name)
             folder = Path(scratch) / str(index)
             folder.mkdir()
-            payload = {
-                "model": to_json(model),
-                "converter": step.name,
-                "options": step.complete({}),
-                "versions": step.versions(),
-                "inputs": [to_json(spec) for spec in declared],
-            }
+            payload = conversion_payload(model, step, step.complete({}), declared)
             job = Job("conrepair.pipeline.jobs:convert", payload, folder, step.needs, options.timeout)
             value = _value(workers.call(job), step.name)
             model = from_json(Model, value["model"] | {"path": str(folder / value["model"]["path"])})
@@ -122,8 +116,7 @@ def convert(options: argparse.Namespace) -> int:
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
             output = output.with_suffix(written.suffix)
             _check_output(path, output, target, force=options.force)
-        with storage_error(output.parent):
-            copy_model(written, output)
+        copy_model(written, output)
     say(f"{output}: {route.name}")
     return int(ExitCode.EQUIVALENT)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.backends.registry import backend
+from conrepair.converters.base import Converter
 from conrepair.converters.registry import converter
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.recipe import Recipe
@@ -22,7 +23,7 @@ from conrepair.frameworks.model import Description, Model, Provenance, from_json
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConrepairError, ConversionError, InferenceError, ModelLoadError
 
-__all__ = ["build", "convert", "describe", "execute"]
+__all__ = ["build", "conversion_payload", "convert", "describe", "execute"]
 
 
 def build(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -53,11 +54,31 @@ def describe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {"model": payload["model"], "description": to_json(_description(model))}
 
 
+def conversion_payload(
+    model: Model, step: Converter, options: Mapping[str, Any], inputs: Iterable[TensorSpec]
+) -> dict[str, Any]:
+    """The argument of `convert`.
+
+    Args:
+        model: What to convert; how it came to be plays no role.
+        step: The converter.
+        options: Complete.
+        inputs: The source's, for formats that don't record them.
+    """
+    return {
+        "model": to_json(dataclasses.replace(model, provenance=None)),
+        "converter": step.name,
+        "options": dict(options),
+        "versions": step.versions(),
+        "inputs": [to_json(spec) for spec in inputs],
+    }
+
+
 def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Run one converter, then load and describe what it made.
 
     Args:
-        payload: "model", "converter", "options" (complete), "versions", "inputs" (the source's).
+        payload: From `conversion_payload`.
         folder: Receives the target.
 
     Returns:

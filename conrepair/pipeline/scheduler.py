@@ -108,7 +108,7 @@ class Scheduler:
         """
         for task in tasks:
             missing = Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
-            self.results[task.name] = self._without_work(task) or missing
+            self.results[task.name] = self._blocked(task) or self._stored(task, self._work(task).key) or missing
 
     def _run(
         self,
@@ -117,18 +117,23 @@ class Scheduler:
         side_by_side: int,
         advance: Callable[[str], None],
     ) -> None:
+        prepared: dict[str, _Work] = {}
         while waiting or running:
             for task in list(waiting):
-                if not all(name in self.results for name in task.depends):
+                if not self._ready(task):
                     continue
-                settled = self._without_work(task)
+                settled = self._blocked(task)
                 if settled is None:
+                    if task.name not in prepared:
+                        prepared[task.name] = self._work(task)
+                    settled = self._stored(task, prepared[task.name].key)
+                if settled is None:
+                    work = prepared[task.name]
                     if len(running) >= side_by_side:
                         continue
-                    key = _key(task, self._payload(task))
-                    if any((other.task.kind, other.key) == (task.kind, key) for other in running.values()):
+                    if any((other.task.kind, other.key) == (task.kind, work.key) for other in running.values()):
                         continue
-                    started = self._start(task)
+                    started = self._start(task, work)
                     if started is None:
                         continue
                     running[started.future] = started
@@ -149,12 +154,16 @@ class Scheduler:
     def _ready(self, task: Task) -> bool:
         return all(name in self.results for name in task.depends)
 
-    def _without_work(self, task: Task) -> Result | None:
-        """The result if it needs no worker: blocked by a failure, or stored."""
+    def _blocked(self, task: Task) -> Result | None:
+        """The result of a task that depends on a failed one."""
         for name in task.depends:
             if self.results[name].entry is None:
                 return Result(blocked_by=name)
-        entry = self._store.get(task.kind, _key(task, self._payload(task))) if self._reuse else None
+        return None
+
+    def _stored(self, task: Task, key: str) -> Result | None:
+        """The result of an earlier run, or of an equal task of this one."""
+        entry = self._store.get(task.kind, key) if self._reuse else None
         if entry is None:
             return None
         stored = entry.result
@@ -162,20 +171,19 @@ class Scheduler:
             return Result(failure=Failure(**stored["failure"]), reused=True)
         return Result(Entry(entry.folder, stored["value"]), reused=True, seconds=stored["seconds"])
 
-    def _payload(self, task: Task) -> dict[str, Any]:
+    def _work(self, task: Task) -> _Work:
         entries = {name: entry for name in task.depends if (entry := self.results[name].entry) is not None}
-        return task.payload(entries)
+        payload = task.payload(entries)
+        return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint()))
 
-    def _start(self, task: Task) -> _Running | None:
+    def _start(self, task: Task, work: _Work) -> _Running | None:
         lane = self._workers.idle_lane(task.needs)
         if lane is None:
             return None
         scratch = self._store.scratch()
         folder = scratch.__enter__()
-        payload = self._payload(task)
-        job = Job(f"{_JOBS}:{task.kind}", payload, folder, task.needs, task.timeout)
-        key = _key(task, payload)
-        return _Running(task, job, key, lane, self._workers.start(lane, job), scratch)
+        job = Job(f"{_JOBS}:{task.kind}", work.payload, folder, task.needs, task.timeout)
+        return _Running(task, job, work.key, lane, self._workers.start(lane, job), scratch)
 
     def _finish(self, running: _Running) -> Result:
         job, kind = running.job, running.task.kind
@@ -193,10 +201,6 @@ class Scheduler:
             running.scratch.__exit__(None, None, None)
 
 
-def _key(task: Task, payload: Mapping[str, Any]) -> str:
-    return job_key(task.kind, _without_paths(payload), code_fingerprint())
-
-
 def _without_paths(value: Any) -> Any:
     """Keep of a path only the suffix wherever its hash stands beside it: where a file is doesn't matter."""
     if isinstance(value, Mapping):
@@ -207,6 +211,14 @@ def _without_paths(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_paths(item) for item in value]
     return value
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a task whose dependencies are settled does, and the key of its result."""
+
+    payload: dict[str, Any]
+    key: str
 
 
 @dataclass

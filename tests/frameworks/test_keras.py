@@ -179,16 +179,7 @@ def test_whole_numbers(tmp_path: Path, suffix: str) -> None:
         FRAMEWORK.load(model).run({"text": small.tokens(3) + 2**31})
 
 
-@pytest.mark.parametrize(
-    ("feeds", "named"),
-    [
-        ({"scene": IMAGES}, "context: float32"),
-        ({"scene": IMAGES, "kontext": VECTORS}, "context: float32"),
-        ({"scene": small.images(3), "context": VECTORS}, "input scene"),
-        ({"scene": IMAGES, "context": small.vectors(3, size=5)}, "input context"),
-        ({"scene": IMAGES.astype("U"), "context": VECTORS}, "input scene"),
-    ],
-)
+@pytest.mark.parametrize(("feeds", "named"), small.WRONG_FEEDS)
 def test_wrong_feeds(tmp_path: Path, feeds: dict[str, small.Array], named: str) -> None:
     runnable = FRAMEWORK.load(saved(small.keras_pair(), tmp_path / "net.keras"))
     with pytest.raises(DataError, match=named):

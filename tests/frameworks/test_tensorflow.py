@@ -212,16 +212,7 @@ def test_whole_numbers(tmp_path: Path) -> None:
         FRAMEWORK.load(model).run({"text": small.tokens(3, dtype="float32")})
 
 
-@pytest.mark.parametrize(
-    ("feeds", "named"),
-    [
-        ({"scene": IMAGES}, "context: float32"),
-        ({"scene": IMAGES, "kontext": VECTORS}, "context: float32"),
-        ({"scene": small.images(3), "context": VECTORS}, "input scene"),
-        ({"scene": IMAGES, "context": small.vectors(3, size=5)}, "input context"),
-        ({"scene": IMAGES, "context": VECTORS.astype("U")}, "input context"),
-    ],
-)
+@pytest.mark.parametrize(("feeds", "named"), small.WRONG_FEEDS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_wrong_feeds(folder: Path, kind: str, feeds: dict[str, small.Array], named: str) -> None:
     with pytest.raises(DataError, match=named):

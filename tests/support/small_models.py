@@ -497,3 +497,19 @@ def tflite_of(network: Any, path: Path, kind: str = "float", *, batch: int | Non
         converter.inference_input_type = converter.inference_output_type = stored
     path.write_bytes(converter.convert())
     return path
+
+
+def _wrong_feeds() -> list[tuple[dict[str, Array], str]]:
+    scene, context = images(3, channels_last=True), vectors(3)
+    return [
+        ({"scene": scene}, "context: float32"),
+        ({"scene": scene, "kontext": context}, "context: float32"),
+        ({"scene": images(3), "context": context}, "input scene"),
+        ({"scene": scene, "context": vectors(3, size=5)}, "input context"),
+        ({"scene": scene.astype("U"), "context": context}, "input scene"),
+        ({"scene": scene, "context": context.astype("U")}, "input context"),
+    ]
+
+
+WRONG_FEEDS = _wrong_feeds()
+"""Feeds that don't fit the pair of inputs of a network with channels last, and what the error must name."""
