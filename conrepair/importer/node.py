@@ -1,0 +1,238 @@
+"""A node of the graph as its rule sees it: attributes, inputs, and ways to write Keras layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import keras
+import numpy as np
+import onnx
+import onnx_ir
+
+from conrepair.importer.values import Array, Size, Tensor, Value, channels_last, is_symbolic, known
+from conrepair.runtime.errors import ConversionError
+
+if TYPE_CHECKING:
+    from conrepair.importer.workspace import Workspace
+
+__all__ = ["Node"]
+
+
+class Node:
+    """One node, with its inputs imported.
+
+    Attributes:
+        operator: ONNX's name.
+        name: Of the node; of its first output when it has none.
+        opset: Version of the operator set that the model imports.
+        inputs: Values; None where an optional input is left out.
+        outputs: Number of outputs, trailing ones that nobody uses left out.
+    """
+
+    def __init__(self, node: onnx_ir.Node, opset: int, inputs: Sequence[Value | None], workspace: Workspace) -> None:
+        self.operator = node.op_type
+        self.name = node.name or node.outputs[0].name or node.op_type
+        self.opset = opset
+        self.inputs = list(inputs)
+        used = [index for index, value in enumerate(node.outputs) if value.name and _is_used(value)]
+        self.outputs = max(used, default=0) + 1
+        self.ir = node
+        self._workspace = workspace
+
+    # --- attributes and inputs ----------------------------------------------------------------------------
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute as a plain Python value (int, float, str, list, or numpy array for a tensor)."""
+        attribute = self.ir.attributes.get(name)
+        if attribute is None:
+            return default
+        value = attribute.value
+        if attribute.type == onnx_ir.AttributeType.TENSOR:
+            return value.numpy()
+        return list(value) if isinstance(value, tuple | list) else value
+
+    def has(self, index: int) -> bool:
+        """Whether the input is given."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def value(self, index: int) -> Value:
+        """An input; refuses when it is missing."""
+        if not self.has(index):
+            self.refuse(f"input {self.input_name(index)} is missing")
+        value = self.inputs[index]
+        assert value is not None  # noqa: S101 - has() said so
+        return value
+
+    def is_constant(self, index: int) -> bool:
+        """Whether the input is given and known now."""
+        return self.has(index) and isinstance(self.inputs[index], np.ndarray) and not is_symbolic(self.inputs[index])
+
+    def constant(self, index: int, default: Any = None) -> Any:
+        """An input that must be known now, as an array; `default` when it is left out."""
+        if not self.has(index):
+            return default
+        value = self.inputs[index]
+        if isinstance(value, Tensor) or is_symbolic(value):
+            self.refuse(f"input {self.input_name(index)} must be constant")
+        return value
+
+    def constant_or_attribute(self, name: str, index: int, default: Any = None) -> Any:
+        """What newer opsets give as an input and older ones as an attribute, as Python values."""
+        if name in self.ir.attributes:
+            return self.attribute(name)
+        value = self.constant(index)
+        return default if value is None else value.tolist()
+
+    def sizes(self, index: int) -> list[Size]:
+        """An input that is a list of sizes, each a number or an expression."""
+        value = self.value(index)
+        if isinstance(value, Tensor):
+            self.refuse(f"input {self.input_name(index)} must be constant or follow from shapes")
+        return [int(size) if known(size) else size for size in value.reshape(-1).tolist()]
+
+    def input_name(self, index: int) -> str:
+        """What the operator's schema calls an input."""
+        try:
+            schema = onnx.defs.get_schema(self.operator, self.opset, self.ir.domain)
+            return str(schema.inputs[min(index, len(schema.inputs) - 1)].name)
+        except (onnx.defs.SchemaError, IndexError):
+            return str(index)
+
+    def shape(self, index: int) -> tuple[Size, ...]:
+        """Shape of an input, in ONNX's order."""
+        value = self.value(index)
+        return value.shape
+
+    def rank(self, index: int) -> int:
+        """Number of axes of an input."""
+        return len(self.shape(index))
+
+    def dtype(self, index: int) -> str:
+        """Element type of an input."""
+        value = self.value(index)
+        return "int64" if is_symbolic(value) else str(value.dtype)
+
+    def axis(self, default: int, rank: int | None = None, name: str = "axis") -> int:
+        """An attribute that names an axis of the first input, counted from the front."""
+        rank = self.rank(0) if rank is None else rank
+        axis = int(self.attribute(name, default))
+        return axis + rank if axis < 0 else axis
+
+    def known_shape(self, index: int, axes: Sequence[int] | None = None) -> tuple[int, ...]:
+        """Sizes of an input along some axes (default: all); refuses when one isn't a number."""
+        shape = self.shape(index)
+        chosen = [shape[axis] for axis in (range(len(shape)) if axes is None else axes)]
+        if not all(map(known, chosen)):
+            self.refuse(
+                f"the size of input {self.input_name(index)} {list(map(str, shape))} must be known; fix it with --input"
+            )
+        return tuple(map(int, chosen))
+
+    # --- Keras tensors ------------------------------------------------------------------------------------
+
+    def tensor(self, index: int, order: Sequence[int] | None = None) -> Any:
+        """An input as a Keras tensor stored in the given order (default: ONNX's own).
+
+        Constants come as arrays, transposed alike: `keras.ops` takes both.
+        """
+        return self.stored(self.value(index), order)
+
+    def stored(self, value: Value, order: Sequence[int] | None = None) -> Any:
+        """Any value as `tensor` gives inputs."""
+        return self._workspace.stored(value, order)
+
+    def channels_last(self, index: int) -> Any:
+        """An input [N, C, spatial...] as a Keras tensor [N, spatial..., C]."""
+        return self.tensor(index, channels_last(self.rank(index)))
+
+    def from_channels_last(self, stored: Any, shape: Sequence[Size] | None = None) -> Tensor:
+        """A Keras tensor [N, spatial..., C] as the output [N, C, spatial...]."""
+        return self.output(stored, channels_last(len(stored.shape)), shape)
+
+    def output(self, stored: Any, order: Sequence[int] | None = None, shape: Sequence[Size] | None = None) -> Tensor:
+        """Wrap a Keras tensor as a value.
+
+        Args:
+            stored: The Keras tensor.
+            order: In which ONNX's axes lie in it; default: as they are.
+            shape: Sizes in ONNX's order, where the rule knows them better than Keras.
+        """
+        return self._workspace.wrap(self, stored, order, shape)
+
+    def ones(self, sizes: Sequence[Size], dtype: str) -> Any:
+        """Ones of a shape in which some sizes are only known by name."""
+        return self._workspace.ones(sizes, dtype)
+
+    def subgraph(self, name: str, inputs: Sequence[Value | None]) -> list[Value]:
+        """The outputs of the subgraph that an attribute holds, written out for the given inputs."""
+        return self._workspace.run(self.ir.attributes[name].as_graph(), inputs)
+
+    def layer(self, kind: type[Any], *tensors: Any, weights: Sequence[Array] = (), **arguments: Any) -> Any:
+        """Apply a new Keras layer, named after the node.
+
+        Args:
+            kind: Its class.
+            tensors: What it is called on.
+            weights: In the layer's order; they replace the initial ones.
+            arguments: Of the class.
+
+        Returns:
+            What the call returned.
+        """
+        layer = kind(name=self._workspace.unique(self.name), dtype=self._policy(tensors), **arguments)
+        result = layer(*tensors)
+        if weights:
+            layer.set_weights([np.asarray(weight) for weight in weights])
+        return result
+
+    @staticmethod
+    def _policy(tensors: Sequence[Any]) -> str:
+        """The dtype that a layer computes in: its input's."""
+        dtype = keras.backend.standardize_dtype(keras.tree.flatten(tensors)[0].dtype)
+        return dtype if "float" in dtype else "float32"
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Stop.
+
+        Raises:
+            ConversionError: with the operator, its attributes and the node's name.
+        """
+        attributes = ", ".join(f"{name}={_short(item)}" for name, item in self.ir.attributes.items())
+        raise ConversionError(
+            f"{self.operator}({attributes}) of node '{self.name}' can't be imported: {reason}. Rewrite that part of "
+            "the source model, or pin another route (`via`)."
+        )
+
+    # --- element by element -------------------------------------------------------------------------------
+
+    def elementwise(self, function: Callable[..., Any], indices: Sequence[int] | None = None) -> Tensor:
+        """Apply a function of broadcast tensors, in whatever order they lie.
+
+        Args:
+            function: Of one Keras tensor (or array) for each input.
+            indices: Inputs that take part; default: all.
+        """
+        values = [self.value(index) for index in (range(len(self.inputs)) if indices is None else indices)]
+        rank = max(len(value.shape) for value in values)
+        order = next(
+            (v.order for v in values if isinstance(v, Tensor) and v.rank == rank and v.order != tuple(range(rank))),
+            tuple(range(rank)),
+        )
+        arranged = [self._workspace.broadcastable(value, order) for value in values]
+        return self.output(function(*arranged), order, _broadcast([value.shape for value in values]))
+
+
+def _is_used(value: onnx_ir.Value) -> bool:
+    return bool(value.uses()) or value.is_graph_output()
+
+
+def _broadcast(shapes: Sequence[Sequence[Size]]) -> tuple[Size, ...]:
+    rank = max(map(len, shapes))
+    full = [(*[1] * (rank - len(shape)), *shape) for shape in shapes]
+    return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*full, strict=True))
+
+
+def _short(attribute: Any) -> str:
+    text = str(attribute.value)
+    return text if len(text) < 60 else f"{text[:57]}..."

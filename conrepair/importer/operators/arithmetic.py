@@ -1,0 +1,145 @@
+"""Arithmetic and functions of real numbers, element by element, with broadcasting."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from conrepair.importer.node import Node
+from conrepair.importer.registry import operator
+
+_UNARY = {
+    "Abs": ops.absolute,
+    "Acos": ops.arccos,
+    "Acosh": ops.arccosh,
+    "Asin": ops.arcsin,
+    "Asinh": ops.arcsinh,
+    "Atan": ops.arctan,
+    "Atanh": ops.arctanh,
+    "Ceil": ops.ceil,
+    "Cos": ops.cos,
+    "Cosh": ops.cosh,
+    "Exp": ops.exp,
+    "Floor": ops.floor,
+    "Log": ops.log,
+    "Neg": ops.negative,
+    "Reciprocal": ops.reciprocal,
+    "Round": ops.round,
+    "Sign": ops.sign,
+    "Sin": ops.sin,
+    "Sinh": ops.sinh,
+    "Sqrt": ops.sqrt,
+    "Tan": ops.tan,
+}
+_BINARY = {"Add": ops.add, "Mul": ops.multiply, "Sub": ops.subtract}
+_MANY = {"Max": ops.maximum, "Min": ops.minimum, "Sum": ops.add, "Mean": ops.add}
+
+
+@operator(*_UNARY)
+def unary(node: Node) -> Any:
+    return node.elementwise(_UNARY[node.operator])
+
+
+@operator(*_BINARY)
+def binary(node: Node) -> Any:
+    return node.elementwise(_BINARY[node.operator])
+
+
+@operator("Identity", "Dropout")
+def identity(node: Node) -> Any:
+    """Dropout does nothing when a model is used; its mask says that nothing is dropped."""
+    if node.operator == "Dropout" and node.has(2) and np.any(node.constant(2)):
+        node.refuse("training_mode is on, so its output is random")
+    value = node.value(0)
+    if node.outputs == 1:
+        return [value]
+    return [value, node.elementwise(lambda x: ops.ones_like(x, dtype="bool"), [0])]
+
+
+@operator(*_MANY)
+def many(node: Node) -> Any:
+    function = _MANY[node.operator]
+
+    def combine(*tensors: Any) -> Any:
+        total = reduce(function, tensors)
+        return ops.divide(total, len(tensors)) if node.operator == "Mean" and len(tensors) > 1 else total
+
+    return node.elementwise(combine)
+
+
+@operator("Div")
+def divide(node: Node) -> Any:
+    """Integers are divided with truncation towards zero."""
+    dtype = node.dtype(0)
+    if "float" in dtype:
+        return node.elementwise(ops.divide)
+    if dtype.startswith("uint"):
+        return node.elementwise(ops.floor_divide)
+
+    def truncated(x: Any, y: Any) -> Any:
+        return ops.multiply(ops.multiply(ops.sign(x), ops.sign(y)), ops.floor_divide(ops.absolute(x), ops.absolute(y)))
+
+    return node.elementwise(truncated)
+
+
+@operator("Mod")
+def modulo(node: Node) -> Any:
+    """With fmod the result has the dividend's sign, else the divisor's."""
+    if not node.attribute("fmod", 0):
+        return node.elementwise(ops.mod)
+
+    def remainder(x: Any, y: Any) -> Any:
+        return ops.multiply(ops.sign(x), ops.mod(ops.absolute(x), ops.absolute(y)))
+
+    return node.elementwise(remainder)
+
+
+@operator("Pow")
+def power(node: Node) -> Any:
+    """The result has the base's type; small integer powers are exact."""
+    dtype = node.dtype(0)
+
+    def function(x: Any, y: Any) -> Any:
+        if isinstance(y, np.ndarray) and y.ndim == 0 and y == 2:
+            return ops.square(x)
+        if isinstance(y, np.ndarray) and y.ndim == 0 and y == 0.5 and "float" in dtype:
+            return ops.sqrt(x)
+        mixed = str(getattr(y, "dtype", dtype)) != dtype
+        if not mixed:
+            return ops.power(x, y)
+        wide = "float64" if "64" in dtype or "int" in dtype else dtype
+        return ops.cast(ops.power(_as(x, wide), _as(y, wide)), dtype)
+
+    return node.elementwise(function)
+
+
+@operator("CumSum", constant=("axis",))
+def cumulative_sum(node: Node) -> Any:
+    return _cumulative(node, ops.cumsum)
+
+
+@operator("CumProd", constant=("axis",))
+def cumulative_product(node: Node) -> Any:
+    return _cumulative(node, ops.cumprod)
+
+
+def _cumulative(node: Node, function: Any) -> Any:
+    x, axis = node.tensor(0), int(np.asarray(node.constant(1)).item())
+    axis += node.rank(0) if axis < 0 else 0
+    if node.attribute("reverse", 0):
+        x = ops.flip(x, axis=axis)
+    if node.attribute("exclusive", 0):
+        start = 0 if function is ops.cumsum else 1
+        padding = [(1, 0) if place == axis else (0, 0) for place in range(node.rank(0))]
+        index = tuple(slice(None, -1) if place == axis else slice(None) for place in range(node.rank(0)))
+        x = ops.pad(x[index], padding, constant_values=start)
+    result = function(x, axis=axis)
+    return ops.flip(result, axis=axis) if node.attribute("reverse", 0) else result
+
+
+def _as(x: Any, dtype: str) -> Any:
+    return x.astype(dtype) if isinstance(x, np.ndarray) else ops.cast(x, keras.backend.standardize_dtype(dtype))

@@ -1,0 +1,77 @@
+"""If with a condition that is known, loops of known length: what they contain is written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from conrepair.importer.node import Node
+from conrepair.importer.registry import operator
+from conrepair.importer.values import Tensor
+
+_LONGEST = 1024
+
+
+@operator("If", constant=("cond",))
+def branch(node: Node) -> Any:
+    chosen = "then_branch" if np.asarray(node.constant(0)).item() else "else_branch"
+    return node.subgraph(chosen, [])
+
+
+@operator("Loop", constant=("M", "cond"), refuses="conditions that depend on values, more than 1024 rounds")
+def loop(node: Node) -> Any:
+    count, going = node.constant(0), bool(np.all(node.constant(1, True)))
+    carried = [node.value(index) for index in range(2, len(node.inputs))]
+    rows: list[list[Any]] = []
+    round_ = 0
+    while going and (count is None or round_ < count):
+        if round_ == _LONGEST:
+            node.refuse(f"it takes more than {_LONGEST} rounds")
+        condition, *results = node.subgraph("body", [np.int64(round_).reshape(()), np.bool_(True).reshape(()), *carried])
+        if isinstance(condition, Tensor) or condition.dtype == object:
+            node.refuse("whether it goes on depends on values")
+        carried = results[: len(carried)]
+        rows.append(results[len(carried) :])
+        going = bool(condition)
+        round_ += 1
+    return [*carried, *_stacked(node, rows, [0] * len(rows[0]) if rows else [])]
+
+
+@operator("Scan", refuses="more than 1024 rounds, sequences of unknown length, opset 8")
+def scan(node: Node) -> Any:
+    if node.opset < 9:
+        node.refuse("Scan of opset 8 is another operator")
+    sequences = int(node.attribute("num_scan_inputs"))
+    states = [node.value(index) for index in range(len(node.inputs) - sequences)]
+    inputs = range(len(states), len(node.inputs))
+    axes = node.attribute("scan_input_axes", [0] * sequences)
+    backward = node.attribute("scan_input_directions", [0] * sequences)
+    length = node.known_shape(inputs[0], [axes[0]])[0]
+    if length > _LONGEST:
+        node.refuse(f"it takes more than {_LONGEST} rounds")
+    rows = []
+    for round_ in range(length):
+        slices = [
+            ops.take(node.tensor(index), length - 1 - round_ if back else round_, axis=axis)
+            for index, axis, back in zip(inputs, axes, backward, strict=True)
+        ]
+        results = node.subgraph("body", [*states, *(node.output(item) for item in slices)])
+        states = results[: len(states)]
+        rows.append(results[len(states) :])
+    outputs = len(rows[0])
+    reverse = node.attribute("scan_output_directions", [0] * outputs)
+    places = node.attribute("scan_output_axes", [0] * outputs)
+    columns = [[row[index] for row in (rows[::-1] if reverse[index] else rows)] for index in range(outputs)]
+    return [*states, *(_stack(node, column, axis) for column, axis in zip(columns, places, strict=True))]
+
+
+def _stacked(node: Node, rows: list[list[Any]], axes: list[int]) -> list[Any]:
+    return [_stack(node, [row[index] for row in rows], axis) for index, axis in enumerate(axes)]
+
+
+def _stack(node: Node, column: list[Any], axis: int) -> Any:
+    return ops.stack([node.stored(item) for item in column], axis=axis)
+
+

@@ -1,0 +1,72 @@
+"""Matrix products: constant matrices go into Dense layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from conrepair.importer.node import Node
+from conrepair.importer.registry import operator
+
+
+@operator("Gemm")
+def gemm(node: Node) -> Any:
+    alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
+    a = node.tensor(0, (1, 0) if node.attribute("transA", 0) else None)
+    b = node.tensor(1, (1, 0) if node.attribute("transB", 0) else None)
+    if not node.is_constant(1) or node.is_constant(0) or "float" not in node.dtype(0):
+        product = _scaled(ops.matmul(a, b), alpha)
+        return ops.add(product, _scaled(node.tensor(2), beta)) if node.has(2) else product
+    kernel = (b * alpha).astype(b.dtype)
+    if node.is_constant(2) and node.constant(2).size in {1, kernel.shape[1]} and node.constant(2).shape[:-1] in _ROW:
+        bias = np.broadcast_to(node.constant(2).reshape(-1) * beta, kernel.shape[1:])
+        return node.layer(keras.layers.Dense, a, weights=[kernel, bias], units=kernel.shape[1])
+    product = node.layer(keras.layers.Dense, a, weights=[kernel], units=kernel.shape[1], use_bias=False)
+    return ops.add(product, _scaled(node.tensor(2), beta)) if node.has(2) else product
+
+
+@operator("MatMul")
+def matmul(node: Node) -> Any:
+    if _is_dense(node):
+        kernel = node.constant(1)
+        y = node.layer(keras.layers.Dense, node.tensor(0), weights=[kernel], units=kernel.shape[1], use_bias=False)
+        return node.output(y, None, (*node.shape(0)[:-1], kernel.shape[1]))
+    return ops.matmul(node.tensor(0), node.tensor(1))
+
+
+@operator("MatMulBias", domain="conrepair")
+def matmul_bias(node: Node) -> Any:
+    """A MatMul and the Add behind it, joined by `prepare`."""
+    kernel, bias = node.constant(1), node.constant(2).reshape(-1)
+    if not _is_dense(node):
+        return ops.add(ops.matmul(node.tensor(0), kernel), bias)
+    y = node.layer(keras.layers.Dense, node.tensor(0), weights=[kernel, bias], units=kernel.shape[1])
+    return node.output(y, None, (*node.shape(0)[:-1], kernel.shape[1]))
+
+
+@operator("Einsum")
+def einsum(node: Node) -> Any:
+    equation = str(node.attribute("equation")).replace(" ", "")
+    return ops.einsum(equation, *(node.tensor(index) for index in range(len(node.inputs))))
+
+
+@operator("Det")
+def determinant(node: Node) -> Any:
+    return ops.det(node.tensor(0))
+
+
+_ROW = {(), (1,)}
+
+
+def _is_dense(node: Node) -> bool:
+    matrix = node.is_constant(1) and node.rank(1) == 2
+    return matrix and not node.is_constant(0) and node.rank(0) > 1 and "float" in node.dtype(0)
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    if factor == 1:
+        return x
+    return (x * factor).astype(x.dtype) if isinstance(x, np.ndarray) else ops.multiply(x, factor)

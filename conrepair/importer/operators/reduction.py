@@ -1,0 +1,104 @@
+"""Reductions along axes, and searches for extremes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from conrepair.importer.node import Node
+from conrepair.importer.registry import operator
+from conrepair.importer.values import Tensor
+
+
+def _l1(x: Any, **axes: Any) -> Any:
+    return ops.sum(ops.absolute(x), **axes)
+
+
+def _l2(x: Any, **axes: Any) -> Any:
+    return ops.sqrt(ops.sum(ops.square(x), **axes))
+
+
+def _log_sum(x: Any, **axes: Any) -> Any:
+    return ops.log(ops.sum(x, **axes))
+
+
+def _sum_square(x: Any, **axes: Any) -> Any:
+    return ops.sum(ops.square(x), **axes)
+
+
+_FUNCTIONS = {
+    "ReduceL1": _l1,
+    "ReduceL2": _l2,
+    "ReduceLogSum": _log_sum,
+    "ReduceLogSumExp": ops.logsumexp,
+    "ReduceMax": ops.max,
+    "ReduceMean": ops.mean,
+    "ReduceMin": ops.min,
+    "ReduceProd": ops.prod,
+    "ReduceSum": ops.sum,
+    "ReduceSumSquare": _sum_square,
+}
+
+
+@operator(*_FUNCTIONS, constant=("axes",))
+def reduction(node: Node) -> Any:
+    value = node.value(0)
+    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    axes = node.constant_or_attribute("axes", 1) or []
+    if not axes and node.attribute("noop_with_empty_axes", 0):
+        return [value] if node.operator in _PLAIN else node.elementwise(_ALONE[node.operator], [0])
+    gone = {int(axis) % value.rank for axis in axes} if axes else set(range(value.rank))
+    stored_axes = tuple(sorted(value.order[axis] for axis in gone))
+    function = _FUNCTIONS[node.operator]
+    if node.dtype(0) == "bool":
+        function = {"ReduceMax": ops.any, "ReduceMin": ops.all}[node.operator]
+    keep = bool(node.attribute("keepdims", 1))
+    y = function(value.stored, axis=stored_axes, keepdims=keep)
+    if str(y.dtype) != node.dtype(0):
+        y = ops.cast(y, node.dtype(0))  # Keras widens sums of small integers
+    if keep:
+        return node.output(y, value.order, [1 if axis in gone else size for axis, size in enumerate(value.shape)])
+    left = [axis for axis in range(value.rank) if axis not in gone]
+    ranked = sorted(value.order[axis] for axis in left)
+    order = [ranked.index(value.order[axis]) for axis in left]
+    return node.output(y, order, [value.shape[axis] for axis in left])
+
+
+_PLAIN = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceLogSumExp"}
+_ALONE = {"ReduceL1": ops.absolute, "ReduceL2": ops.absolute, "ReduceLogSum": ops.log, "ReduceSumSquare": ops.square}
+
+
+@operator("ArgMax", "ArgMin")
+def argument(node: Node) -> Any:
+    function = ops.argmax if node.operator == "ArgMax" else ops.argmin
+    axis, x = node.axis(0), node.tensor(0)
+    keep = bool(node.attribute("keepdims", 1))
+    if node.attribute("select_last_index", 0):
+        last = x.shape[axis]
+        if last is None:
+            node.refuse("with select_last_index the size along its axis must be known")
+        y = ops.subtract(last - 1, function(ops.flip(x, axis=axis), axis=axis, keepdims=keep))
+    else:
+        y = function(x, axis=axis, keepdims=keep)
+    shape = [*node.shape(0)]
+    shape[axis : axis + 1] = [1] if keep else []
+    return node.output(ops.cast(y, "int64"), None, shape)
+
+
+@operator("TopK", constant=("K",))
+def top_k(node: Node) -> Any:
+    k = int(node.attribute("k", 0) or np.asarray(node.constant(1)).item())
+    axis, rank, dtype = node.axis(-1), node.rank(0), node.dtype(0)
+    swap = [place for place in range(rank) if place != axis] + [axis]
+    x = node.tensor(0, np.argsort(swap))
+    if node.attribute("largest", 1):
+        values, indices = ops.top_k(x, k)
+    else:
+        if dtype.startswith("uint"):
+            node.refuse(f"the smallest of {dtype} can't be found by negating")
+        values, indices = ops.top_k(ops.negative(x), k)
+        values = ops.negative(values)
+    order = np.argsort(swap)
+    return [node.output(values, order), node.output(ops.cast(indices, "int64"), order)]

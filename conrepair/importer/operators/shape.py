@@ -1,0 +1,166 @@
+"""Operators that change or ask for the shape: nothing is computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import sympy
+from keras import ops
+
+from conrepair.importer.node import Node
+from conrepair.importer.registry import operator
+from conrepair.importer.shapes import settled
+from conrepair.importer.values import Size, Tensor, Value, known
+
+
+@operator("Shape")
+def shape(node: Node) -> Any:
+    sizes = node.shape(0)[slice(node.attribute("start", 0), node.attribute("end"))]
+    return _sizes(list(sizes))
+
+
+@operator("Size")
+def size(node: Node) -> Any:
+    return _sizes([math.prod(node.shape(0), start=1)]).reshape(())
+
+
+@operator("Transpose")
+def transpose(node: Node) -> Any:
+    axes = node.attribute("perm", list(range(node.rank(0)))[::-1])
+    value = node.value(0)
+    return [value.transposed(axes) if isinstance(value, Tensor) else value.transpose(axes)]
+
+
+@operator("Reshape", constant=("shape",), refuses="targets with two sizes that are unknown, the batch apart")
+def reshape(node: Node) -> Any:
+    source = node.shape(0)
+    target = node.sizes(1) if node.has(1) else node.attribute("shape")
+    if not node.attribute("allowzero", 0):
+        target = [source[axis] if known(wanted) and wanted == 0 else wanted for axis, wanted in enumerate(target)]
+    return reshaped(node, node.tensor(0), source, target)
+
+
+@operator("Flatten")
+def flatten(node: Node) -> Any:
+    source, axis = node.shape(0), int(node.attribute("axis", 1))
+    axis += len(source) if axis < 0 else 0
+    target = [math.prod(source[:axis], start=1), math.prod(source[axis:], start=1)]
+    return reshaped(node, node.tensor(0), source, target)
+
+
+@operator("Squeeze", constant=("axes",))
+def squeeze(node: Node) -> Any:
+    value, axes = node.value(0), node.constant_or_attribute("axes", 1)
+    rank = len(value.shape)
+    if axes is None:
+        axes = [axis for axis, length in enumerate(value.shape) if known(length) and length == 1]
+    gone = {int(axis) % rank for axis in np.atleast_1d(axes)} if len(np.atleast_1d(axes)) else set()
+    return reshaped(node, _least_moved(node), value.shape, [s for a, s in enumerate(value.shape) if a not in gone])
+
+
+@operator("Unsqueeze", constant=("axes",))
+def unsqueeze(node: Node) -> Any:
+    source = node.shape(0)
+    axes = [int(axis) for axis in np.atleast_1d(node.constant_or_attribute("axes", 1))]
+    rank = len(source) + len(axes)
+    new, rest = {axis % rank for axis in axes}, iter(source)
+    return reshaped(node, node.tensor(0), source, [1 if axis in new else next(rest) for axis in range(rank)])
+
+
+@operator("Expand", constant=("shape",))
+def expand(node: Node) -> Any:
+    source, target = node.shape(0), node.sizes(1)
+    rank = max(len(source), len(target))
+    source = (*[1] * (rank - len(source)), *source)
+    target = [*[1] * (rank - len(target)), *target]
+    final = [wanted if known(mine) and mine == 1 else mine for mine, wanted in zip(source, target, strict=True)]
+    x = node.tensor(0)
+    if len(x.shape) < rank:
+        x = reshaped_array(node, x, source)
+    if all(map(known, final)):
+        return ops.broadcast_to(x, [int(number) for number in final])
+    # A size that only a run knows is borrowed from a tensor that has it, or is the input's own.
+    dtype = node.dtype(0)
+    grown = [wanted if known(mine) and mine == 1 else 1 for mine, wanted in zip(source, target, strict=True)]
+    if dtype == "bool":
+        return node.output(ops.logical_and(x, node.ones(grown, "bool")), None, final)
+    return node.output(ops.multiply(x, node.ones(grown, dtype)), None, final)
+
+
+@operator("ConstantOfShape", refuses="sizes that depend on values")
+def constant_of_shape(node: Node) -> Any:
+    sizes = node.sizes(0)
+    value = np.asarray(node.attribute("value", np.zeros(1, np.float32))).reshape(-1)[0]
+    ones = node.ones(sizes, str(value.dtype))
+    return node.output(ones if value == 1 else ops.full_like(ones, value.item()), None, sizes)
+
+
+@operator("Range", refuses="steps other than 1 when the length is unknown")
+def arange(node: Node) -> Any:
+    start, limit, delta = (node.value(index) for index in range(3))
+    if any(isinstance(value, Tensor) for value in (start, limit, delta)) or delta.item() != 1:
+        node.refuse("start, limit and delta must be constant or follow from shapes")
+    count = sympy.sympify(limit.item()) - start.item()
+    ones = node.ones([count], "int64")
+    return node.output(ops.add(ops.subtract(ops.cumsum(ones, axis=0), 1), int(start.item())), None, [count])
+
+
+@operator("EyeLike")
+def eye_like(node: Node) -> Any:
+    import onnx
+
+    rows, columns = node.known_shape(0)
+    code = node.attribute("dtype")
+    dtype = node.dtype(0) if code is None else onnx.helper.tensor_dtype_to_np_dtype(code).name
+    return np.eye(rows, columns, node.attribute("k", 0)).astype(dtype)
+
+
+def reshaped(node: Node, stored: Any, source: Sequence[Size], target: Sequence[Size]) -> Value:
+    """Reshape a Keras tensor from one list of sizes to another.
+
+    At most one size may stay unknown; or two, when one of them is the first and the same on both sides.
+    """
+    target = _without_minus_one(node, source, list(target))
+    if list(source) == list(target) and not isinstance(stored, np.ndarray):
+        return node.output(stored, None, target)
+    return node.output(reshaped_array(node, stored, target, source), None, target)
+
+
+def reshaped_array(node: Node, stored: Any, target: Sequence[Size], source: Sequence[Size] = ()) -> Any:
+    """See `reshaped`."""
+    numbers = [int(wanted) if known(wanted) else -1 for wanted in target]
+    if isinstance(stored, np.ndarray):
+        return stored.reshape(numbers)
+    unknown = numbers.count(-1)
+    if unknown == 2 and numbers[0] == -1 and len(source) > 0 and sympy.simplify(target[0] - source[0]) == 0:
+        return node.layer(keras.layers.Reshape, stored, target_shape=tuple(numbers[1:]))
+    if unknown > 1:
+        node.refuse(f"the target shape {list(map(str, target))} has sizes that are unknown; fix them with --input")
+    return ops.reshape(stored, numbers)
+
+
+def _without_minus_one(node: Node, source: Sequence[Size], target: list[Size]) -> list[Size]:
+    places = [axis for axis, wanted in enumerate(target) if known(wanted) and wanted == -1]
+    if not places:
+        return target
+    rest = [wanted for axis, wanted in enumerate(target) if axis not in places]
+    total, product = math.prod(source, start=1), math.prod(rest, start=1)
+    if product == 0:
+        node.refuse("the target shape has 0 beside -1")
+    left = sympy.cancel(sympy.sympify(total) / sympy.sympify(product))
+    target[places[0]] = int(left) if known(left) else left
+    return target
+
+
+def _least_moved(node: Node) -> Any:
+    return node.tensor(0)
+
+
+def _sizes(sizes: list[Size]) -> Any:
+    result = np.empty(len(sizes), object)
+    result[:] = sizes
+    return settled(result)

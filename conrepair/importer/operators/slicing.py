@@ -1,0 +1,215 @@
+"""Operators that pick, join and repeat parts of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from conrepair.importer.node import Node
+from conrepair.importer.registry import operator
+from conrepair.importer.values import Tensor, known
+
+_FAR = 2**31 - 1
+
+
+@operator("Slice", constant=("starts", "ends", "axes", "steps"))
+def slices(node: Node) -> Any:
+    value = node.value(0)
+    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    starts, ends = node.constant_or_attribute("starts", 1), _ends(node)
+    axes = node.constant_or_attribute("axes", 3, list(range(len(starts))))
+    steps = node.constant_or_attribute("steps", 4, [1] * len(starts))
+    index, shape = [slice(None)] * value.rank, list(value.shape)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        size = value.shape[axis]
+        part = _slice(start, end, step, size)
+        index[value.order[axis]] = part
+        if part != slice(None):
+            shape[axis] = len(range(*part.indices(int(size)))) if known(size) else None
+    if all(part == slice(None) for part in index):
+        return [value]
+    return node.output(value.stored[tuple(index)], value.order, shape)
+
+
+def _ends(node: Node) -> list[int]:
+    """Sizes by name stand for "to the end" when they are that axis's own size."""
+    if "ends" in node.ir.attributes or node.is_constant(2):
+        return list(node.constant_or_attribute("ends", 2))
+    sizes, shape = node.sizes(2), node.shape(0)
+    axes = node.constant_or_attribute("axes", 3, list(range(len(sizes))))
+    result = []
+    for axis, size in zip(axes, sizes, strict=True):
+        if not known(size) and size != shape[axis]:
+            node.refuse(f"the end {size} is known only by name; fix sizes with --input")
+        result.append(int(size) if known(size) else _FAR)
+    return result
+
+
+def _slice(start: int, end: int, step: int, size: Any) -> slice:
+    if step < 0:
+        low = -int(size) - 1 if known(size) else -_FAR
+        return slice(None if start >= _FAR or start == -1 else start, None if end <= low else end, step)
+    whole = (start == 0 or (known(size) and start <= -int(size))) and (end >= _FAR or (known(size) and end >= size))
+    if whole and step == 1:
+        return slice(None)
+    return slice(start if start > -_FAR else None, None if end >= _FAR else end, step)
+
+
+@operator("Gather")
+def gather(node: Node) -> Any:
+    axis = node.axis(0)
+    if node.is_constant(0) and node.rank(0) == 2 and axis == 0 and "float" in node.dtype(0):
+        table = node.constant(0)
+        indices = node.tensor(1)
+        rows, width = table.shape
+        y = node.layer(keras.layers.Embedding, indices, weights=[table], input_dim=rows, output_dim=width)
+        return node.output(y, None, (*node.shape(1), width))
+    x, shape = node.tensor(0), list(node.shape(0))
+    if node.is_constant(1):
+        indices = np.asarray(node.constant(1))
+        if known(shape[axis]):
+            indices = np.where(indices < 0, indices + int(shape[axis]), indices)
+        if indices.ndim == 0:
+            index = [slice(None)] * len(shape)
+            index[axis] = int(indices)
+            return node.output(x[tuple(index)], None, shape[:axis] + shape[axis + 1 :])
+        return node.output(ops.take(x, indices, axis=axis), None, [*shape[:axis], *indices.shape, *shape[axis + 1 :]])
+    return node.output(
+        ops.take(x, node.tensor(1), axis=axis), None, [*shape[:axis], *node.shape(1), *shape[axis + 1 :]]
+    )
+
+
+@operator("Concat")
+def concatenate(node: Node) -> Any:
+    rank = node.rank(0)
+    axis = node.axis(0)
+    values = [node.value(index) for index in range(len(node.inputs))]
+    order = next((v.order for v in values if isinstance(v, Tensor) and v.order != tuple(range(rank))), range(rank))
+    shape = list(node.shape(0))
+    shape[axis] = sum(value.shape[axis] for value in values)
+    y = ops.concatenate([node.stored(value, order) for value in values], axis=order[axis])
+    return node.output(y, order, shape)
+
+
+@operator("Split", constant=("split",))
+def split(node: Node) -> Any:
+    value, axis = node.value(0), node.axis(0)
+    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    size = node.known_shape(0, [axis])[0]
+    lengths = node.constant_or_attribute("split", 1)
+    if lengths is None:
+        count = node.attribute("num_outputs", len(node.ir.outputs))
+        each = -(-size // count)
+        lengths = [min(each, size - each * index) for index in range(count)]
+    results, start = [], 0
+    for length in lengths:
+        index: list[Any] = [slice(None)] * value.rank
+        index[value.order[axis]] = slice(start, start + length)
+        shape = list(value.shape)
+        shape[axis] = length
+        results.append(node.output(value.stored[tuple(index)], value.order, shape))
+        start += length
+    return results
+
+
+@operator("Tile", constant=("repeats",))
+def tile(node: Node) -> Any:
+    repeats = [int(number) for number in node.constant(1)]
+    shape = [size * number for size, number in zip(node.shape(0), repeats, strict=True)]
+    return node.output(ops.tile(node.tensor(0), repeats), None, shape)
+
+
+@operator("Pad", constant=("pads", "constant_value", "axes"))
+def pad(node: Node) -> Any:
+    value = node.value(0)
+    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    flat = node.constant_or_attribute("pads", 1)
+    axes = node.constant_or_attribute("axes", 3, list(range(value.rank)))
+    pads = [(0, 0)] * value.rank
+    for place, axis in enumerate(axes):
+        pads[int(axis) % value.rank] = (int(flat[place]), int(flat[len(axes) + place]))
+    mode = node.attribute("mode", "constant")
+    fill = node.attribute("value", 0.0) if "value" in node.ir.attributes else node.constant(2, np.zeros(()))
+    x, shape = value.stored, list(value.shape)
+    if any(min(pair) < 0 for pair in pads):
+        x = _cut(x, value, pads)
+        shape = [size + min(before, 0) + min(behind, 0) for size, (before, behind) in zip(shape, pads, strict=True)]
+        pads = [(max(before, 0), max(behind, 0)) for before, behind in pads]
+    final = [size + before + behind for size, (before, behind) in zip(shape, pads, strict=True)]
+    if mode == "constant":
+        stored_pads = [pads[axis] for axis in np.argsort(value.order)]
+        number = np.asarray(fill).reshape(-1)[0] if np.asarray(fill).size else 0
+        x = ops.pad(x, stored_pads, constant_values=np.asarray(number).item()) if any(map(any, pads)) else x
+        return node.output(x, value.order, final)
+    for axis, pair in enumerate(pads):
+        if any(pair):
+            if not known(shape[axis]):
+                node.refuse(f"with mode {mode} the size of axis {axis} must be known; fix it with --input")
+            picked = np.pad(np.arange(int(shape[axis])), pair, mode=mode)
+            x = ops.take(x, picked, axis=value.order[axis])
+    return node.output(x, value.order, final)
+
+
+def _cut(x: Any, value: Tensor, pads: list[tuple[int, int]]) -> Any:
+    index: list[Any] = [slice(None)] * value.rank
+    for axis, (before, behind) in enumerate(pads):
+        index[value.order[axis]] = slice(max(-before, 0), -max(-behind, 0) or None)
+    return x[tuple(index)]
+
+
+@operator("DepthToSpace")
+def depth_to_space(node: Node) -> Any:
+    block = node.attribute("blocksize")
+    channels, height, width = node.known_shape(0, [1, 2, 3])
+    deep = channels // block**2
+    x = node.channels_last(0)
+    if node.attribute("mode", "DCR") == "DCR":
+        parts = ops.transpose(ops.reshape(x, [-1, height, width, block, block, deep]), [0, 1, 3, 2, 4, 5])
+    else:
+        parts = ops.transpose(ops.reshape(x, [-1, height, width, deep, block, block]), [0, 1, 4, 2, 5, 3])
+    return node.from_channels_last(ops.reshape(parts, [-1, height * block, width * block, deep]))
+
+
+@operator("SpaceToDepth")
+def space_to_depth(node: Node) -> Any:
+    block = node.attribute("blocksize")
+    channels, height, width = node.known_shape(0, [1, 2, 3])
+    rows, columns = height // block, width // block
+    parts = ops.reshape(node.channels_last(0), [-1, rows, block, columns, block, channels])
+    parts = ops.transpose(parts, [0, 1, 3, 2, 4, 5])
+    return node.from_channels_last(ops.reshape(parts, [-1, rows, columns, channels * block**2]))
+
+
+@operator("Trilu", constant=("k",))
+def triangle(node: Node) -> Any:
+    function = ops.triu if node.attribute("upper", 1) else ops.tril
+    k = int(np.asarray(node.constant(1, 0)).item())
+    rows, columns = node.known_shape(0)[-2:]
+    mask = (np.triu if node.attribute("upper", 1) else np.tril)(np.ones((rows, columns), bool), k)
+    if "float" in node.dtype(0) or "int" in node.dtype(0):
+        x = node.tensor(0)
+        return node.output(ops.where(mask, x, ops.zeros_like(x)), None, node.shape(0))
+    return node.output(function(node.tensor(0), k), None, node.shape(0))
+
+
+@operator("OneHot", constant=("depth", "values"))
+def one_hot(node: Node) -> Any:
+    depth = int(np.asarray(node.constant(1)).item())
+    off, on = node.constant(2).tolist()
+    dtype, rank = str(node.constant(2).dtype), node.rank(0) + 1
+    axis = node.axis(-1, rank)
+    indices = ops.cast(node.tensor(0), "int64")
+    indices = ops.where(ops.less(indices, 0), ops.add(indices, depth), indices)
+    hot = ops.one_hot(indices, depth, axis=-1 if axis == rank - 1 else axis, dtype="bool")
+    return ops.where(hot, np.asarray(on, dtype), np.asarray(off, dtype))
+
+
+@operator("Compress", constant=("condition",))
+def compress(node: Node) -> Any:
+    chosen = np.flatnonzero(node.constant(1))
+    if "axis" not in node.ir.attributes:
+        return ops.take(ops.reshape(node.tensor(0), [-1]), chosen, axis=0)
+    return ops.take(node.tensor(0), chosen, axis=node.axis(0))

@@ -1,0 +1,101 @@
+"""Bring a graph into the form that rules expect: functions inlined, open sizes fixed, shapes inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import onnx
+import onnx_ir
+from onnx_ir.passes.common import InlinePass, RemoveUnusedNodesPass, ShapeInferencePass
+
+from conrepair.runtime.errors import ConversionError
+
+__all__ = ["prepare"]
+
+
+def prepare(
+    model: onnx_ir.Model, known: Collection[tuple[str, str]], sizes: Mapping[str, Sequence[Any]]
+) -> onnx_ir.Model:
+    """Prepare a model for the walk.
+
+    Args:
+        model: May be changed.
+        known: Domains and operators that have rules; others are replaced by the function that ONNX defines them
+            by, where there is one.
+        sizes: Shapes by input name; numbers fix what the model leaves open.
+
+    Raises:
+        ConversionError: if a size contradicts the model.
+    """
+    if model.functions:
+        model = InlinePass()(model).model
+    RemoveUnusedNodesPass()(model)
+    _fix_sizes(model.graph, sizes)
+    model = _expand(model, known)
+    model = ShapeInferencePass(check_type=False)(model).model
+    _join_bias(model.graph)
+    return model
+
+
+def _fix_sizes(graph: onnx_ir.Graph, sizes: Mapping[str, Sequence[Any]]) -> None:
+    for value in graph.inputs:
+        wanted = sizes.get(str(value.name))
+        if wanted is None:
+            continue
+        if value.shape is None:
+            value.shape = onnx_ir.Shape(wanted)
+            continue
+        if len(wanted) != len(value.shape):
+            raise ConversionError(f"the declared shape {list(wanted)} doesn't fit input {value.name} {value.shape}.")
+        fixed = [
+            number if isinstance(number, int) and not isinstance(size, int) else size
+            for number, size in zip(wanted, value.shape, strict=True)
+        ]
+        value.shape = onnx_ir.Shape(fixed)
+
+
+def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> onnx_ir.Model:
+    """Replace operators without a rule by the functions that ONNX's standard defines them by."""
+    wanted = {
+        (node.domain, node.op_type)
+        for node in model.graph.all_nodes()
+        if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) not in known and _has_function(node, model)
+    }
+    if not wanted:
+        return model
+    proto = onnx.shape_inference.infer_shapes(onnx_ir.to_proto(model))
+    inlined = onnx.inliner.inline_selected_functions(proto, sorted(wanted), inline_schema_functions=True)
+    return onnx_ir.from_proto(inlined)
+
+
+def _has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
+    try:
+        schema = onnx.defs.get_schema(node.op_type, model.opset_imports.get(node.domain, 1), node.domain)
+    except onnx.defs.SchemaError:
+        return False
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def _join_bias(graph: onnx_ir.Graph) -> None:
+    """Join MatMul and the Add of a constant row behind it into one node, which becomes a Dense layer."""
+    for matmul in list(graph):
+        consumers = matmul.outputs[0].uses() if matmul.op_type == "MatMul" else ()
+        if len(consumers) != 1 or matmul.outputs[0].is_graph_output():
+            continue
+        add = consumers[0].node
+        kernel, row = matmul.inputs[1], add.inputs[1 - consumers[0].idx] if add.op_type == "Add" else None
+        if not (_constant_shape(kernel) and _constant_shape(row)) or add.graph is not graph:
+            continue
+        width = _constant_shape(kernel)[-1]
+        if len(_constant_shape(kernel)) != 2 or _constant_shape(row) not in {(width,), (1, width)}:
+            continue
+        joined = onnx_ir.Node("conrepair", "MatMulBias", [*matmul.inputs, row], name=matmul.name, num_outputs=1)
+        joined.outputs[0].shape, joined.outputs[0].dtype = add.outputs[0].shape, add.outputs[0].dtype
+        joined.outputs[0].name = add.outputs[0].name
+        onnx_ir.convenience.replace_nodes_and_values(graph, add, [matmul, add], [joined], add.outputs, joined.outputs)
+
+
+def _constant_shape(value: onnx_ir.Value | None) -> tuple[int, ...]:
+    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
+    return () if tensor is None else tuple(tensor.shape.numpy())

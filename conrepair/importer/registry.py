@@ -1,0 +1,63 @@
+"""The rules by which operators are imported."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from conrepair.importer.node import Node
+
+__all__ = ["Rule", "operator", "rules"]
+
+Function: TypeAlias = "Callable[[Node], Any]"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one operator is imported.
+
+    Attributes:
+        operator: ONNX's name.
+        domain: Of the operator; "" is ONNX's own.
+        family: File that holds the rule.
+        function: Gets the node; returns its output, or a list of its outputs.
+        constant: Names of inputs that must be known when the model is imported.
+        refuses: What the rule doesn't do, for the documentation.
+    """
+
+    operator: str
+    domain: str
+    family: str
+    function: Function
+    constant: Sequence[str] = ()
+    refuses: str = ""
+
+
+_RULES: dict[tuple[str, str], Rule] = {}
+
+
+def operator(
+    *names: str, domain: str = "", constant: Sequence[str] = (), refuses: str = ""
+) -> Callable[[Function], Function]:
+    """Register a function as the rule of operators; see `Rule`."""
+
+    def register(function: Function) -> Function:
+        family = function.__module__.rpartition(".")[2]
+        for name in names:
+            _RULES[domain, name] = Rule(name, domain, family, function, constant, refuses)
+        return function
+
+    return register
+
+
+def rules() -> dict[tuple[str, str], Rule]:
+    """All rules by domain and operator."""
+    if not _RULES:
+        package = importlib.import_module("conrepair.importer.operators")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    return _RULES

@@ -1,0 +1,195 @@
+"""What all nodes of one import share: names, transposes already written, where named sizes can be measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+import onnx_ir
+import sympy
+from keras import ops
+
+from conrepair.importer.values import Size, Tensor, Value, is_symbolic, known, symbol
+from conrepair.runtime.errors import ConversionError
+
+if TYPE_CHECKING:
+    from conrepair.importer.node import Node
+
+__all__ = ["Workspace"]
+
+
+class Workspace:
+    """Shared by the nodes of one import.
+
+    Args:
+        run: Imports the nodes of a subgraph and returns the values of its outputs.
+    """
+
+    def __init__(self, run: Callable[[onnx_ir.Graph, Sequence[Value | None]], list[Value]]) -> None:
+        self.run = run
+        self._names: set[str] = set()
+        self._named: set[int] = set()
+        self._arranged: dict[tuple[int, tuple[int, ...]], Any] = {}
+        self._origins: dict[Any, tuple[Any, int]] = {}
+        self._kept: list[Any] = []  # keeps the ids in the dictionaries above valid
+
+    def unique(self, name: str) -> str:
+        """A name for a layer: like the given one, but allowed in Keras, and new."""
+        plain = re.sub(r"[^A-Za-z0-9_.\-]", "_", name).strip("_.-") or "node"
+        candidate, number = plain, 1
+        while candidate.lower() in self._names:
+            number += 1
+            candidate = f"{plain}_{number}"
+        self._names.add(candidate.lower())
+        return candidate
+
+    # --- layouts ------------------------------------------------------------------------------------------
+
+    def stored(self, value: Value, order: Sequence[int] | None = None) -> Any:
+        """A value as a Keras tensor (or array, for constants) whose axes lie in the given order.
+
+        Args:
+            value: What is wanted.
+            order: For each of ONNX's axes where it shall lie; default: as ONNX counts.
+        """
+        order = tuple(range(len(value.shape))) if order is None else tuple(order)
+        if not isinstance(value, Tensor):
+            array = self._measured(value) if is_symbolic(value) else value
+            return array if order == tuple(range(len(order))) else array.transpose(np.argsort(order))
+        if value.order == order:
+            return value.stored
+        axes = [value.order[axis] for axis in np.argsort(order)]
+        key = id(value.stored), tuple(axes)
+        if key not in self._arranged:
+            self._arranged[key] = _permuted(value.stored, axes)
+            self._kept.append(value.stored)
+        return self._arranged[key]
+
+    def broadcastable(self, value: Value, order: Sequence[int]) -> Any:
+        """A value with as many axes as `order` has, in that order, so that it broadcasts as ONNX says."""
+        rank, missing = len(order), len(order) - len(value.shape)
+        if missing and isinstance(value, Tensor):
+            if not value.shape or order == tuple(range(rank)):
+                return self.stored(value)
+            widened = ops.expand_dims(self.stored(value), tuple(range(missing)))
+            value = Tensor(widened, tuple(range(rank)), (*[1] * missing, *value.shape))
+        elif missing and value.size > 1:
+            value = value.reshape((1,) * missing + value.shape)
+        elif missing:
+            return value.reshape(()) if not is_symbolic(value) else self._measured(value)
+        return self.stored(value, order)
+
+    # --- results ------------------------------------------------------------------------------------------
+
+    def wrap(
+        self,
+        node: Node,
+        stored: Any,
+        order: Sequence[int] | None = None,
+        shape: Sequence[Size] | None = None,
+        index: int = 0,
+    ) -> Tensor:
+        """A rule's result as a value: names its operations, finds out its sizes."""
+        order = tuple(range(len(stored.shape))) if order is None else tuple(order)
+        self._rename(stored, node.name)
+        sizes = []
+        for axis, place in enumerate(order):
+            size = stored.shape[place]
+            if size is None:
+                given = shape[axis] if shape is not None else None
+                size = given if given is not None and not known(given) else self._guess(node, index, axis, len(order))
+            sizes.append(size)
+        tensor = Tensor(stored, order, tuple(sizes))
+        self.remember(tensor)
+        return tensor
+
+    def remember(self, tensor: Tensor) -> None:
+        """Note where the named sizes of a tensor can be measured."""
+        for axis, size in enumerate(tensor.shape):
+            if isinstance(size, sympy.Symbol):
+                self._origins.setdefault(size, (tensor.stored, tensor.order[axis]))
+
+    def _guess(self, node: Node, index: int, axis: int, rank: int) -> Size:
+        """The name of a size that Keras doesn't know: ONNX's inference, else the first input's batch."""
+        inferred = node.ir.outputs[index].shape if index < len(node.ir.outputs) else None
+        if inferred is not None and len(inferred) == rank:
+            size = inferred[axis]
+            if isinstance(size, int):
+                return size
+            if size.value is not None:
+                return symbol(str(size.value))
+        for value in node.inputs:
+            if axis == 0 and isinstance(value, Tensor) and value.rank == rank and not known(value.shape[0]):
+                return value.shape[0]
+        return symbol(f"{node.name}:{index}.{axis}")
+
+    def _rename(self, stored: Any, name: str) -> None:
+        """Name operations after the node, so that names don't depend on what was imported before."""
+        history = stored._keras_history
+        operation = history.operation
+        if id(operation) in self._named:
+            return
+        self._named.add(id(operation))
+        self._kept.append(operation)
+        if not isinstance(operation, keras.Layer):
+            operation.name = self.unique(name)
+        if operation._inbound_nodes:
+            for tensor in operation._inbound_nodes[history.node_index].input_tensors:
+                self._rename(tensor, name)
+
+    # --- sizes that only a run knows ----------------------------------------------------------------------
+
+    def ones(self, sizes: Sequence[Size], dtype: str) -> Any:
+        """Ones of a shape in which some sizes are only known by name.
+
+        Such a size is taken from a tensor that has it.
+
+        Raises:
+            ConversionError: if no tensor has a size in question.
+        """
+        result = ops.ones([int(size) if known(size) else 1 for size in sizes], dtype=dtype)
+        for axis, size in enumerate(sizes):
+            if not known(size):
+                row = ops.reshape(self._row(size), [-1 if place == axis else 1 for place in range(len(sizes))])
+                result = ops.multiply(result, ops.cast(row, dtype))
+        return result
+
+    def _row(self, size: Size) -> Any:
+        """Ones, int64, as many as a symbol stands for."""
+        if size not in self._origins:
+            raise ConversionError(f"the size {size} is known only by name, and no tensor has it. Fix it with --input.")
+        stored, place = self._origins[size]
+        index = tuple(slice(None) if axis == place else 0 for axis in range(len(stored.shape)))
+        return ops.ones_like(stored[index], dtype="int64")
+
+    def _measured(self, sizes: Any) -> Any:
+        """Sizes as an int64 tensor that the model computes."""
+        measured = [self._measure(size) for size in sizes.reshape(-1).tolist()]
+        if sizes.ndim == 0:
+            return measured[0]
+        return ops.reshape(ops.stack([ops.cast(size, "int64") for size in measured]), sizes.shape)
+
+    def _measure(self, size: Size) -> Any:
+        if known(size):
+            return int(size)
+        if isinstance(size, sympy.Symbol):
+            return ops.sum(self._row(size))
+        parts = [self._measure(part) for part in getattr(size, "args", ())]
+        if isinstance(size, sympy.Add):
+            return reduce(ops.add, parts)
+        if isinstance(size, sympy.Mul):
+            return reduce(ops.multiply, parts)
+        raise ConversionError(f"the size {size} can't be computed at run time. Fix it with --input.")
+
+
+def _permuted(stored: Any, axes: Sequence[int]) -> Any:
+    """Transpose; where only axes of length 1 move, the data stay as they are and a reshape does."""
+    shape = [stored.shape[axis] for axis in axes]
+    moving = [axis for axis in axes if stored.shape[axis] != 1]
+    if moving == sorted(moving) and sum(size is None for size in shape) <= 1:
+        return ops.reshape(stored, [-1 if size is None else size for size in shape])
+    return ops.transpose(stored, axes)

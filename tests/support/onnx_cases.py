@@ -1,0 +1,126 @@
+"""One ONNX operator through the importer, against ONNX Runtime with optimizations disabled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import onnx
+import onnx_ir
+import onnxruntime
+
+from conrepair.importer.graph import import_model
+
+SEED = 20261120
+
+
+def random(*shape: int, dtype: str = "float32", low: float = -2.0, high: float = 2.0, seed: int = SEED) -> Any:
+    """A reproducible array; integers are drawn from [low, high)."""
+    generator = np.random.default_rng(seed)
+    if dtype == "bool":
+        return generator.integers(0, 2, shape).astype(bool)
+    if "int" in dtype:
+        return generator.integers(int(max(low, 0) if dtype.startswith("u") else low), int(high), shape).astype(dtype)
+    return generator.uniform(low, high, shape).astype(dtype)
+
+
+def node_model(
+    operator: str,
+    feeds: Mapping[str, Any],
+    constants: Mapping[str, Any] | None = None,
+    *,
+    inputs: Sequence[str] | None = None,
+    outputs: int = 1,
+    opset: int = 21,
+    domain: str = "",
+    symbolic: Mapping[str, Sequence[int | str]] | None = None,
+    **attributes: Any,
+) -> onnx.ModelProto:
+    """A model of one node.
+
+    Args:
+        operator: Its type.
+        feeds: Example arrays of the graph's inputs.
+        constants: Arrays of initializers.
+        inputs: Order of the node's inputs ("" for one left out); default: feeds, then constants.
+        outputs: Number of outputs.
+        opset: Of ONNX's own domain.
+        domain: Of the operator.
+        symbolic: Shapes of inputs, where they aren't those of the arrays.
+        attributes: Of the node.
+    """
+    constants = dict(constants or {})
+    names = list(inputs) if inputs is not None else [*feeds, *constants]
+    results = [f"output_{index}" for index in range(outputs)]
+    node = onnx.helper.make_node(operator, names, results, name=f"the_{operator}", domain=domain, **attributes)
+    graph = onnx.helper.make_graph(
+        [node],
+        "case",
+        [
+            onnx.helper.make_tensor_value_info(
+                name,
+                onnx.helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype),
+                (symbolic or {}).get(name, np.asarray(array).shape),
+            )
+            for name, array in feeds.items()
+        ],
+        [onnx.ValueInfoProto(name=name) for name in results],
+        [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=10)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def run_onnx(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
+    """What ONNX Runtime says, with all optimizations disabled."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return list(session.run(None, dict(feeds)))
+
+
+def imported(model: onnx.ModelProto, **options: Any) -> keras.Model:
+    """The Keras model, after a round through its serialized form."""
+    network = import_model(onnx_ir.from_proto(model), **options)
+    again = keras.models.model_from_json(network.to_json())
+    again.set_weights(network.get_weights())
+    return again
+
+
+def run_keras(network: keras.Model, feeds: Mapping[str, Any]) -> list[Any]:
+    """All outputs, in order."""
+    arrays = list(feeds.values())
+    return [np.asarray(leaf) for leaf in keras.tree.flatten(network.predict_on_batch(arrays if len(arrays) > 1 else arrays[0]))]
+
+
+def check_model(
+    model: onnx.ModelProto, feeds: Mapping[str, Any], *, rtol: float = 1e-4, atol: float = 1e-5, **options: Any
+) -> keras.Model:
+    """Import a model and assert that it answers as ONNX Runtime does: shapes, element types, values."""
+    network = imported(model, **options)
+    expected, got = run_onnx(model, feeds), run_keras(network, feeds)
+    assert len(expected) == len(got)
+    for one, two in zip(expected, got, strict=True):
+        assert (one.shape, one.dtype) == (two.shape, two.dtype)
+        if one.dtype.kind == "f":
+            np.testing.assert_allclose(two, one, rtol=rtol, atol=atol)
+        else:
+            np.testing.assert_array_equal(two, one)
+    return network
+
+
+def check(
+    operator: str, feeds: Mapping[str, Any], constants: Mapping[str, Any] | None = None, *,
+    rtol: float = 1e-4, atol: float = 1e-5, **settings: Any,
+) -> keras.Model:  # fmt: skip
+    """`check_model` of one node; see `node_model`."""
+    return check_model(node_model(operator, feeds, constants, **settings), feeds, rtol=rtol, atol=atol)
+
+
+def layers_of(network: keras.Model) -> list[str]:
+    """Class names of the operations, inputs and the naming of outputs left out."""
+    kinds = [type(operation).__name__ for operation in network.operations]
+    return [kind for kind in kinds if kind not in {"InputLayer", "Identity"}]
