@@ -10,13 +10,14 @@ from typing import Any
 import keras
 import numpy as np
 import onnx_ir
+from keras import ops
 
 from conrepair.importer.constants import evaluate
 from conrepair.importer.node import Node
 from conrepair.importer.prepare import prepare
 from conrepair.importer.registry import rules
 from conrepair.importer.shapes import evaluate_sizes
-from conrepair.importer.values import Array, Size, Tensor, Value, channels_last, is_symbolic, symbol
+from conrepair.importer.values import DTYPES, Array, Size, Tensor, Value, channels_last, is_symbolic, symbol
 from conrepair.importer.workspace import Workspace
 from conrepair.runtime.errors import ConversionError
 
@@ -70,27 +71,38 @@ class _Walk:
     def _input(self, value: onnx_ir.Value, last: bool) -> Any:
         if value.shape is None or value.dtype is None:
             raise ConversionError(f"the model doesn't say the shape of its input {value.name}. Declare it (--input).")
+        if (dtype := value.dtype.numpy().name) not in DTYPES:
+            raise ConversionError(f"input {value.name} is of type {dtype}, in which Keras doesn't compute.")
         shape = tuple(
             size if isinstance(size, int) else symbol(size.value or f"{value.name}.{axis}")
             for axis, size in enumerate(value.shape)
         )
         order = channels_last(len(shape)) if last and len(shape) > 2 else tuple(range(len(shape)))
         stored = tuple(shape[axis] if isinstance(shape[axis], int) else None for axis in np.argsort(order))
-        tensor = keras.Input(batch_shape=stored, dtype=_dtype(value), name=self._workspace.unique(str(value.name)))
+        tensor = keras.Input(batch_shape=stored, dtype=dtype, name=self._workspace.unique(str(value.name)))
         self._values[value] = Tensor(tensor, order, shape)
         self._workspace.remember(self._values[value])  # type: ignore[arg-type]
         return tensor
 
     def _output(self, value: onnx_ir.Value, last: bool) -> Any:
         result = self._values[value]
-        if not isinstance(result, Tensor):
-            raise ConversionError(
-                f"output {value.name} doesn't depend on the inputs' values; a Keras model can't return a constant."
-            )
+        if isinstance(result, np.ndarray):
+            result = self._from_constant(result)
         order = channels_last(result.rank) if last and result.rank > 2 else None
         name = self._workspace.unique(str(value.name))
         dtype = result.dtype if "float" in result.dtype else None
         return keras.layers.Identity(name=name, dtype=dtype)(self._workspace.stored(result, order))
+
+    def _from_constant(self, result: Array) -> Tensor:
+        """What doesn't depend on the inputs' values, as a tensor: Keras returns only what comes from an input."""
+        inputs = [self._values[value] for value in self._graph.inputs if isinstance(self._values.get(value), Tensor)]
+        if not inputs:
+            raise ConversionError("the model has no inputs; a Keras model needs one.")
+        first = inputs[0].stored  # type: ignore[union-attr]
+        known_now = self._workspace.stored(result)
+        nothing = ops.zeros_like(first[(0,) * len(first.shape)], dtype=str(known_now.dtype))
+        stored = (ops.logical_or if nothing.dtype == "bool" else ops.add)(known_now, nothing)
+        return Tensor(stored, tuple(range(result.ndim)), result.shape)
 
     def _run(self, graph: onnx_ir.Graph) -> None:
         for initializer in graph.initializers.values():
@@ -121,19 +133,20 @@ class _Walk:
         symbolic = any(is_symbolic(value) for value in inputs)
         if constant and not symbolic and _computable(ir):
             return list(_evaluated(node))
-        if constant and symbolic and (sizes := evaluate_sizes(node)) is not None:
-            return list(sizes)
-        rule = rules().get((domain, ir.op_type))
-        if rule is None:
-            node.refuse(f"there is no rule for it{_suggestion(ir.op_type)}")
         try:
+            if constant and symbolic and (sizes := evaluate_sizes(node)) is not None:
+                return list(sizes)
+            rule = rules().get((domain, ir.op_type))
+            if rule is None:
+                node.refuse(f"there is no rule for it{_suggestion(ir.op_type)}")
             result = rule.function(node)
+            node.refuse_unread(rule.ignores)
         except ConversionError:
             raise
-        # Keras raises errors of any type for what it can't do.
+        # Keras, numpy and sympy raise errors of any type for what they can't do.
         except Exception as error:
             reason = (str(error).strip().splitlines() or [""])[0][:300]
-            raise _refusal(node, f"Keras says {type(error).__name__}: {reason}") from error
+            raise _refusal(node, f"{type(error).__name__}: {reason}") from error
         results = result if isinstance(result, list) else [result]
         return [self._value(node, item, index) for index, item in enumerate(results)]
 
@@ -180,9 +193,3 @@ def _refusal(node: Node, reason: str) -> ConversionError:
 def _suggestion(operator: str) -> str:
     close = difflib.get_close_matches(operator, [name for domain, name in rules() if not domain], n=1, cutoff=0.8)
     return f" (there is one for {close[0]})" if close else ""
-
-
-
-def _dtype(value: onnx_ir.Value) -> str:
-    assert value.dtype is not None  # noqa: S101 - the caller looked
-    return value.dtype.numpy().name

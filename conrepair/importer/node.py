@@ -38,12 +38,14 @@ class Node:
         used = [index for index, value in enumerate(node.outputs) if value.name and _is_used(value)]
         self.outputs = max(used, default=0) + 1
         self.ir = node
+        self._read: set[str] = set()
         self._workspace = workspace
 
     # --- attributes and inputs ----------------------------------------------------------------------------
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute as a plain Python value (int, float, str, list, or numpy array for a tensor)."""
+        self._read.add(name)
         attribute = self.ir.attributes.get(name)
         if attribute is None:
             return default
@@ -51,6 +53,25 @@ class Node:
         if attribute.type == onnx_ir.AttributeType.TENSOR:
             return value.numpy()
         return list(value) if isinstance(value, tuple | list) else value
+
+    def refuse_unread(self, ignored: Sequence[str]) -> None:
+        """Refuse when an attribute that the rule didn't look at isn't at its default.
+
+        Args:
+            ignored: Attributes that don't change the answer.
+        """
+        for name, attribute in self.ir.attributes.items():
+            if name in self._read or name in ignored:
+                continue
+            try:
+                default = (
+                    onnx.defs.get_schema(self.operator, self.opset, self.ir.domain).attributes[name].default_value
+                )
+            except (onnx.defs.SchemaError, KeyError):
+                default = onnx.AttributeProto()
+            given = onnx_ir.to_proto(attribute)
+            if onnx.helper.get_attribute_value(given) != _value_of(default):
+                self.refuse(f"attribute {name} isn't supported")
 
     def has(self, index: int) -> bool:
         """Whether the input is given."""
@@ -88,8 +109,8 @@ class Node:
         """An input that is a list of sizes, each a number or an expression."""
         value = self.value(index)
         if isinstance(value, Tensor):
-            self.refuse(f"input {self.input_name(index)} must be constant or follow from shapes")
-        return [int(size) if known(size) else size for size in value.reshape(-1).tolist()]
+            self.refuse(f"input {self.input_name(index)} must be constant, or follow from shapes")
+        return [int(size) if is_symbolic(value) and known(size) else size for size in value.reshape(-1).tolist()]
 
     def input_name(self, index: int) -> str:
         """What the operator's schema calls an input."""
@@ -166,6 +187,7 @@ class Node:
 
     def subgraph(self, name: str, inputs: Sequence[Value | None]) -> list[Value]:
         """The outputs of the subgraph that an attribute holds, written out for the given inputs."""
+        self._read.add(name)
         return self._workspace.run(self.ir.attributes[name].as_graph(), inputs)
 
     def layer(self, kind: type[Any], *tensors: Any, weights: Sequence[Array] = (), **arguments: Any) -> Any:
@@ -231,6 +253,10 @@ def _broadcast(shapes: Sequence[Sequence[Size]]) -> tuple[Size, ...]:
     rank = max(map(len, shapes))
     full = [(*[1] * (rank - len(shape)), *shape) for shape in shapes]
     return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*full, strict=True))
+
+
+def _value_of(attribute: onnx.AttributeProto) -> Any:
+    return onnx.helper.get_attribute_value(attribute) if attribute.type else None
 
 
 def _short(attribute: Any) -> str:

@@ -26,6 +26,8 @@ class Rule:
         family: File that holds the rule.
         function: Gets the node; returns its output, or a list of its outputs.
         constant: Names of inputs that must be known when the model is imported.
+        ignores: Attributes that don't change the answer; any other that the rule doesn't look at must be at its
+            default, so that what a newer opset adds isn't passed over.
         refuses: What the rule doesn't do, for the documentation.
     """
 
@@ -34,6 +36,7 @@ class Rule:
     family: str
     function: Function
     constant: Sequence[str] = ()
+    ignores: Sequence[str] = ()
     refuses: str = ""
 
 
@@ -41,14 +44,18 @@ _RULES: dict[tuple[str, str], Rule] = {}
 
 
 def operator(
-    *names: str, domain: str = "", constant: Sequence[str] = (), refuses: str = ""
+    *names: str,
+    domain: str = "",
+    constant: Sequence[str] = (),
+    ignores: Sequence[str] = (),
+    refuses: str = "",
 ) -> Callable[[Function], Function]:
     """Register a function as the rule of operators; see `Rule`."""
 
     def register(function: Function) -> Function:
         family = function.__module__.rpartition(".")[2]
         for name in names:
-            _RULES[domain, name] = Rule(name, domain, family, function, constant, refuses)
+            _RULES[domain, name] = Rule(name, domain, family, function, constant, ignores, refuses)
         return function
 
     return register

@@ -35,7 +35,7 @@ def settled(sizes: Array) -> Array:
     if sizes.dtype != object:
         return sizes
     items = sizes.reshape(-1).tolist()
-    if all(isinstance(item, bool | np.bool_) for item in items):
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
         return sizes.astype(bool)
     return sizes.astype(np.int64) if all(map(known, items)) else sizes
 

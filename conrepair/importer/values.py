@@ -18,11 +18,18 @@ import numpy as np
 import numpy.typing as npt
 import sympy
 
-__all__ = ["Array", "Size", "Tensor", "Value", "channels_last", "is_symbolic", "known", "symbol"]
+__all__ = ["DTYPES", "Array", "Size", "Tensor", "Value", "channels_last", "is_symbolic", "known", "symbol"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Size: TypeAlias = Any
 """An int, or a sympy expression of named sizes."""
+
+
+DTYPES = frozenset(
+    ["bool", "float16", "bfloat16", "float32", "float64"]
+    + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+)
+"""Element types that Keras computes in."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Workspace:
             value: What is wanted.
             order: For each of ONNX's axes where it shall lie; default: as ONNX counts.
         """
-        order = tuple(range(len(value.shape))) if order is None else tuple(order)
+        order = tuple(range(len(value.shape))) if order is None else tuple(map(int, order))
         if not isinstance(value, Tensor):
             array = self._measured(value) if is_symbolic(value) else value
             return array if order == tuple(range(len(order))) else array.transpose(np.argsort(order))
@@ -94,7 +94,7 @@ class Workspace:
         index: int = 0,
     ) -> Tensor:
         """A rule's result as a value: names its operations, finds out its sizes."""
-        order = tuple(range(len(stored.shape))) if order is None else tuple(order)
+        order = tuple(range(len(stored.shape))) if order is None else tuple(map(int, order))
         self._rename(stored, node.name)
         sizes = []
         for axis, place in enumerate(order):
@@ -161,7 +161,9 @@ class Workspace:
     def _row(self, size: Size) -> Any:
         """Ones, int64, as many as a symbol stands for."""
         if size not in self._origins:
-            raise ConversionError(f"the size {size} is known only by name, and no tensor has it. Fix it with --input.")
+            raise ConversionError(
+                f"the size {size} is known only by name, and no tensor has it. Fix it with --input."
+            )
         stored, place = self._origins[size]
         index = tuple(slice(None) if axis == place else 0 for axis in range(len(stored.shape)))
         return ops.ones_like(stored[index], dtype="int64")

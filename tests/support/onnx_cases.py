@@ -93,7 +93,10 @@ def imported(model: onnx.ModelProto, **options: Any) -> keras.Model:
 def run_keras(network: keras.Model, feeds: Mapping[str, Any]) -> list[Any]:
     """All outputs, in order."""
     arrays = list(feeds.values())
-    return [np.asarray(leaf) for leaf in keras.tree.flatten(network.predict_on_batch(arrays if len(arrays) > 1 else arrays[0]))]
+    return [
+        np.asarray(leaf)
+        for leaf in keras.tree.flatten(network.predict_on_batch(arrays if len(arrays) > 1 else arrays[0]))
+    ]
 
 
 def check_model(

@@ -15,7 +15,7 @@ from conrepair.importer.values import Tensor
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 
 
-@operator("Relu")
+@operator("Relu", ignores=("consumed_inputs",))
 def relu(node: Node) -> Any:
     return node.elementwise(ops.relu if "float" in node.dtype(0) else lambda x: ops.maximum(x, 0))
 
@@ -97,7 +97,7 @@ def shrink(node: Node) -> Any:
     return node.elementwise(function)
 
 
-@operator("Clip", constant=("min", "max"))
+@operator("Clip", constant=("min", "max"), ignores=("consumed_inputs",))
 def clip(node: Node) -> Any:
     low = node.attribute("min", node.constant(1))
     high = node.attribute("max", node.constant(2))

@@ -49,7 +49,7 @@ def binary(node: Node) -> Any:
     return node.elementwise(_BINARY[node.operator])
 
 
-@operator("Identity", "Dropout")
+@operator("Identity", "Dropout", ignores=("consumed_inputs", "is_test", "ratio", "seed"))
 def identity(node: Node) -> Any:
     """Dropout does nothing when a model is used; its mask says that nothing is dropped."""
     if node.operator == "Dropout" and node.has(2) and np.any(node.constant(2)):
@@ -81,7 +81,9 @@ def divide(node: Node) -> Any:
         return node.elementwise(ops.floor_divide)
 
     def truncated(x: Any, y: Any) -> Any:
-        return ops.multiply(ops.multiply(ops.sign(x), ops.sign(y)), ops.floor_divide(ops.absolute(x), ops.absolute(y)))
+        return ops.multiply(
+            ops.multiply(ops.sign(x), ops.sign(y)), ops.floor_divide(ops.absolute(x), ops.absolute(y))
+        )
 
     return node.elementwise(truncated)
 

@@ -14,7 +14,7 @@ from conrepair.importer.values import Tensor
 _LONGEST = 1024
 
 
-@operator("If", constant=("cond",))
+@operator("If", constant=("cond",), ignores=("else_branch", "then_branch"))
 def branch(node: Node) -> Any:
     chosen = "then_branch" if np.asarray(node.constant(0)).item() else "else_branch"
     return node.subgraph(chosen, [])
@@ -29,7 +29,7 @@ def loop(node: Node) -> Any:
     while going and (count is None or round_ < count):
         if round_ == _LONGEST:
             node.refuse(f"it takes more than {_LONGEST} rounds")
-        condition, *results = node.subgraph("body", [np.int64(round_).reshape(()), np.bool_(True).reshape(()), *carried])
+        condition, *results = node.subgraph("body", [np.asarray(round_, np.int64), np.asarray(True), *carried])
         if isinstance(condition, Tensor) or condition.dtype == object:
             node.refuse("whether it goes on depends on values")
         carried = results[: len(carried)]
@@ -72,6 +72,5 @@ def _stacked(node: Node, rows: list[list[Any]], axes: list[int]) -> list[Any]:
 
 
 def _stack(node: Node, column: list[Any], axis: int) -> Any:
-    return ops.stack([node.stored(item) for item in column], axis=axis)
-
-
+    parts = [node.stored(item) for item in column]
+    return (np if all(isinstance(part, np.ndarray) for part in parts) else ops).stack(parts, axis=axis)

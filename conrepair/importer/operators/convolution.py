@@ -18,7 +18,7 @@ _DEPTHWISE = {1: keras.layers.DepthwiseConv1D, 2: keras.layers.DepthwiseConv2D}
 _TRANSPOSED = {1: keras.layers.Conv1DTranspose, 2: keras.layers.Conv2DTranspose, 3: keras.layers.Conv3DTranspose}
 
 
-@operator("Conv", refuses="more than three spatial axes")
+@operator("Conv", ignores=("kernel_shape",), refuses="more than three spatial axes")
 def convolution(node: Node) -> Any:
     spatial = node.rank(0) - 2
     if spatial not in _CONV:
@@ -85,7 +85,7 @@ def _with_tensor_weights(node: Node, x: Any, settings: dict[str, Any]) -> Any:
     return ops.add(y, node.tensor(2)) if node.has(2) else y
 
 
-@operator("ConvTranspose", constant=("W",), refuses="more than three spatial axes")
+@operator("ConvTranspose", constant=("W",), ignores=("kernel_shape",), refuses="more than three spatial axes")
 def transposed_convolution(node: Node) -> Any:
     spatial = node.rank(0) - 2
     if spatial not in _TRANSPOSED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import Any
 
 import keras
@@ -50,6 +51,9 @@ def matmul_bias(node: Node) -> Any:
 @operator("Einsum")
 def einsum(node: Node) -> Any:
     equation = str(node.attribute("equation")).replace(" ", "")
+    letters = sorted(set(filter(str.isalpha, equation)))
+    # Keras looks for indices among the small letters.
+    equation = equation.translate(str.maketrans(dict(zip(letters, string.ascii_lowercase, strict=False))))
     return ops.einsum(equation, *(node.tensor(index) for index in range(len(node.inputs))))
 
 

@@ -10,7 +10,7 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
-from conrepair.importer.values import Tensor
+from conrepair.importer.values import DTYPES, Tensor
 
 _BINARY = {
     "And": ops.logical_and,
@@ -25,10 +25,6 @@ _BINARY = {
     "Or": ops.logical_or,
     "Xor": ops.logical_xor,
 }
-_NUMERIC = {
-    "bool", "float16", "bfloat16", "float32", "float64",
-    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-}  # fmt: skip
 
 
 @operator(*_BINARY)
@@ -48,8 +44,23 @@ def bitwise_negation(node: Node) -> Any:
 
 @operator("BitShift")
 def shift(node: Node) -> Any:
-    function = ops.bitwise_left_shift if node.attribute("direction") == "LEFT" else ops.bitwise_right_shift
-    return node.elementwise(function)
+    """Shifts by no number of bits that the type has leave nothing but copies of the sign."""
+    dtype = node.dtype(0)
+    bits, left = 8 * np.dtype(dtype).itemsize, node.attribute("direction") == "LEFT"
+
+    def function(x: Any, y: Any) -> Any:
+        outside = ops.logical_or(ops.less(y, 0), ops.greater_equal(y, bits))
+        if left:
+            shifted = ops.bitwise_left_shift(x, ops.where(outside, ops.zeros_like(y), y))
+            return ops.where(outside, ops.zeros_like(shifted), shifted)
+        return ops.bitwise_right_shift(x, ops.where(outside, ops.full_like(y, bits - 1), y))
+
+    def unsigned(x: Any, y: Any) -> Any:
+        outside = ops.greater_equal(y, bits)
+        shifted = (ops.bitwise_left_shift if left else ops.bitwise_right_shift)(x, ops.minimum(y, bits - 1))
+        return ops.where(outside, ops.zeros_like(shifted), shifted)
+
+    return node.elementwise(unsigned if dtype.startswith("u") else function)
 
 
 @operator("IsNaN")
@@ -89,8 +100,8 @@ def cast_like(node: Node) -> Any:
 
 def _cast(node: Node, target: str) -> Any:
     source = node.dtype(0)
-    if not {source, target} <= _NUMERIC:
-        node.refuse(f"Keras doesn't compute with {target if source in _NUMERIC else source}")
+    if not {source, target} <= DTYPES:
+        node.refuse(f"Keras doesn't compute with {target if source in DTYPES else source}")
     value = node.value(0)
     if isinstance(value, Tensor) and source == target:
         return [value]

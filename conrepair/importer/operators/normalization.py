@@ -15,7 +15,7 @@ from conrepair.importer.registry import operator
 from conrepair.importer.values import Tensor
 
 
-@operator("BatchNormalization", refuses="training mode")
+@operator("BatchNormalization", ignores=("consumed_inputs", "is_test", "momentum"), refuses="training mode")
 def batch_normalization(node: Node) -> Any:
     if node.attribute("training_mode", 0) or node.outputs > 1:
         node.refuse("it's in training mode, where the answer depends on the rest of the batch")
@@ -43,7 +43,7 @@ def _batch_normalization_of_tensors(node: Node, epsilon: float) -> Any:
     return node.output(ops.add(ops.multiply(ops.subtract(node.tensor(0), mean), factor), bias), None, node.shape(0))
 
 
-@operator("LayerNormalization")
+@operator("LayerNormalization", ignores=("stash_type",))
 def layer_normalization(node: Node) -> Any:
     axis, rank, epsilon = node.axis(-1), node.rank(0), node.attribute("epsilon", 1e-5)
     axes = list(range(axis, rank))
@@ -69,7 +69,7 @@ def layer_normalization(node: Node) -> Any:
     return [node.output(y, None, node.shape(0)), mean, inverse][: node.outputs]
 
 
-@operator("RMSNormalization")
+@operator("RMSNormalization", ignores=("stash_type",))
 def rms_normalization(node: Node) -> Any:
     axis, rank, epsilon = node.axis(-1), node.rank(0), node.attribute("epsilon", 1e-5)
     x = node.tensor(0)
@@ -82,12 +82,12 @@ def rms_normalization(node: Node) -> Any:
     return node.output(y, None, node.shape(0))
 
 
-@operator("InstanceNormalization")
+@operator("InstanceNormalization", ignores=("consumed_inputs",))
 def instance_normalization(node: Node) -> Any:
     return _grouped(node, node.known_shape(0, [1])[0], 1)
 
 
-@operator("GroupNormalization")
+@operator("GroupNormalization", ignores=("stash_type",))
 def group_normalization(node: Node) -> Any:
     """Until opset 20 there was a weight for each group, since 21 for each channel."""
     groups, channels = node.attribute("num_groups"), node.known_shape(0, [1])[0]
@@ -135,5 +135,3 @@ def lp_normalization(node: Node) -> Any:
     empty = ops.equal(norm, 0)
     y = ops.where(empty, ops.zeros_like(x), ops.divide(x, ops.where(empty, ops.ones_like(norm), norm)))
     return node.output(y, None, node.shape(0))
-
-

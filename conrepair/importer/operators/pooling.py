@@ -17,7 +17,7 @@ from conrepair.importer.values import Array, known
 from conrepair.importer.window import Window, padded, window_of
 
 
-@operator("MaxPool", refuses="ceil_mode with unknown sizes")
+@operator("MaxPool", ignores=("storage_order",), refuses="ceil_mode with unknown sizes")
 def max_pool(node: Node) -> Any:
     window = _window(node)
     x, dtype = node.channels_last(0), node.dtype(0)

@@ -41,7 +41,7 @@ def reshape(node: Node) -> Any:
     target = node.sizes(1) if node.has(1) else node.attribute("shape")
     if not node.attribute("allowzero", 0):
         target = [source[axis] if known(wanted) and wanted == 0 else wanted for axis, wanted in enumerate(target)]
-    return reshaped(node, node.tensor(0), source, target)
+    return reshaped(node, node.value(0), target)
 
 
 @operator("Flatten")
@@ -49,7 +49,7 @@ def flatten(node: Node) -> Any:
     source, axis = node.shape(0), int(node.attribute("axis", 1))
     axis += len(source) if axis < 0 else 0
     target = [math.prod(source[:axis], start=1), math.prod(source[axis:], start=1)]
-    return reshaped(node, node.tensor(0), source, target)
+    return reshaped(node, node.value(0), target)
 
 
 @operator("Squeeze", constant=("axes",))
@@ -59,7 +59,7 @@ def squeeze(node: Node) -> Any:
     if axes is None:
         axes = [axis for axis, length in enumerate(value.shape) if known(length) and length == 1]
     gone = {int(axis) % rank for axis in np.atleast_1d(axes)} if len(np.atleast_1d(axes)) else set()
-    return reshaped(node, _least_moved(node), value.shape, [s for a, s in enumerate(value.shape) if a not in gone])
+    return reshaped(node, value, [size for axis, size in enumerate(value.shape) if axis not in gone])
 
 
 @operator("Unsqueeze", constant=("axes",))
@@ -68,7 +68,7 @@ def unsqueeze(node: Node) -> Any:
     axes = [int(axis) for axis in np.atleast_1d(node.constant_or_attribute("axes", 1))]
     rank = len(source) + len(axes)
     new, rest = {axis % rank for axis in axes}, iter(source)
-    return reshaped(node, node.tensor(0), source, [1 if axis in new else next(rest) for axis in range(rank)])
+    return reshaped(node, node.value(0), [1 if axis in new else next(rest) for axis in range(rank)])
 
 
 @operator("Expand", constant=("shape",))
@@ -78,9 +78,7 @@ def expand(node: Node) -> Any:
     source = (*[1] * (rank - len(source)), *source)
     target = [*[1] * (rank - len(target)), *target]
     final = [wanted if known(mine) and mine == 1 else mine for mine, wanted in zip(source, target, strict=True)]
-    x = node.tensor(0)
-    if len(x.shape) < rank:
-        x = reshaped_array(node, x, source)
+    x = node.stored(reshaped(node, node.value(0), source))
     if all(map(known, final)):
         return ops.broadcast_to(x, [int(number) for number in final])
     # A size that only a run knows is borrowed from a tensor that has it, or is the input's own.
@@ -101,9 +99,9 @@ def constant_of_shape(node: Node) -> Any:
 
 @operator("Range", refuses="steps other than 1 when the length is unknown")
 def arange(node: Node) -> Any:
-    start, limit, delta = (node.value(index) for index in range(3))
-    if any(isinstance(value, Tensor) for value in (start, limit, delta)) or delta.item() != 1:
-        node.refuse("start, limit and delta must be constant or follow from shapes")
+    start, limit, delta = (np.asarray(node.sizes(index)[0]) for index in range(3))
+    if delta.item() != 1:
+        node.refuse("its length is unknown, and its step isn't 1")
     count = sympy.sympify(limit.item()) - start.item()
     ones = node.ones([count], "int64")
     return node.output(ops.add(ops.subtract(ops.cumsum(ones, axis=0), 1), int(start.item())), None, [count])
@@ -119,24 +117,61 @@ def eye_like(node: Node) -> Any:
     return np.eye(rows, columns, node.attribute("k", 0)).astype(dtype)
 
 
-def reshaped(node: Node, stored: Any, source: Sequence[Size], target: Sequence[Size]) -> Value:
-    """Reshape a Keras tensor from one list of sizes to another.
+def reshaped(node: Node, value: Value, target: Sequence[Size]) -> Value:
+    """Reshape a value.
 
-    At most one size may stay unknown; or two, when one of them is the first and the same on both sides.
+    Where axes are split or joined, they are so in the order in which they lie, and nothing is transposed.
+    At most one size may be unknown; or two, when one of them is the first and stays so.
     """
-    target = _without_minus_one(node, source, list(target))
-    if list(source) == list(target) and not isinstance(stored, np.ndarray):
-        return node.output(stored, None, target)
-    return node.output(reshaped_array(node, stored, target, source), None, target)
+    target = _without_minus_one(node, value.shape, list(target))
+    if isinstance(value, np.ndarray):
+        return value.reshape([int(size) for size in target])
+    if list(value.shape) == list(target):
+        return value
+    groups = regrouped(value.shape, target)
+    # What lies in front is written in front: groups are sorted by the place of their first axis.
+    places = [min((value.order[axis] for axis in sources), default=-1) for sources, _ in groups]
+    sequence = [groups[index] for index in np.argsort(places, kind="stable")]
+    before = [axis for sources, _ in sequence for axis in sources]
+    after = [axis for _, targets in sequence for axis in targets]
+    stored = node.stored(value, np.argsort(before))
+    sizes = [target[axis] for axis in after]
+    return node.output(
+        _reshape(node, stored, [value.shape[axis] for axis in before], sizes), np.argsort(after), target
+    )
 
 
-def reshaped_array(node: Node, stored: Any, target: Sequence[Size], source: Sequence[Size] = ()) -> Any:
-    """See `reshaped`."""
-    numbers = [int(wanted) if known(wanted) else -1 for wanted in target]
-    if isinstance(stored, np.ndarray):
-        return stored.reshape(numbers)
+def regrouped(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[list[int], list[int]]]:
+    """Which axes become which: the finest pairs of neighbouring axes of equal product, in order."""
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(source) and j < len(target):
+        one, two = [i], [j]
+        left, right = source[i], target[j]
+        i, j = i + 1, j + 1
+        while left != right:
+            if known(left) and known(right) and left < right and i < len(source):
+                left, i = left * source[i], i + 1
+                one.append(i - 1)
+            elif known(left) and known(right) and left > right and j < len(target):
+                right, j = right * target[j], j + 1
+                two.append(j - 1)
+            else:
+                # Names can't be put in order: what is left is one group.
+                one, two = [*one, *range(i, len(source))], [*two, *range(j, len(target))]
+                i, j, left = len(source), len(target), right
+        groups.append((one, two))
+    rest = list(range(i, len(source))), list(range(j, len(target)))
+    if any(rest):
+        last = groups.pop() if groups else ([], [])
+        groups.append((last[0] + rest[0], last[1] + rest[1]))
+    return groups
+
+
+def _reshape(node: Node, stored: Any, source: Sequence[Size], target: Sequence[Size]) -> Any:
+    numbers = [int(size) if known(size) else -1 for size in target]
     unknown = numbers.count(-1)
-    if unknown == 2 and numbers[0] == -1 and len(source) > 0 and sympy.simplify(target[0] - source[0]) == 0:
+    if unknown == 2 and numbers[0] == -1 and source and sympy.simplify(target[0] - source[0]) == 0:
         return node.layer(keras.layers.Reshape, stored, target_shape=tuple(numbers[1:]))
     if unknown > 1:
         node.refuse(f"the target shape {list(map(str, target))} has sizes that are unknown; fix them with --input")
@@ -154,10 +189,6 @@ def _without_minus_one(node: Node, source: Sequence[Size], target: list[Size]) -
     left = sympy.cancel(sympy.sympify(total) / sympy.sympify(product))
     target[places[0]] = int(left) if known(left) else left
     return target
-
-
-def _least_moved(node: Node) -> Any:
-    return node.tensor(0)
 
 
 def _sizes(sizes: list[Size]) -> Any:

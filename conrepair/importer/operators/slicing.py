@@ -179,7 +179,8 @@ def space_to_depth(node: Node) -> Any:
     channels, height, width = node.known_shape(0, [1, 2, 3])
     rows, columns = height // block, width // block
     parts = ops.reshape(node.channels_last(0), [-1, rows, block, columns, block, channels])
-    parts = ops.transpose(parts, [0, 1, 3, 2, 4, 5])
+    crd = node.attribute("mode", "DCR") == "CRD"
+    parts = ops.transpose(parts, [0, 1, 3, 5, 2, 4] if crd else [0, 1, 3, 2, 4, 5])
     return node.from_channels_last(ops.reshape(parts, [-1, rows, columns, channels * block**2]))
 
 
