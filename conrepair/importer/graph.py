@@ -154,6 +154,8 @@ class _Walk:
         if result is None or isinstance(result, np.ndarray):
             return result
         value = result if isinstance(result, Tensor) else self._workspace.wrap(node, result, index=index)
+        if not isinstance(value, Tensor):
+            return value
         declared = node.ir.outputs[index].dtype if index < len(node.ir.outputs) else None
         if declared is None or value.dtype == (wanted := declared.numpy().name):
             return value

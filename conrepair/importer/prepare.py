@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import onnx
+import onnx.inliner
 import onnx_ir
 from onnx_ir.passes.common import InlinePass, RemoveUnusedNodesPass, ShapeInferencePass
 
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["prepare"]
+__all__ = ["has_function", "prepare"]
 
 
 def prepare(
@@ -60,7 +61,7 @@ def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> onnx_ir
     wanted = {
         (node.domain, node.op_type)
         for node in model.graph.all_nodes()
-        if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) not in known and _has_function(node, model)
+        if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) not in known and has_function(node, model)
     }
     if not wanted:
         return model
@@ -70,7 +71,8 @@ def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> onnx_ir
     return result
 
 
-def _has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
+def has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
+    """Whether ONNX's standard defines the node's operator by a function of others."""
     try:
         schema = onnx.defs.get_schema(node.op_type, model.opset_imports.get(node.domain, 1), node.domain)
     except onnx.defs.SchemaError:
