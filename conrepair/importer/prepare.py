@@ -59,16 +59,20 @@ def _fix_sizes(graph: onnx_ir.Graph, sizes: Mapping[str, Sequence[Any]]) -> None
 
 def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> onnx_ir.Model:
     """Replace operators without a rule by the functions that ONNX's standard defines them by."""
-    wanted = {
+    tried: set[tuple[str, str]] = set()
+    while wanted := _with_function(model, known) - tried:  # functions may consist of functions
+        proto = onnx.shape_inference.infer_shapes(onnx_ir.to_proto(model))
+        inlined = onnx.inliner.inline_selected_functions(proto, sorted(wanted), inline_schema_functions=True)
+        model, tried = onnx_ir.from_proto(inlined), tried | wanted
+    return model
+
+
+def _with_function(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    return {
         (node.domain, node.op_type)
         for node in model.graph.all_nodes()
         if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) not in known and _has_function(node, model)
     }
-    if not wanted:
-        return model
-    proto = onnx.shape_inference.infer_shapes(onnx_ir.to_proto(model))
-    inlined = onnx.inliner.inline_selected_functions(proto, sorted(wanted), inline_schema_functions=True)
-    return onnx_ir.from_proto(inlined)
 
 
 def _has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:

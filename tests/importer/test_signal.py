@@ -46,7 +46,9 @@ def test_short_time_fourier(onesided):
     names = ["x", "step", "window", "length"]
     for x in (random(2, 60, 1), random(2, 61)[..., None]):
         check("STFT", {"x": x}, {"step": step, "window": window}, onesided=onesided)
-        check("STFT", {"x": x}, {"step": step, "length": length}, inputs=["x", "step", "", "length"], onesided=onesided)
+        check(
+            "STFT", {"x": x}, {"step": step, "length": length}, inputs=["x", "step", "", "length"], onesided=onesided
+        )
         constants = {"step": step, "window": window, "length": length}
         network = check("STFT", {"x": x}, constants, inputs=names, onesided=onesided, symbolic={"x": ["n", "t", 1]})
     assert layers_of(network) == ["Conv1D", "Reshape"]

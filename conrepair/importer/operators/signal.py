@@ -98,9 +98,7 @@ def _matrix(size: int, parts: int, transform: Callable[[Array], Array]) -> Array
 
 
 def _product(node: Node, x: Any, matrix: Array) -> Any:
-    return node.layer(
-        keras.layers.Dense, x, weights=[matrix], units=matrix.shape[1], use_bias=False, trainable=False
-    )
+    return node.layer(keras.layers.Dense, x, weights=[matrix], units=matrix.shape[1], use_bias=False, trainable=False)
 
 
 def _checked(node: Node, length: int) -> int:
