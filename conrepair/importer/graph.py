@@ -83,6 +83,8 @@ class _Walk:
 
     def _output(self, value: onnx_ir.Value, last: bool) -> Any:
         result = self._values[value]
+        if isinstance(result, tuple):
+            raise ConversionError(f"output {value.name} is a sequence; a Keras model returns single tensors.")
         if not isinstance(result, Tensor):
             raise ConversionError(
                 f"output {value.name} doesn't depend on the inputs' values; a Keras model can't return a constant."
@@ -138,7 +140,7 @@ class _Walk:
         return [self._value(node, item, index) for index, item in enumerate(results)]
 
     def _value(self, node: Node, result: Any, index: int) -> Value | None:
-        if result is None or isinstance(result, np.ndarray):
+        if result is None or isinstance(result, np.ndarray | tuple):  # tuples are sequences of values
             return result
         value = result if isinstance(result, Tensor) else self._workspace.wrap(node, result, index=index)
         declared = node.ir.outputs[index].dtype if index < len(node.ir.outputs) else None
@@ -153,12 +155,12 @@ _RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "Rand
 
 
 def _computable(node: onnx_ir.Node) -> bool:
-    """Whether a node of known inputs is a matter of computing: no subgraphs, no dice."""
+    """Whether a node of known inputs is a matter of computing: no subgraphs, no dice, no sequences."""
     subgraphs = any(
         attribute.type in {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
         for attribute in node.attributes.values()
     )
-    return not subgraphs and node.op_type not in _RANDOM
+    return not subgraphs and node.op_type not in _RANDOM and "Sequence" not in node.op_type
 
 
 def _evaluated(node: Node) -> Iterable[Array]:

@@ -1,7 +1,7 @@
 import numpy as np
 import onnx
 import pytest
-from onnx_cases import check, layers_of, node_model, random, run_keras, imported
+from onnx_cases import check, imported, layers_of, node_model, random, run_keras
 
 from conrepair.runtime.errors import ConversionError
 
