@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.values import Size, known
 
 if TYPE_CHECKING:
@@ -19,7 +20,13 @@ __all__ = ["computed", "flat_positions", "from_front", "positions"]
 def computed(function: str, *operands: Any) -> Any:
     """A function of this name: numpy's if all operands are known, else Keras's."""
     constant = all(isinstance(operand, np.ndarray | np.generic | int | float) for operand in operands)
+    if function == "add" and not constant:
+        return add(*map(_shaped, operands))
     return getattr(np if constant else ops, function)(*operands)
+
+
+def _shaped(operand: Any) -> Any:
+    return np.asarray(operand) if isinstance(operand, int | float) else operand
 
 
 def from_front(node: Node, indices: Any, size: Size) -> Any:

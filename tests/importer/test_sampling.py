@@ -125,3 +125,15 @@ def test_affine_grid(align):
     )
     expected = ReferenceEvaluator(onnx.shape_inference.infer_shapes(model)).run(None, {"theta": theta})[0]
     np.testing.assert_allclose(run_keras(imported(model), {"theta": theta})[0], expected, atol=1e-5)
+
+
+def test_deformable_convolution_with_as_many_groups_as_cells():
+    """All sizes are 2 here: whatever broadcasts along a wrong axis shows."""
+    feeds = {"x": random(1, 2, 3, 3), "offset": random(1, 16, 2, 2, seed=2)}
+    constants = {"w": random(1, 2, 2, 2, seed=3)}
+    check("DeformConv", feeds, constants, inputs=["x", "w", "offset"], offset_group=2, kernel_shape=[2, 2])
+
+
+def test_as_many_regions_as_samples():
+    feeds = {"x": random(1, 3, 8, 9), "r": np.float32([[0, 0, 5, 7], [1, 2, 3, 4]]), "b": np.array([0, 0])}
+    check("RoiAlign", feeds, output_height=2, output_width=1, sampling_ratio=1)

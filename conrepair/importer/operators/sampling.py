@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.indexing import positions
 from conrepair.importer.node import Node
 from conrepair.importer.operators.shape import reshaped_array
@@ -101,7 +102,7 @@ def _region_taps(regions: Any, axis: int, bins: int, ratio: int, size: int, half
     shares = ((np.arange(bins * ratio) + 0.5) / (bins * ratio)).astype(np.float32)
     shape = [1, -1, 1] if axis == 0 else [1, 1, -1]
     where = ops.multiply(ops.reshape(width, [-1, 1, 1]), shares.reshape(shape).astype(str(width.dtype)))
-    where = ops.add(where, ops.reshape(start, [-1, 1, 1]))
+    where = add(where, ops.reshape(start, [-1, 1, 1]))
     near = ops.cast(ops.logical_and(ops.greater_equal(where, -1.0), ops.less_equal(where, float(size))), where.dtype)
     taps = linear_taps(ops.clip(where, 0.0, float(size - 1)))
     return [(cell, ops.multiply(weight, near)) for cell, weight in taps]
@@ -119,7 +120,7 @@ def deformable_convolution(node: Node) -> Any:
     rows = ops.reshape(_rows(node), [-1, channels // shifted])  # [samples * cells * offset groups, channels]
     height, width = node.known_shape(2, [2, 3])
     offset = ops.reshape(symbolic(node, 2, rows), [-1, shifted, count, 2, height, width])
-    grids = [ops.add(offset[:, :, :, axis], grid) for axis, grid in enumerate(_tap_grid(node, extent, height, width))]
+    grids = [add(offset[:, :, :, axis], grid) for axis, grid in enumerate(_tap_grid(node, extent, height, width))]
     taps = [
         [(cell, _counted(cell, weight, size)) for cell, weight in linear_taps(where)]
         for where, size in zip(grids, node.known_shape(0, [2, 3]), strict=True)
