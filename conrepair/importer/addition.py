@@ -1,8 +1,8 @@
 """Addition that broadcasts as numpy does.
 
 With TensorFlow, `keras.ops.add` takes a second operand with a single long axis for a bias, wherever that axis lies,
-and adds it along the first operand's last axis (or, if only that fits, along its axis 1). For x of shape [3, 4, 4] and
-y of shape [1, 4, 1] the answer is wrong without any message.
+and adds it along the first operand's last axis (or, if only that fits, its axis 1). For x of shape [3, 4, 4] and y of
+shape [1, 4, 1] the answer is wrong without any message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["add"]
 
 
 def add(x: Any, y: Any) -> Any:
-    """x + y, of Keras tensors or arrays."""
+    """The sum of two Keras tensors or arrays."""
     if not _mistaken(x.shape, y.shape):
         return ops.add(x, y)
     if not _mistaken(y.shape, x.shape):

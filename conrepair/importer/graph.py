@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import keras
 import numpy as np
@@ -140,8 +140,10 @@ class _Walk:
         return [self._value(node, item, index) for index, item in enumerate(results)]
 
     def _value(self, node: Node, result: Any, index: int) -> Value | None:
-        if result is None or isinstance(result, np.ndarray | tuple):  # tuples are sequences of values
+        if result is None or isinstance(result, np.ndarray):
             return result
+        if isinstance(result, tuple):  # a sequence of values, which only rules for sequences look into
+            return cast(Value, result)
         value = result if isinstance(result, Tensor) else self._workspace.wrap(node, result, index=index)
         declared = node.ir.outputs[index].dtype if index < len(node.ir.outputs) else None
         if declared is None or value.dtype == (wanted := declared.numpy().name):

@@ -88,3 +88,16 @@ def test_sequences_are_not_outputs():
     )
     with pytest.raises(ConversionError, match="output y is a sequence"):
         imported(proto)
+
+
+def test_map():
+    text = """
+        a = Neg (x)
+        s = SequenceConstruct (x, a)
+        t = SequenceMap (s, x) <body = twice (float[2, 6, 3] m, float[2, 6, 3] o) => (float[2, 6, 3] r) {
+            q = Exp (m)
+            r = Add (q, o)
+        }>
+        y = ConcatFromSequence <axis = 2> (t)
+    """
+    check_model(model(text), {"x": X})

@@ -43,7 +43,8 @@ def _sources(node: Node, image: list[int], block: list[int]) -> Array:
     found = ((rest == 0) & (place >= 0) & (place < counts)).all(axis=-1)
     number = np.ravel_multi_index(np.moveaxis(place, -1, 0), counts, mode="clip")
     rows = np.arange(math.prod(block)) * math.prod(counts) + number
-    return np.where(found, rows, math.prod(block) * math.prod(counts))
+    table: Array = np.where(found, rows, math.prod(block) * math.prod(counts))
+    return table
 
 
 @operator("MaxUnpool", constant=("output_shape",), refuses="unknown sizes, another output_shape than the window's")

@@ -145,8 +145,7 @@ def _tap_grid(node: Node, extent: list[int], height: int, width: int) -> list[Ar
     grids = []
     for axis, length in enumerate((height, width)):
         tap = places[axis].reshape(-1, 1, 1) * window.dilations[axis] - window.pads[axis][0]
-        cells = np.arange(length) * window.strides[axis]
-        cells = cells.reshape(1, -1, 1) if axis == 0 else cells.reshape(1, 1, -1)
+        cells = (np.arange(length) * window.strides[axis]).reshape((1, -1, 1) if axis == 0 else (1, 1, -1))
         grids.append(np.broadcast_to(tap + cells, (tap.size, height, width)).astype(node.dtype(2)))
     return grids
 

@@ -1,4 +1,4 @@
-"""Sequences of tensors: what is in them is known while importing, so they are tuples of values, not part of the model."""
+"""Sequences of tensors: their members are known while importing, so they are tuples of values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def split(node: Node) -> Any:
     axis = node.axis(0)
     size = node.known_shape(0, [axis])[0]
     lengths, alone = _lengths(node, size), not node.has(1) and not node.attribute("keepdims", 1)
-    x, ends, members = node.tensor(0), np.cumsum(lengths).tolist(), []
+    x, ends = node.tensor(0), np.cumsum(lengths).tolist()
+    members: list[Value] = []
     for length, end in zip(lengths, ends, strict=True):
         part = end - 1 if alone else slice(end - length, end)
         member = x[(*[slice(None)] * axis, part)]

@@ -27,7 +27,7 @@ def fourier(node: Node) -> Any:
     matrix = _matrix(size, parts, _transform(node, size))  # [size, parts, length, 1 or 2]
     moved = [*(place for place in range(rank - 1) if place != axis), axis, rank - 1]
     front = [node.shape(0)[place] for place in moved[:-2]]
-    x = reshaped_array(node, node.tensor(0, np.argsort(moved)), [*front, size * parts])
+    x = reshaped_array(node, node.tensor(0, np.argsort(moved).tolist()), [*front, size * parts])
     y = _product(node, x, matrix.reshape(size * parts, -1))
     y = reshaped_array(node, y, [*front, *matrix.shape[2:]])
     order = np.argsort(moved).tolist()
