@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import onnx
+import onnx.inliner
 import onnx_ir
 from onnx_ir.passes.common import InlinePass, RemoveUnusedNodesPass, ShapeInferencePass
 
+from conrepair.importer.patterns import join_patterns
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["prepare"]
@@ -34,6 +36,7 @@ def prepare(
     _fix_sizes(model.graph, sizes)
     model = _expand(model, known)
     model = ShapeInferencePass(check_type=False)(model).model
+    join_patterns(model)
     _join_bias(model.graph)
     return model
 

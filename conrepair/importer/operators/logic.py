@@ -10,7 +10,7 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
-from conrepair.importer.values import Tensor
+from conrepair.importer.values import Tensor, is_symbolic
 
 _BINARY = {
     "And": ops.logical_and,
@@ -95,5 +95,7 @@ def _cast(node: Node, target: str) -> Any:
     if isinstance(value, Tensor) and source == target:
         return [value]
     if isinstance(value, np.ndarray):
-        return node.output(ops.cast(node.tensor(0), target))
+        if is_symbolic(value):
+            return node.output(ops.cast(node.tensor(0), target))
+        return value.astype(target)
     return node.elementwise(lambda x: ops.cast(x, target), [0])
