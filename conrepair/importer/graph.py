@@ -185,4 +185,8 @@ def _suggestion(operator: str) -> str:
 
 def _dtype(value: onnx_ir.Value) -> str:
     assert value.dtype is not None  # noqa: S101 - the caller looked
-    return value.dtype.numpy().name
+    name = value.dtype.numpy().name
+    try:
+        return str(keras.backend.standardize_dtype(name))
+    except ValueError as error:
+        raise ConversionError(f"input {value.name} has the type {name}, which Keras doesn't have.") from error

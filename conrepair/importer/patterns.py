@@ -66,22 +66,27 @@ def _constant(value: onnx_ir.Value | None) -> Array | None:
 
 
 def _only_use(value: onnx_ir.Value) -> onnx_ir.Node | None:
-    uses = value.uses()
+    uses = list(value.uses())
     return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
 
 
 def _replace(value: onnx_ir.Value, node: onnx_ir.Node) -> None:
     """Let a new node's output take a value's place; what led to it alone is removed later."""
     producer = value.producer()
-    assert producer is not None and producer.graph is not None  # noqa: S101 - it was reached from one
-    new, graph = node.outputs[0], producer.graph
-    new.shape, new.dtype, name = value.shape, value.dtype, value.name
-    graph.insert_after(producer, node)
+    assert producer is not None  # noqa: S101 - it was reached from one
+    new, name = node.outputs[0], value.name
+    new.shape, new.type = value.shape, value.type
+    _graph(producer).insert_after(producer, node)
     value.replace_all_uses_with(new, replace_graph_outputs=True)
     value.name, new.name = f"{name}_replaced", name
 
 
-def _initializer(graph: onnx_ir.Graph | onnx_ir.Function | None, name: str, array: Array) -> onnx_ir.Value:
+def _graph(node: onnx_ir.Node) -> onnx_ir.Graph:
+    assert isinstance(node.graph, onnx_ir.Graph)  # noqa: S101 - only nodes of the model's graph are looked at
+    return node.graph
+
+
+def _initializer(graph: onnx_ir.Graph, name: str, array: Array) -> onnx_ir.Value:
     value = onnx_ir.Value(name=name, const_value=onnx_ir.tensor(np.ascontiguousarray(array), name=name))
     value.dtype, value.shape = onnx_ir.DataType.from_numpy(array.dtype), onnx_ir.Shape(array.shape)
     graph.register_initializer(value)
@@ -112,7 +117,7 @@ def _scalar_steps(value: onnx_ir.Value, operators: set[str]) -> Iterator[onnx_ir
 
 
 def _gelu(node: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
-    """x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh, however it is arranged."""
+    """Half of x * (1 + erf(x / sqrt(2))), or its approximation by tanh, however it is arranged."""
     exact = node.op_type == "Erf"
     origin = node.inputs[0]
     if origin is None or origin.dtype not in _FLOATS:
@@ -133,11 +138,13 @@ def _gelu(node: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
 
 
 def _exact_gelu(x: Array) -> Array:
-    return x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+    result: Array = x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+    return result
 
 
 def _tanh_gelu(x: Array) -> Array:
-    return x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    result: Array = x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return result
 
 
 _ELEMENTWISE = {"Add", "Mul", "Div", "Pow", "Sub", "Cast"}
@@ -194,7 +201,7 @@ def _layer_normalization(node: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
     for epsilon in _epsilons(divided):
         parts = (scale, np.zeros(width, scale.dtype) if bias is None else bias)
         if _is_layer_normalization(x, final, rank, width, epsilon, parts, opsets):
-            graph = node.graph
+            graph = _graph(node)
             inputs = [x, _initializer(graph, f"{final.name}_scale", scale)]
             inputs += [] if bias is None else [_initializer(graph, f"{final.name}_bias", bias)]
             attributes = [onnx_ir.AttrInt64("axis", -1), onnx_ir.AttrFloat32("epsilon", epsilon)]
@@ -295,9 +302,10 @@ def _attention(softmax: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
     scores = _made_by(product, "MatMul")
     if scores is None or context is None or context.op_type != "MatMul" or product is None:
         return
-    if context.inputs[0] is not softmax.outputs[0] or context.inputs[1] is None:
+    values = context.inputs[1]
+    if context.inputs[0] is not softmax.outputs[0] or values is None:
         return
-    sides = [*scores.inputs, context.inputs[1]]
+    sides = [*scores.inputs, values]
     projections = [_projection_behind(value) for value in sides]
     after = _projection_after(context.outputs[0])
     if after is None or any(item is None for item in projections):
@@ -306,10 +314,10 @@ def _attention(softmax: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
     if found is None or found[0].source.dtype != onnx_ir.DataType.FLOAT:
         return
     sources = [_with_three_axes(item.source) for item in found]
-    target = next(_rank_three(after.result, found[0].source), None)
+    target = _rank_three(after.result)
     if target is None or any(source is None for source in sources):
         return
-    block = _Block([source for source in sources if source is not None], found, after, sides[2], opsets)
+    block = _Block([source for source in sources if source is not None], found, after, values, opsets)
     for batch_axis in (0, 1):
         heads = block.heads(batch_axis)
         if heads is not None and block.computes(target, batch_axis, heads):
@@ -374,7 +382,7 @@ class _Block:
         for name, item in zip(names, [*self.projections, self.last], strict=True):
             bias = np.zeros(item.kernel.shape[1], item.kernel.dtype) if item.bias is None else item.bias
             inputs += [
-                _initializer(softmax.graph, f"{target.name}_{name}_{part}", array)
+                _initializer(_graph(softmax), f"{target.name}_{name}_{part}", array)
                 for part, array in (("kernel", item.kernel), ("bias", bias))
             ]
         attributes = [onnx_ir.AttrInt64("heads", heads), onnx_ir.AttrInt64("batch_axis", batch_axis)]
@@ -496,18 +504,16 @@ def _only_use_of_data(value: onnx_ir.Value) -> onnx_ir.Node | None:
     return users[0] if len(users) == 1 and not value.is_graph_output() else None
 
 
-def _rank_three(value: onnx_ir.Value, like: onnx_ir.Value) -> Iterator[onnx_ir.Value]:
+def _rank_three(value: onnx_ir.Value) -> onnx_ir.Value | None:
     """A projection's result, once its axes are apart again."""
     product = value.producer()
     flat = product is not None and product.op_type == "Gemm"
-    for _ in range(3):
-        if not flat or (value.producer() is not None and value.producer().op_type == "Reshape"):  # type: ignore[union-attr]
-            yield value
-            return
-        user = _only_use_of_data(value)
-        if user is None or user.op_type not in _LAYOUT or user.inputs[0] is not value:
-            return
-        value = user.outputs[0]
+    if value.shape is not None:
+        flat = len(value.shape) != 3
+    if not flat:
+        return value
+    user = _only_use_of_data(value)
+    return user.outputs[0] if user is not None and user.op_type == "Reshape" and user.inputs[0] is value else None
 
 
 def _with_three_axes(value: onnx_ir.Value) -> onnx_ir.Value | None:

@@ -178,7 +178,7 @@ def _wide_enough(node: Node, terms: int, *indices: int) -> str:
 
 
 def _quotient(x: Any, scale: Any) -> Any:
-    """x / scale, rounded once.
+    """The quotient, rounded once.
 
     TensorFlow multiplies by the reciprocal of a divisor that is constant, which rounds twice and moves halves to the
     wrong side. So the divisor depends on x: beyond all ranges, where it doesn't matter, it's a little larger.

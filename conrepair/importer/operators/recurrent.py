@@ -178,7 +178,7 @@ def _zeros(node: Node, x: Any) -> Any:
 
 
 def _is_zero(value: onnx_ir.Value | None) -> bool:
-    """Whether a value is zeros, possibly as many as the batch has rows: so exporters write a state that isn't given."""
+    """Whether a value is zeros, as many as the batch has rows: so exporters write a state that isn't given."""
     if value is None:
         return True
     constant = onnx_ir.convenience.get_const_tensor(value)
@@ -236,6 +236,6 @@ def _activation(node: Node, name: str, alphas: Any, betas: Any) -> _Activation:
         return _Activation("hard_sigmoid", 6 * alpha, 6 * (beta - 0.5), key=(name,))
     if name == "affine":
         return _Activation("linear", next(alphas, 1.0), next(betas, 0.0), key=(name,))
-    if name == "scaledtanh" and (factor := next(alphas, 1.0)) == 1:
-        return _Activation("tanh", next(betas, 1.0), key=("tanh",))
-    node.refuse(f"Keras's layer can't apply the activation {name}")
+    if name != "scaledtanh" or next(alphas, 1.0) != 1:
+        node.refuse(f"Keras's layer can't apply the activation {name}")
+    return _Activation("tanh", next(betas, 1.0), key=("tanh",))
