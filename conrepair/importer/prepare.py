@@ -11,6 +11,7 @@ import onnx.shape_inference
 import onnx_ir
 from onnx_ir.passes.common import InlinePass, RemoveUnusedNodesPass, ShapeInferencePass
 
+from conrepair.importer.patterns import join_patterns
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["has_function", "prepare"]
@@ -36,6 +37,7 @@ def prepare(
     _fix_sizes(model.graph, sizes)
     model = _expand(model, known)
     model = ShapeInferencePass(check_type=False)(model).model
+    join_patterns(model)
     _join_bias(model.graph)
     return model
 
