@@ -17,7 +17,7 @@ from conrepair.importer.node import Node
 from conrepair.importer.prepare import prepare
 from conrepair.importer.registry import rules
 from conrepair.importer.shapes import evaluate_sizes
-from conrepair.importer.values import DTYPES, Array, Size, Tensor, Value, channels_last, is_symbolic, symbol
+from conrepair.importer.values import DTYPES, Array, Size, Tensor, Value, channels_last, inverse, is_symbolic, symbol
 from conrepair.importer.workspace import Workspace
 from conrepair.runtime.errors import ConversionError
 
@@ -78,7 +78,7 @@ class _Walk:
             for axis, size in enumerate(value.shape)
         )
         order = channels_last(len(shape)) if last and len(shape) > 2 else tuple(range(len(shape)))
-        stored = tuple(shape[axis] if isinstance(shape[axis], int) else None for axis in np.argsort(order))
+        stored = tuple(shape[axis] if isinstance(shape[axis], int) else None for axis in inverse(order))
         tensor = keras.Input(batch_shape=stored, dtype=dtype, name=self._workspace.unique(str(value.name)))
         self._values[value] = Tensor(tensor, order, shape)
         self._workspace.remember(self._values[value])  # type: ignore[arg-type]

@@ -145,9 +145,8 @@ class Node:
         shape = self.shape(index)
         chosen = [shape[axis] for axis in (range(len(shape)) if axes is None else axes)]
         if not all(map(known, chosen)):
-            self.refuse(
-                f"the size of input {self.input_name(index)} {list(map(str, shape))} must be known; fix it with --input"
-            )
+            sizes = ", ".join(map(str, shape))
+            self.refuse(f"the sizes of input {self.input_name(index)} [{sizes}] must be known; fix them with --input")
         return tuple(map(int, chosen))
 
     # --- Keras tensors ------------------------------------------------------------------------------------

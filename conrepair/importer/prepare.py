@@ -66,7 +66,8 @@ def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> onnx_ir
         return model
     proto = onnx.shape_inference.infer_shapes(onnx_ir.to_proto(model))
     inlined = onnx.inliner.inline_selected_functions(proto, sorted(wanted), inline_schema_functions=True)
-    return onnx_ir.from_proto(inlined)
+    result: onnx_ir.Model = onnx_ir.from_proto(inlined)
+    return result
 
 
 def _has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
@@ -80,7 +81,7 @@ def _has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
 def _join_bias(graph: onnx_ir.Graph) -> None:
     """Join MatMul and the Add of a constant row behind it into one node, which becomes a Dense layer."""
     for matmul in list(graph):
-        consumers = matmul.outputs[0].uses() if matmul.op_type == "MatMul" else ()
+        consumers = list(matmul.outputs[0].uses()) if matmul.op_type == "MatMul" else []
         if len(consumers) != 1 or matmul.outputs[0].is_graph_output():
             continue
         add = consumers[0].node
@@ -91,7 +92,7 @@ def _join_bias(graph: onnx_ir.Graph) -> None:
         if len(_constant_shape(kernel)) != 2 or _constant_shape(row) not in {(width,), (1, width)}:
             continue
         joined = onnx_ir.Node("conrepair", "MatMulBias", [*matmul.inputs, row], name=matmul.name, num_outputs=1)
-        joined.outputs[0].shape, joined.outputs[0].dtype = add.outputs[0].shape, add.outputs[0].dtype
+        joined.outputs[0].shape, joined.outputs[0].type = add.outputs[0].shape, add.outputs[0].type
         joined.outputs[0].name = add.outputs[0].name
         onnx_ir.convenience.replace_nodes_and_values(graph, add, [matmul, add], [joined], add.outputs, joined.outputs)
 

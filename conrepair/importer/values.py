@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy
 
-__all__ = ["DTYPES", "Array", "Size", "Tensor", "Value", "channels_last", "is_symbolic", "known", "symbol"]
+__all__ = ["DTYPES", "Array", "Size", "Tensor", "Value", "channels_last", "inverse", "is_symbolic", "known", "symbol"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Size: TypeAlias = Any
@@ -67,6 +67,11 @@ Value: TypeAlias = Tensor | Array
 def channels_last(rank: int) -> tuple[int, ...]:
     """The order in which [N, C, spatial...] is stored as [N, spatial..., C]."""
     return (0, rank - 1, *range(1, rank - 1)) if rank > 1 else tuple(range(rank))
+
+
+def inverse(order: Sequence[int]) -> tuple[int, ...]:
+    """The axes in the order of the places where they lie."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def is_symbolic(value: object) -> bool:

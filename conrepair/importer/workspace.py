@@ -13,7 +13,7 @@ import onnx_ir
 import sympy
 from keras import ops
 
-from conrepair.importer.values import Size, Tensor, Value, is_symbolic, known, symbol
+from conrepair.importer.values import Size, Tensor, Value, inverse, is_symbolic, known, symbol
 from conrepair.runtime.errors import ConversionError
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ class Workspace:
         order = tuple(range(len(value.shape))) if order is None else tuple(map(int, order))
         if not isinstance(value, Tensor):
             array = self._measured(value) if is_symbolic(value) else value
-            return array if order == tuple(range(len(order))) else array.transpose(np.argsort(order))
+            return array if order == tuple(range(len(order))) else array.transpose(inverse(order))
         if value.order == order:
             return value.stored
-        axes = [value.order[axis] for axis in np.argsort(order)]
+        axes = [value.order[axis] for axis in inverse(order)]
         key = id(value.stored), tuple(axes)
         if key not in self._arranged:
             self._arranged[key] = _permuted(value.stored, axes)
@@ -77,10 +77,10 @@ class Workspace:
                 return self.stored(value)
             widened = ops.expand_dims(self.stored(value), tuple(range(missing)))
             value = Tensor(widened, tuple(range(rank)), (*[1] * missing, *value.shape))
-        elif missing and value.size > 1:
+        elif missing and isinstance(value, np.ndarray):
+            if value.size == 1 and not is_symbolic(value):
+                return value.reshape(())
             value = value.reshape((1,) * missing + value.shape)
-        elif missing:
-            return value.reshape(()) if not is_symbolic(value) else self._measured(value)
         return self.stored(value, order)
 
     # --- results ------------------------------------------------------------------------------------------

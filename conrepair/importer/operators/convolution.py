@@ -57,7 +57,7 @@ def _layer(node: Node, x: Any, settings: dict[str, Any]) -> Any:
     weights: Array = node.constant(1)
     groups, kernel = node.attribute("group", 1), weights.shape[2:]
     own_bias = node.is_constant(2) or not node.has(2)
-    biases = [node.constant(2)] if node.has(2) and own_bias else []
+    biases: list[Array] = [node.constant(2)] if node.has(2) and own_bias else []
     common = {"kernel_size": kernel, "use_bias": bool(biases), "data_format": "channels_last"} | settings
     if _is_depthwise(node):
         depth = weights.shape[0] // groups
@@ -94,15 +94,15 @@ def transposed_convolution(node: Node) -> Any:
     groups, kernel = node.attribute("group", 1), weights.shape[2:]
     strides = tuple(node.attribute("strides", [1] * spatial))
     crops = _crops(node, kernel, strides)
-    bias = node.constant(2) if node.is_constant(2) else None
-    inside = bias is not None and groups == 1 and all(behind >= 0 for _, behind in crops)
+    inside = node.is_constant(2) and groups == 1 and all(behind >= 0 for _, behind in crops)
+    biases: list[Array] = [node.constant(2)] if inside else []
     x = node.channels_last(0)
     parts = [x] if groups == 1 else ops.split(x, groups, axis=-1)
     results = [
         node.layer(
             _TRANSPOSED[spatial],
             part,
-            weights=[np.moveaxis(taps, (1, 0), (-2, -1)), *([bias] if inside else [])],
+            weights=[np.moveaxis(taps, (1, 0), (-2, -1)), *biases],
             filters=taps.shape[1],
             kernel_size=kernel,
             strides=strides,
@@ -123,7 +123,8 @@ def _dilated(weights: Array, dilations: list[int]) -> Array:
     """Weights with zeros between the taps: Keras has no dilation here beside strides."""
     shape = [(taps - 1) * step + 1 for taps, step in zip(weights.shape[2:], dilations, strict=True)]
     result = np.zeros((*weights.shape[:2], *shape), weights.dtype)
-    result[(..., *(slice(None, None, step) for step in dilations))] = weights
+    taps: list[Any] = [slice(None, None, step) for step in dilations]
+    result[(..., *taps)] = weights
     return result
 
 

@@ -51,9 +51,9 @@ def matmul_bias(node: Node) -> Any:
 @operator("Einsum")
 def einsum(node: Node) -> Any:
     equation = str(node.attribute("equation")).replace(" ", "")
-    letters = sorted(set(filter(str.isalpha, equation)))
     # Keras looks for indices among the small letters.
-    equation = equation.translate(str.maketrans(dict(zip(letters, string.ascii_lowercase, strict=False))))
+    letters = "".join(sorted(set(filter(str.isalpha, equation))))
+    equation = equation.translate(str.maketrans(letters, string.ascii_lowercase[: len(letters)]))
     return ops.einsum(equation, *(node.tensor(index) for index in range(len(node.inputs))))
 
 

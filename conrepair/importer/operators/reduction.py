@@ -9,7 +9,7 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
-from conrepair.importer.values import Tensor
+from conrepair.importer.values import Tensor, inverse
 
 
 def _l1(x: Any, **axes: Any) -> Any:
@@ -92,7 +92,7 @@ def top_k(node: Node) -> Any:
     k = int(node.attribute("k", 0) or np.asarray(node.constant(1)).item())
     axis, rank, dtype = node.axis(-1), node.rank(0), node.dtype(0)
     swap = [place for place in range(rank) if place != axis] + [axis]
-    x = node.tensor(0, np.argsort(swap))
+    x = node.tensor(0, inverse(swap))
     if node.attribute("largest", 1):
         values, indices = ops.top_k(x, k)
     else:
@@ -100,5 +100,5 @@ def top_k(node: Node) -> Any:
             node.refuse(f"the smallest of {dtype} can't be found by negating")
         values, indices = ops.top_k(ops.negative(x), k)
         values = ops.negative(values)
-    order = np.argsort(swap)
+    order = inverse(swap)
     return [node.output(values, order), node.output(ops.cast(indices, "int64"), order)]

@@ -14,7 +14,7 @@ from keras import ops
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 from conrepair.importer.shapes import settled
-from conrepair.importer.values import Size, Tensor, Value, known
+from conrepair.importer.values import Size, Tensor, Value, inverse, known
 
 
 @operator("Shape")
@@ -134,11 +134,9 @@ def reshaped(node: Node, value: Value, target: Sequence[Size]) -> Value:
     sequence = [groups[index] for index in np.argsort(places, kind="stable")]
     before = [axis for sources, _ in sequence for axis in sources]
     after = [axis for _, targets in sequence for axis in targets]
-    stored = node.stored(value, np.argsort(before))
+    stored = node.stored(value, inverse(before))
     sizes = [target[axis] for axis in after]
-    return node.output(
-        _reshape(node, stored, [value.shape[axis] for axis in before], sizes), np.argsort(after), target
-    )
+    return node.output(_reshape(node, stored, [value.shape[axis] for axis in before], sizes), inverse(after), target)
 
 
 def regrouped(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[list[int], list[int]]]:

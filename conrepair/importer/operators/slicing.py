@@ -10,7 +10,7 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
-from conrepair.importer.values import Tensor, known
+from conrepair.importer.values import Tensor, inverse, known
 
 _FAR = 2**31 - 1
 
@@ -73,7 +73,7 @@ def gather(node: Node) -> Any:
         if known(shape[axis]):
             indices = np.where(indices < 0, indices + int(shape[axis]), indices)
         if indices.ndim == 0:
-            index = [slice(None)] * len(shape)
+            index: list[Any] = [slice(None)] * len(shape)
             index[axis] = int(indices)
             return node.output(x[tuple(index)], None, shape[:axis] + shape[axis + 1 :])
         return node.output(ops.take(x, indices, axis=axis), None, [*shape[:axis], *indices.shape, *shape[axis + 1 :]])
@@ -140,7 +140,7 @@ def pad(node: Node) -> Any:
         pads = [(max(before, 0), max(behind, 0)) for before, behind in pads]
     final = [size + before + behind for size, (before, behind) in zip(shape, pads, strict=True)]
     if mode == "constant":
-        stored_pads = [pads[axis] for axis in np.argsort(value.order)]
+        stored_pads = [pads[axis] for axis in inverse(value.order)]
         number = np.asarray(fill).reshape(-1)[0] if np.asarray(fill).size else 0
         x = ops.pad(x, stored_pads, constant_values=np.asarray(number).item()) if any(map(any, pads)) else x
         return node.output(x, value.order, final)
