@@ -55,18 +55,52 @@ def node_model(
     names = list(inputs) if inputs is not None else [*feeds, *constants]
     results = [f"output_{index}" for index in range(outputs)]
     node = onnx.helper.make_node(operator, names, results, name=f"the_{operator}", domain=domain, **attributes)
+    return _model([node], feeds, constants, results, symbolic or {}, opset)
+
+
+def text_model(
+    body: str,
+    feeds: Mapping[str, Any],
+    constants: Mapping[str, Any] | None = None,
+    *,
+    outputs: Sequence[str] = ("y",),
+    opset: int = 21,
+    symbolic: Mapping[str, Sequence[int | str]] | None = None,
+) -> onnx.ModelProto:
+    """A model of several nodes.
+
+    Args:
+        body: The nodes as ONNX's parser reads them: "y = Relu (x)", one after the other.
+        feeds: As `node_model` has it; so are `constants`, `opset` and `symbolic`.
+        constants: Arrays of initializers.
+        outputs: Names of the graph's outputs.
+        opset: Of ONNX's own domain.
+        symbolic: Shapes of inputs, where they aren't those of the arrays.
+    """
+    nodes = onnx.parser.parse_graph(f"case () => () {{ {body} }}").node
+    return _model(nodes, feeds, constants or {}, outputs, symbolic or {}, opset)
+
+
+def _model(
+    nodes: Sequence[onnx.NodeProto],
+    feeds: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    outputs: Sequence[str],
+    symbolic: Mapping[str, Sequence[int | str]],
+    opset: int,
+) -> onnx.ModelProto:
     graph = onnx.helper.make_graph(
-        [node],
+        nodes,
         "case",
         [
             onnx.helper.make_tensor_value_info(
                 name,
                 onnx.helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype),
-                (symbolic or {}).get(name, np.asarray(array).shape),
+                symbolic.get(name, np.asarray(array).shape),
             )
             for name, array in feeds.items()
         ],
-        [onnx.ValueInfoProto(name=name) for name in results],
+        [onnx.ValueInfoProto(name=name) for name in outputs],
         [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
     )
     imports = [onnx.helper.make_opsetid("", opset), *([onnx.helper.make_opsetid(domain, 1)] if domain else [])]
@@ -122,6 +156,14 @@ def check(
 ) -> keras.Model:  # fmt: skip
     """`check_model` of one node; see `node_model`."""
     return check_model(node_model(operator, feeds, constants, **settings), feeds, rtol=rtol, atol=atol)
+
+
+def check_text(
+    body: str, feeds: Mapping[str, Any], constants: Mapping[str, Any] | None = None, *,
+    rtol: float = 1e-4, atol: float = 1e-5, **settings: Any,
+) -> keras.Model:  # fmt: skip
+    """`check_model` of several nodes; see `text_model`."""
+    return check_model(text_model(body, feeds, constants, **settings), feeds, rtol=rtol, atol=atol)
 
 
 def layers_of(network: keras.Model) -> list[str]:

@@ -1,0 +1,127 @@
+import numpy as np
+import onnx
+import pytest
+from onnx_cases import check, check_text, imported, node_model, random
+
+from conrepair.runtime.errors import ConversionError
+
+TYPES = {name: onnx.helper.np_dtype_to_tensor_dtype(np.dtype(name)) for name in (
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"
+)}  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", ["And", "Or", "Xor"])
+@pytest.mark.parametrize("shape", [(3, 4), (4,), (2, 1, 1), ()], ids=str)
+def test_logic(operator, shape):
+    check(operator, {"a": random(3, 4, dtype="bool"), "b": random(*shape, dtype="bool", seed=1)})
+    check(operator, {"a": random(3, 4, dtype="bool")}, {"b": random(*shape, dtype="bool", seed=1)})
+
+
+def test_not():
+    check("Not", {"x": random(3, 4, dtype="bool")})
+
+
+@pytest.mark.parametrize("operator", ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_comparisons(operator, dtype):
+    one, two = np.round(random(3, 4, dtype=dtype)), np.round(random(3, 4, dtype=dtype, seed=1))
+    check(operator, {"a": one, "b": two})
+    check(operator, {"a": one}, {"b": two[0]})
+
+
+def test_equality_of_truths():
+    check("Equal", {"a": random(3, 4, dtype="bool"), "b": random(3, 4, dtype="bool", seed=1)})
+
+
+@pytest.mark.parametrize("operator", ["Equal", "Less", "Greater"])
+def test_nothing_compares_with_what_is_not_a_number(operator):
+    check(operator, {"a": np.array([np.nan, np.nan, 1], np.float32), "b": np.array([np.nan, 1, np.inf], np.float32)})
+
+
+@pytest.mark.parametrize("operator", ["BitwiseAnd", "BitwiseOr", "BitwiseXor"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint32"])
+def test_bits(operator, dtype):
+    check(operator, {"a": random(3, 4, dtype=dtype, low=-99, high=99)}, {"b": random(4, dtype=dtype, low=0, high=99)})
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64"])
+def test_bitwise_not(dtype):
+    check("BitwiseNot", {"x": random(3, 4, dtype=dtype, low=-99, high=99)})
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
+def test_shifts(direction, dtype):
+    shifts = random(3, 4, dtype=dtype, low=0, high=8, seed=1)
+    check("BitShift", {"a": random(3, 4, dtype=dtype, low=0, high=200), "b": shifts}, direction=direction)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_not_a_number(dtype):
+    check("IsNaN", {"x": np.array([np.nan, 1, np.inf, -np.inf], dtype)})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("positive", [0, 1])
+@pytest.mark.parametrize("negative", [0, 1])
+def test_infinite(dtype, positive, negative):
+    x = {"x": np.array([np.nan, 1, np.inf, -np.inf], dtype)}
+    check("IsInf", x, detect_positive=positive, detect_negative=negative)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "uint8", "bool"])
+def test_where(dtype):
+    feeds = {"c": random(3, 1, dtype="bool"), "a": random(2, 3, 4, dtype=dtype), "b": random(4, dtype=dtype, seed=1)}
+    check("Where", feeds)
+
+
+@pytest.mark.parametrize("constant", ["c", "a", "b"])
+def test_where_with_constants(constant):
+    arrays = {"c": random(3, 4, dtype="bool"), "a": random(2, 3, 4), "b": random(1, seed=1)}
+    feeds = {name: array for name, array in arrays.items() if name != constant}
+    check("Where", feeds, {constant: arrays[constant]}, inputs=["c", "a", "b"])
+
+
+def test_where_keeps_infinity_apart():
+    feeds = {"c": np.array([True, False]), "a": np.array([1, np.nan], np.float32)}
+    check("Where", feeds, {"b": np.array(-np.inf, np.float32)})
+
+
+@pytest.mark.parametrize("other", [(3, 1, 1), (1, 1), (2, 3, 4, 5)], ids=str)
+def test_where_behind_a_convolution(other):
+    check_text(
+        "a = Conv (x, w) y = Where (c, a, b)",
+        {"x": random(2, 2, 5, 6), "c": random(*other, dtype="bool")},
+        {"w": random(3, 2, 2, 2), "b": random(4, 5, seed=1)},
+    )
+
+
+@pytest.mark.parametrize("source", TYPES)
+@pytest.mark.parametrize("target", ["float32", "int32", "bool", "uint8"])
+def test_cast(source, target):
+    check("Cast", {"x": random(3, 5, dtype=source, low=0, high=9)}, to=TYPES[target])
+
+
+@pytest.mark.parametrize("target", TYPES)
+def test_cast_to(target):
+    check("Cast", {"x": random(3, 5, low=0, high=9)}, to=TYPES[target])
+
+
+def test_cast_truncates():
+    check("Cast", {"x": np.array([-2.7, -0.5, 0.5, 2.7], np.float32)}, to=TYPES["int32"])
+    check("Cast", {"x": np.array([-2.7, -0.5, 0.0, 2.7, np.nan], np.float32)}, to=TYPES["bool"])
+    check("Cast", {"x": np.array([300, -1, 70000], np.int32)}, to=TYPES["uint8"])
+
+
+def test_cast_to_types_without_arithmetic_is_refused():
+    with pytest.raises(ConversionError, match=r"Cast\(.*'the_Cast'.*float8_e4m3fn"):
+        imported(node_model("Cast", {"x": random(3)}, to=onnx.TensorProto.FLOAT8E4M3FN))
+
+
+def test_cast_like():
+    check("CastLike", {"x": random(3, 4, low=0, high=9)}, {"target": np.zeros(1, np.int64)})
+    check("CastLike", {"x": random(3, 4, low=0, high=9), "target": np.zeros(3, np.float64)})
+
+
+def test_cast_behind_a_convolution():
+    check_text("a = Conv (x, w) y = Cast <to = 6> (a)", {"x": random(2, 2, 5, 6)}, {"w": random(3, 2, 2, 2)})
