@@ -157,14 +157,15 @@ def report(found: list[Outcome]) -> str:
         "",
         f"Made by `python -m benchmarks.onnx_conformance` with onnx {onnx.__version__}, keras {keras.__version__}.",
         "",
-        f"{len(found)} cases. Of the {len(claimed)} whose operators and element types the importer claims to know, "
-        f"**{total['right']} are right ({total['right'] / max(len(claimed), 1):.1%})**, {total['refused']} refused with "
-        f"a reason, {total['wrong']} wrong, {total['crashed']} end in an error that isn't ours. Without the cases that "
-        f"write an operator out as a function (`_expanded`): {sum(i.kind == 'right' for i in plain)} of {len(plain)}.",
+        f"{len(found)} cases. Of the {len(claimed)} whose operators and element types the importer claims to know,",
+        f"**{total['right']} are right ({total['right'] / max(len(claimed), 1):.1%})**, {total['refused']} refused with",
+        f"a reason, {total['wrong']} wrong, {total['crashed']} end in an error that isn't ours. Without the cases that",
+        f"write an operator out as a function (`_expanded`): {sum(item.kind == 'right' for item in plain)} of",
+        f"{len(plain)}.",
         "",
-        f"Not claimed: {total['unknown']} with operators that have neither a rule nor a function body, {total['type']} "
-        f"with element types that Keras doesn't compute in, {total['constant']} without any input left, since all "
-        "must be constant (they are computed by ONNX Runtime while importing).",
+        f"Not claimed: {total['unknown']} with operators that have neither a rule nor a function body, {total['type']}",
+        f"with element types that Keras doesn't compute in, {total['constant']} without any input left, since all must",
+        "be constant (they are computed by ONNX Runtime while importing).",
         "",
         "| operator | " + " | ".join(OUTCOMES) + " |",
         "|---|" + "---:|" * len(OUTCOMES),

@@ -81,7 +81,9 @@ def test_prelu(slope, given):
 
 @pytest.mark.parametrize("dtype", ["int32", "uint64"])
 def test_prelu_of_integers(dtype):
-    check("PRelu", {"x": random(3, 4, dtype=dtype, low=-9, high=9)}, {"slope": random(4, dtype=dtype, low=-3, high=3)})
+    check(
+        "PRelu", {"x": random(3, 4, dtype=dtype, low=-9, high=9)}, {"slope": random(4, dtype=dtype, low=-3, high=3)}
+    )
 
 
 def test_prelu_behind_a_convolution():

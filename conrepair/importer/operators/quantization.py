@@ -214,7 +214,9 @@ def _saturated(scaled: Any, zero: Any, target: str) -> Any:
 
 def _tensor(node: Node, index: int) -> Tensor:
     value = node.value(index)
-    return value if isinstance(value, Tensor) else node.output(ops.convert_to_tensor(value))
+    if not isinstance(value, Tensor):
+        node.refuse(f"input {node.input_name(index)} is constant, while others aren't")
+    return value
 
 
 def _named(code: int) -> str | None:
