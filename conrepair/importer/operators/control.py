@@ -72,6 +72,7 @@ def _stacked(node: Node, rows: list[list[Any]], axes: list[int]) -> list[Any]:
 
 
 def _stack(node: Node, column: list[Any], axis: int) -> Any:
-    return ops.stack([node.stored(item) for item in column], axis=axis)
+    items = [node.stored(item) for item in column]
+    return (np if all(isinstance(item, np.ndarray) for item in items) else ops).stack(items, axis=axis)
 
 
