@@ -395,7 +395,8 @@ class _Block:
 # By ONNX Runtime, which computes with one thread: numpy's threads wait for each other on a busy machine.
 _ATTENTION = """<ir_version: 10, opset_import: ["" : 17]>
 attention (float[B, Q, I] query, float[B, K, J] key, float[B, K, L] value,
-           float[I, E] query_kernel, float[E] query_bias, float[J, E] key_kernel, float[E] key_bias, float[L, V] value_kernel, float[V] value_bias,
+           float[I, E] query_kernel, float[E] query_bias, float[J, E] key_kernel, float[E] key_bias,
+           float[L, V] value_kernel, float[V] value_bias,
            float[V, O] kernel, float[O] bias, int64[4] apart, int64[3] joined, float scale) => (float[B, Q, O] y) {
     query_product = MatMul(query, query_kernel)
     query_row = Add(query_product, query_bias)
