@@ -10,13 +10,13 @@ import numpy as np
 import onnx
 import onnx_ir
 
-from conrepair.importer.values import Array, Size, Tensor, Value, channels_last, is_symbolic, known
+from conrepair.importer.values import Array, Size, Tensor, Value, channels_last, is_symbolic, known, symbol
 from conrepair.runtime.errors import ConversionError
 
 if TYPE_CHECKING:
     from conrepair.importer.workspace import Workspace
 
-__all__ = ["Node"]
+__all__ = ["Node", "broadcast_shape"]
 
 
 class Node:
@@ -241,17 +241,24 @@ class Node:
             tuple(range(rank)),
         )
         arranged = [self._workspace.broadcastable(value, order) for value in values]
-        return self.output(function(*arranged), order, _broadcast([value.shape for value in values]))
+        shape = broadcast_shape([value.shape for value in values], self.name)
+        return self.output(function(*arranged), order, shape)
 
 
 def _is_used(value: onnx_ir.Value) -> bool:
     return bool(value.uses()) or value.is_graph_output()
 
 
-def _broadcast(shapes: Sequence[Sequence[Size]]) -> tuple[Size, ...]:
+def broadcast_shape(shapes: Sequence[Sequence[Size]], name: str) -> tuple[Size, ...]:
+    """What shapes broadcast to; a new size, named after `name`, where either of two open ones may be 1."""
     rank = max(map(len, shapes))
-    full = [(*[1] * (rank - len(shape)), *shape) for shape in shapes]
-    return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*full, strict=True))
+    result = []
+    for axis, sizes in enumerate(zip(*((*[1] * (rank - len(shape)), *shape) for shape in shapes), strict=True)):
+        longer = list(dict.fromkeys(size for size in sizes if size != 1))
+        number = next((size for size in longer if known(size)), None)
+        one = longer[0] if longer else 1
+        result.append(number if number is not None else one if len(longer) < 2 else symbol(f"{name}.{axis}"))
+    return tuple(result)
 
 
 def _value_of(attribute: onnx.AttributeProto) -> Any:

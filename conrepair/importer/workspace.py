@@ -101,7 +101,7 @@ class Workspace:
             size = stored.shape[place]
             if size is None:
                 given = shape[axis] if shape is not None else None
-                size = given if given is not None and not known(given) else self._guess(node, index, axis, len(order))
+                size = given if given is not None else self._guess(node, index, axis, len(order))
             sizes.append(size)
         tensor = Tensor(stored, order, tuple(sizes))
         self.remember(tensor)

@@ -10,7 +10,8 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
-from conrepair.importer.values import Tensor, inverse, known
+from conrepair.importer.shapes import split_lengths
+from conrepair.importer.values import Tensor, inverse, known, symbol
 
 _FAR = 2**31 - 1
 
@@ -28,7 +29,9 @@ def slices(node: Node) -> Any:
         part = _slice(start, end, step, size)
         index[value.order[axis]] = part
         if part != slice(None):
-            shape[axis] = len(range(*part.indices(int(size)))) if known(size) else None
+            # What is left of an open axis is a size of its own.
+            new = symbol(f"{node.name}.{axis}")
+            shape[axis] = len(range(*part.indices(int(size)))) if known(size) else new
     if all(part == slice(None) for part in index):
         return [value]
     return node.output(value.stored[tuple(index)], value.order, shape)
@@ -99,13 +102,8 @@ def split(node: Node) -> Any:
     value, axis = node.value(0), node.axis(0)
     assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
     size = node.known_shape(0, [axis])[0]
-    lengths = node.constant_or_attribute("split", 1)
-    if lengths is None:
-        count = node.attribute("num_outputs", len(node.ir.outputs))
-        each = -(-size // count)
-        lengths = [min(each, size - each * index) for index in range(count)]
     results, start = [], 0
-    for length in lengths:
+    for length in split_lengths(node, size):
         index: list[Any] = [slice(None)] * value.rank
         index[value.order[axis]] = slice(start, start + length)
         shape = list(value.shape)
@@ -186,14 +184,11 @@ def space_to_depth(node: Node) -> Any:
 
 @operator("Trilu", constant=("k",))
 def triangle(node: Node) -> Any:
-    function = ops.triu if node.attribute("upper", 1) else ops.tril
     k = int(np.asarray(node.constant(1, 0)).item())
-    rows, columns = node.known_shape(0)[-2:]
+    rows, columns = node.known_shape(0, [-2, -1])
     mask = (np.triu if node.attribute("upper", 1) else np.tril)(np.ones((rows, columns), bool), k)
-    if "float" in node.dtype(0) or "int" in node.dtype(0):
-        x = node.tensor(0)
-        return node.output(ops.where(mask, x, ops.zeros_like(x)), None, node.shape(0))
-    return node.output(function(node.tensor(0), k), None, node.shape(0))
+    x = node.tensor(0)
+    return node.output(ops.where(mask, x, ops.zeros_like(x)), None, node.shape(0))
 
 
 @operator("OneHot", constant=("depth", "values"))
