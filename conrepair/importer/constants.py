@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 from conrepair.importer.values import Array
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "run"]
 
 
 def evaluate(node: onnx_ir.Node, inputs: Sequence[Array | None], opset: int) -> list[Array]:
@@ -46,7 +46,7 @@ def evaluate(node: onnx_ir.Node, inputs: Sequence[Array | None], opset: int) -> 
     imports = [onnx.helper.make_opsetid(node.domain, opset)]
     model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=onnx.helper.VERSION_TABLE[-1][1])
     try:
-        results = _run(model, given)
+        results = run(model, given)
     # onnxruntime raises one class per status code, without a common base of their own; the second way decides.
     except Exception:  # noqa: BLE001
         try:
@@ -57,7 +57,8 @@ def evaluate(node: onnx_ir.Node, inputs: Sequence[Array | None], opset: int) -> 
     return [np.asarray(next(found)) if name else np.zeros(0) for name in outputs]
 
 
-def _run(model: onnx.ModelProto, feeds: dict[str, Array]) -> list[Any]:
+def run(model: onnx.ModelProto, feeds: dict[str, Array]) -> list[Any]:
+    """All outputs of a model by ONNX Runtime, with optimizations disabled."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

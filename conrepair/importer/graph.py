@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import keras
 import numpy as np
@@ -86,6 +86,8 @@ class _Walk:
 
     def _output(self, value: onnx_ir.Value, last: bool) -> Any:
         result = self._values[value]
+        if isinstance(result, tuple):
+            raise ConversionError(f"output {value.name} is a sequence; a Keras model returns single tensors.")
         if isinstance(result, np.ndarray):
             result = self._from_constant(result)
         order = channels_last(result.rank) if last and result.rank > 2 else None
@@ -153,7 +155,11 @@ class _Walk:
     def _value(self, node: Node, result: Any, index: int) -> Value | None:
         if result is None or isinstance(result, np.ndarray):
             return result
+        if isinstance(result, tuple):  # a sequence of values, which only rules for sequences look into
+            return cast(Value, result)
         value = result if isinstance(result, Tensor) else self._workspace.wrap(node, result, index=index)
+        if not isinstance(value, Tensor):
+            return value
         declared = node.ir.outputs[index].dtype if index < len(node.ir.outputs) else None
         if declared is None or value.dtype == (wanted := declared.numpy().name):
             return value
@@ -166,12 +172,12 @@ _RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "Rand
 
 
 def _computable(node: onnx_ir.Node) -> bool:
-    """Whether a node of known inputs is a matter of computing: no subgraphs, no dice."""
+    """Whether a node of known inputs is a matter of computing: no subgraphs, no dice, no sequences."""
     subgraphs = any(
         attribute.type in {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
         for attribute in node.attributes.values()
     )
-    return not subgraphs and node.op_type not in _RANDOM
+    return not subgraphs and node.op_type not in _RANDOM and "Sequence" not in node.op_type
 
 
 def _evaluated(node: Node) -> Iterable[Array]:

@@ -166,11 +166,11 @@ class Node:
         """An input [N, C, spatial...] as a Keras tensor [N, spatial..., C]."""
         return self.tensor(index, channels_last(self.rank(index)))
 
-    def from_channels_last(self, stored: Any, shape: Sequence[Size] | None = None) -> Tensor:
+    def from_channels_last(self, stored: Any, shape: Sequence[Size] | None = None) -> Value:
         """A Keras tensor [N, spatial..., C] as the output [N, C, spatial...]."""
         return self.output(stored, channels_last(len(stored.shape)), shape)
 
-    def output(self, stored: Any, order: Sequence[int] | None = None, shape: Sequence[Size] | None = None) -> Tensor:
+    def output(self, stored: Any, order: Sequence[int] | None = None, shape: Sequence[Size] | None = None) -> Value:
         """Wrap a Keras tensor as a value.
 
         Args:
@@ -227,7 +227,7 @@ class Node:
 
     # --- element by element -------------------------------------------------------------------------------
 
-    def elementwise(self, function: Callable[..., Any], indices: Sequence[int] | None = None) -> Tensor:
+    def elementwise(self, function: Callable[..., Any], indices: Sequence[int] | None = None) -> Value:
         """Apply a function of broadcast tensors, in whatever order they lie.
 
         Args:

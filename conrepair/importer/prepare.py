@@ -6,12 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import onnx
+import onnx.inliner
+import onnx.shape_inference
 import onnx_ir
 from onnx_ir.passes.common import InlinePass, RemoveUnusedNodesPass, ShapeInferencePass
 
+from conrepair.importer.patterns import join_patterns
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["prepare"]
+__all__ = ["has_function", "prepare"]
 
 
 def prepare(
@@ -34,6 +37,7 @@ def prepare(
     _fix_sizes(model.graph, sizes)
     model = _expand(model, known)
     model = ShapeInferencePass(check_type=False)(model).model
+    join_patterns(model)
     _join_bias(model.graph)
     return model
 
@@ -57,20 +61,40 @@ def _fix_sizes(graph: onnx_ir.Graph, sizes: Mapping[str, Sequence[Any]]) -> None
 
 def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> onnx_ir.Model:
     """Replace operators without a rule by the functions that ONNX's standard defines them by."""
-    wanted = {
+    tried: set[tuple[str, str]] = set()
+    while wanted := _with_function(model, known) - tried:  # functions may consist of functions
+        _write_defaults(model, wanted)
+        proto = onnx.shape_inference.infer_shapes(onnx_ir.to_proto(model))
+        proto.graph.value_info.add().name = ""  # the inliner asks for the type of inputs that are left out
+        inlined = onnx.inliner.inline_selected_functions(proto, sorted(wanted), inline_schema_functions=True)
+        del inlined.graph.value_info[:]
+        model, tried = onnx_ir.from_proto(inlined), tried | wanted
+    return model
+
+
+def _write_defaults(model: onnx_ir.Model, wanted: Collection[tuple[str, str]]) -> None:
+    """Give nodes the attributes that they leave to the schema: the inliner doesn't know those values."""
+    for node in model.graph.all_nodes():
+        if (node.domain, node.op_type) not in wanted:
+            continue
+        schema = onnx.defs.get_schema(node.op_type, model.opset_imports.get(node.domain, 1), node.domain)
+        for name, attribute in schema.attributes.items():
+            if name not in node.attributes and attribute.default_value.type != onnx.AttributeProto.UNDEFINED:
+                value = onnx.AttributeProto.FromString(attribute.default_value.SerializeToString())
+                value.name = name
+                node.attributes.add(onnx_ir.from_proto(value))
+
+
+def _with_function(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    return {
         (node.domain, node.op_type)
         for node in model.graph.all_nodes()
-        if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) not in known and _has_function(node, model)
+        if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) not in known and has_function(node, model)
     }
-    if not wanted:
-        return model
-    proto = onnx.shape_inference.infer_shapes(onnx_ir.to_proto(model))
-    inlined = onnx.inliner.inline_selected_functions(proto, sorted(wanted), inline_schema_functions=True)
-    result: onnx_ir.Model = onnx_ir.from_proto(inlined)
-    return result
 
 
-def _has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
+def has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
+    """Whether ONNX's standard defines the node's operator by a function of others."""
     try:
         schema = onnx.defs.get_schema(node.op_type, model.opset_imports.get(node.domain, 1), node.domain)
     except onnx.defs.SchemaError:

@@ -92,9 +92,14 @@ class Workspace:
         order: Sequence[int] | None = None,
         shape: Sequence[Size] | None = None,
         index: int = 0,
-    ) -> Tensor:
-        """A rule's result as a value: names its operations, finds out its sizes."""
+    ) -> Value:
+        """A rule's result as a value: names its operations, finds out its sizes.
+
+        What was computed from constants alone is one.
+        """
         order = tuple(range(len(stored.shape))) if order is None else tuple(map(int, order))
+        if not keras.backend.is_keras_tensor(stored):
+            return np.asarray(stored).transpose(order)
         self._rename(stored, node.name)
         sizes = []
         for axis, place in enumerate(order):

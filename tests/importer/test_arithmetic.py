@@ -72,7 +72,10 @@ def test_broadcasting(operator, shapes):
 def test_constants(operator, place, shape):
     names = ["x", "c"] if place else ["c", "x"]
     check(
-        operator, {"x": random(2, 3, 4, low=0.5, high=2)}, {"c": random(*shape, low=0.5, high=2, seed=1)}, inputs=names
+        operator,
+        {"x": random(2, 3, 4, low=0.5, high=2)},
+        {"c": random(*shape, low=0.5, high=2, seed=1)},
+        inputs=names,
     )
 
 
@@ -185,7 +188,9 @@ def test_dropout_in_training_is_refused():
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("attributes", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}], ids=str)
+@pytest.mark.parametrize(
+    "attributes", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}], ids=str
+)
 def test_cumulative_sum(axis, attributes):
     check("CumSum", {"x": random(2, 3, 4)}, {"axis": np.int64(axis)}, opset=14, **attributes)
 

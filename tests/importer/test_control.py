@@ -75,7 +75,9 @@ def test_loop(rounds, outputs):
     check_text(LOOP, X, constants, outputs=outputs)
 
 
-@pytest.mark.parametrize("constants", [{"m": np.int64(0), "c": np.array(True)}, {"m": np.int64(3), "c": np.array(False)}])
+@pytest.mark.parametrize(
+    "constants", [{"m": np.int64(0), "c": np.array(True)}, {"m": np.int64(3), "c": np.array(False)}]
+)
 def test_loop_without_rounds(constants):
     constants = constants | {"half": np.float32(0.5)}
     check_text(LOOP, X, constants, outputs=["y"])

@@ -55,7 +55,10 @@ def test_same_of_even_and_odd_kernels(kernel, mode, stride):
 )  # fmt: skip
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_one_and_three_axes(axes, attributes, groups):
-    spread = {name: value if isinstance(value, str) else np.repeat(value, axes).tolist() for name, value in attributes.items()}
+    spread = {
+        name: value if isinstance(value, str) else np.repeat(value, axes).tolist()
+        for name, value in attributes.items()
+    }
     shape = (2, 4, 9) if axes == 1 else (1, 4, 6, 7, 5)
     weights = {"w": random(8, 4 // groups, *[3] * axes, seed=1), "b": random(8)}
     check("Conv", {"x": random(*shape)}, weights, group=groups, **spread)
@@ -111,7 +114,9 @@ def test_weights_that_are_computed_in_groups_are_refused():
 
 def test_double():
     feeds, constants = {"x": random(1, 2, 5, 5, dtype="float64")}, {"w": random(3, 2, 3, 3, dtype="float64")}
-    check_text("c = Cast <to = 1> (x) a = Conv (c, v) y = Cast <to = 11> (a)", feeds, {"v": np.float32(constants["w"])})
+    check_text(
+        "c = Cast <to = 1> (x) a = Conv (c, v) y = Cast <to = 11> (a)", feeds, {"v": np.float32(constants["w"])}
+    )
 
 
 def test_four_axes_are_refused():
@@ -176,7 +181,10 @@ def test_transposed(attributes, groups):
     ids=str,
 )  # fmt: skip
 def test_transposed_over_one_and_three_axes(axes, attributes):
-    spread = {name: value if isinstance(value, str) else np.repeat(value, axes).tolist() for name, value in attributes.items()}
+    spread = {
+        name: value if isinstance(value, str) else np.repeat(value, axes).tolist()
+        for name, value in attributes.items()
+    }
     weights = {"w": random(3, 2, *[3] * axes, seed=1), "b": random(2)}
     check("ConvTranspose", {"x": random(2, 3, *[4, 5, 3][:axes])}, weights, **spread)
 
@@ -200,5 +208,7 @@ def test_transposed_with_open_batch_and_images():
 
 
 def test_transposed_is_one_layer():
-    network = check("ConvTranspose", {"x": random(2, 4, 5, 4)}, {"w": random(4, 3, 2, 2), "b": random(3)}, strides=[2, 2])
+    network = check(
+        "ConvTranspose", {"x": random(2, 4, 5, 4)}, {"w": random(4, 3, 2, 2), "b": random(3)}, strides=[2, 2]
+    )
     assert layers_of(network) == ["Transpose", "Conv2DTranspose", "Transpose"]

@@ -49,7 +49,9 @@ def test_batch_normalization_behind_a_convolution():
 def test_batch_normalization_behind_a_transpose(perm):
     shape = (2, 4, 4, 5)
     channels = [shape[axis] for axis in perm][1]
-    text = f"a = Conv (x, w) t = Transpose <perm = {perm}> (a) y = BatchNormalization (t, scale, bias, mean, variance)"
+    text = (
+        f"a = Conv (x, w) t = Transpose <perm = {perm}> (a) y = BatchNormalization (t, scale, bias, mean, variance)"
+    )
     check_text(text, IMAGE, CONV | statistics(channels))
 
 

@@ -94,7 +94,9 @@ def test_arguments_of_other_types(operator, dtype):
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
 def test_arguments_behind_a_convolution(axis):
-    check_text(f"a = Conv (x, w) y = ArgMax <axis = {axis}> (a)", {"x": random(2, 2, 5, 6)}, {"w": random(3, 2, 2, 2)})
+    check_text(
+        f"a = Conv (x, w) y = ArgMax <axis = {axis}> (a)", {"x": random(2, 2, 5, 6)}, {"w": random(3, 2, 2, 2)}
+    )
 
 
 def test_last_argument_of_an_open_axis_is_refused():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx_cases import check, check_text, imported, layers_of, node_model, random, text_model
+from onnx_cases import check, check_text, imported, layers_of, random, text_model
 
 from conrepair.importer.operators.shape import regrouped
 from conrepair.runtime.errors import ConversionError
@@ -21,7 +21,9 @@ def numbers(**values):
 # --- Shape, Size ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("attributes", [{}, {"start": 1}, {"end": -1}, {"start": -2, "end": 9}, {"start": 2, "end": 1}])
+@pytest.mark.parametrize(
+    "attributes", [{}, {"start": 1}, {"end": -1}, {"start": -2, "end": 9}, {"start": 2, "end": 1}]
+)
 @pytest.mark.parametrize("symbolic", [None, {"x": ["n", 3, "m"]}], ids=["known", "open"])
 def test_shape(attributes, symbolic):
     check("Shape", {"x": random(2, 3, 4)}, symbolic=symbolic, **attributes)
@@ -54,7 +56,9 @@ def test_transposes_cancel():
 
 
 @pytest.mark.parametrize(
-    "target", [[2, 12], [24], [4, 6], [-1, 4], [0, -1], [0, 0, 2, 2], [1, 2, 1, 3, 4, 1], [3, 2, 4], [2, 3, 4]], ids=str
+    "target",
+    [[2, 12], [24], [4, 6], [-1, 4], [0, -1], [0, 0, 2, 2], [1, 2, 1, 3, 4, 1], [3, 2, 4], [2, 3, 4]],
+    ids=str,
 )
 def test_reshape(target):
     check("Reshape", {"x": random(2, 3, 4)}, numbers(shape=target))
@@ -87,7 +91,9 @@ def test_reshape_to_two_unknown_sizes_is_refused():
         imported(model)
 
 
-@pytest.mark.parametrize("target", [[2, -1], [0, 3, -1], [6, 4, 5], [2, 3, 2, 2, 5], [120], [0, 0, 0, 5, 1], [2, 12, 5]])
+@pytest.mark.parametrize(
+    "target", [[2, -1], [0, 3, -1], [6, 4, 5], [2, 3, 2, 2, 5], [120], [0, 0, 0, 5, 1], [2, 12, 5]]
+)
 def test_reshape_behind_a_convolution(target):
     check_text("a = Conv (x, w) y = Reshape (a, t)", IMAGE, CONV | numbers(t=target))
 
@@ -217,9 +223,7 @@ def test_range_over_an_open_sequence(start):
 def test_range_with_steps_over_an_open_sequence_is_refused():
     text = "d = Shape (x) s = Gather (d, one) y = Range (zero, s, two)"
     with pytest.raises(ConversionError, match="Range.*its step isn't 1"):
-        imported(
-            text_model(text, {"x": random(2, 5)}, numbers(zero=0, one=1, two=2), symbolic={"x": ["n", "s"]})
-        )
+        imported(text_model(text, {"x": random(2, 5)}, numbers(zero=0, one=1, two=2), symbolic={"x": ["n", "s"]}))
 
 
 @pytest.mark.parametrize("value", ["", "<value = int64[1] {7}>", "<value = bool[1] {1}>", "<value = float[1] {1}>"])
@@ -267,7 +271,9 @@ def test_chains_of_reshapes_and_transposes(data):
     for number in range(data.draw(st.integers(1, 5))):
         if data.draw(st.booleans()):
             perm = data.draw(st.permutations(range(expected.ndim)))
-            lines.append(f"v{number} = Transpose <perm = {list(perm)}> ({last})" if perm else f"v{number} = Identity ({last})")
+            lines.append(
+                f"v{number} = Transpose <perm = {list(perm)}> ({last})" if perm else f"v{number} = Identity ({last})"
+            )
             expected = expected.transpose(perm)
         else:
             target = data.draw(targets(expected.size))
@@ -287,7 +293,9 @@ def test_chains_of_layouts(data):
     constants = {"w": random(4, 4, 1, 1, seed=3), "axes": np.array([2]), "row": random(4, seed=4)}
     lines, last = [], "x"
     for number in range(data.draw(st.integers(2, 6))):
-        kind = data.draw(st.sampled_from(["conv", "transpose", "reshape", "reduce", "concat", "add", "pool", "softmax"]))
+        kind = data.draw(
+            st.sampled_from(["conv", "transpose", "reshape", "reduce", "concat", "add", "pool", "softmax"])
+        )
         new = f"v{number}"
         lines.append(
             {
@@ -303,10 +311,14 @@ def test_chains_of_layouts(data):
             }[kind]
         )
         constants[f"a{number}"] = np.array([data.draw(st.integers(1, 3))])
-        constants[f"s{number}"] = np.array(data.draw(st.sampled_from([[-1, 16, 4], [-1, 4, 16], [-1, 8, 8], [-1, 64]])))
+        constants[f"s{number}"] = np.array(
+            data.draw(st.sampled_from([[-1, 16, 4], [-1, 4, 16], [-1, 8, 8], [-1, 64]]))
+        )
         last = new
         if kind == "concat":
             axis = int(lines[-1].split("axis = ")[1][0])
             constants[f"a{number}z"] = np.array([axis])
     constants |= {"back": np.array([-1, *shape[1:]]), "two": np.array([2]), "six": np.array([6])}
-    check_text("\n".join(lines) + f" y = Relu ({last})", {"x": random(*shape)}, constants, symbolic={"x": ["n", 4, 4, 4]})
+    check_text(
+        "\n".join(lines) + f" y = Relu ({last})", {"x": random(*shape)}, constants, symbolic={"x": ["n", 4, 4, 4]}
+    )

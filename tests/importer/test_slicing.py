@@ -129,7 +129,13 @@ def test_embedding_counts_from_behind():
 @pytest.mark.parametrize("table", [(11,), (5, 11, 2)])
 def test_gather_from_other_tables(table):
     feeds = {"i": np.array([[0, 4], [2, -1]])}
-    check("Gather", feeds, {"table": random(*table)}, inputs=["table", "i"], axis=len(table) // 2 if table[0] == 5 else 0)
+    check(
+        "Gather",
+        feeds,
+        {"table": random(*table)},
+        inputs=["table", "i"],
+        axis=len(table) // 2 if table[0] == 5 else 0,
+    )
 
 
 @pytest.mark.parametrize("dtype", ["int64", "bool", "float64"])

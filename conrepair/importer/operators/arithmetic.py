@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 
@@ -35,8 +36,8 @@ _UNARY = {
     "Sqrt": ops.sqrt,
     "Tan": ops.tan,
 }
-_BINARY = {"Add": ops.add, "Mul": ops.multiply, "Sub": ops.subtract}
-_MANY = {"Max": ops.maximum, "Min": ops.minimum, "Sum": ops.add, "Mean": ops.add}
+_BINARY = {"Add": add, "Mul": ops.multiply, "Sub": ops.subtract}
+_MANY = {"Max": ops.maximum, "Min": ops.minimum, "Sum": add, "Mean": add}
 
 
 @operator(*_UNARY)

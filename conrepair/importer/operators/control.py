@@ -29,7 +29,7 @@ def loop(node: Node) -> Any:
     while going and (count is None or round_ < count):
         if round_ == _LONGEST:
             node.refuse(f"it takes more than {_LONGEST} rounds")
-        condition, *results = node.subgraph("body", [np.asarray(round_, np.int64), np.asarray(True), *carried])
+        condition, *results = node.subgraph("body", [np.array(round_, np.int64), np.array(True), *carried])
         if isinstance(condition, Tensor) or condition.dtype == object:
             node.refuse("whether it goes on depends on values")
         carried = results[: len(carried)]

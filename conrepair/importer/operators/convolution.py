@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -10,7 +11,7 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
-from conrepair.importer.values import Array
+from conrepair.importer.values import Array, Size, known
 from conrepair.importer.window import Window, padded, window_of
 
 _CONV = {1: keras.layers.Conv1D, 2: keras.layers.Conv2D, 3: keras.layers.Conv3D}
@@ -20,54 +21,65 @@ _TRANSPOSED = {1: keras.layers.Conv1DTranspose, 2: keras.layers.Conv2DTranspose,
 
 @operator("Conv", ignores=("kernel_shape",), refuses="more than three spatial axes")
 def convolution(node: Node) -> Any:
-    spatial = node.rank(0) - 2
+    apply = _layer if node.is_constant(1) else _with_tensor_weights
+    return node.from_channels_last(
+        convolved(node, node.channels_last(0), node.shape(1), lambda x, settings: apply(node, x, settings))
+    )
+
+
+def convolved(node: Node, x: Any, weights: Sequence[Size], apply: Callable[[Any, dict[str, Any]], Any]) -> Any:
+    """What a function gives that convolves, with the window that a node's attributes describe.
+
+    Args:
+        node: Whose first input has the sizes of what is convolved.
+        x: What is convolved, channels last.
+        weights: Shape of the weights, in ONNX's order.
+        apply: Gets `x` (padded, if need be) and arguments of a Keras layer.
+    """
+    spatial = len(weights) - 2
     if spatial not in _CONV:
         node.refuse(f"Keras has no convolution over {spatial} spatial axes")
-    kernel = node.known_shape(1)[2:]
-    window = window_of(node, kernel)
-    x = node.channels_last(0)
+    if not all(map(known, weights)):
+        node.refuse("the shape of its weights must be known")
+    window = window_of(node, [int(size) for size in weights[2:]])
     padding = "valid"
-    if not window.unpadded and window.is_same:
+    # Keras computes either strides or dilation: the positions in between are computed and left out.
+    skips = _unsupported_strides(node, window, weights)
+    if not window.unpadded and window.is_same and not skips:
         padding = "same"
     else:
         x = padded(x, window.pads)
-    # Keras computes either strides or dilation: the positions in between are computed and left out.
-    skips = _unsupported_strides(node, window)
     strides = (1,) * spatial if skips else window.strides
-    if skips and padding == "same":
-        x, padding = padded(node.channels_last(0), window.pads), "valid"
-    settings = {"strides": strides, "padding": padding, "dilation_rate": window.dilations}
-    y = _layer(node, x, settings) if node.is_constant(1) else _with_tensor_weights(node, x, settings)
-    if skips:
-        y = y[(slice(None), *(slice(None, None, stride) for stride in window.strides))]
-    return node.from_channels_last(y)
+    y = apply(x, {"strides": strides, "padding": padding, "dilation_rate": window.dilations})
+    return y[(slice(None), *(slice(None, None, stride) for stride in window.strides))] if skips else y
 
 
-def _unsupported_strides(node: Node, window: Window) -> bool:
+def _unsupported_strides(node: Node, window: Window, weights: Sequence[Size]) -> bool:
     mixed = max(window.strides) > 1 and max(window.dilations) > 1
-    return mixed or (_is_depthwise(node) and len(set(window.strides)) > 1)
+    return mixed or (_is_depthwise(node, weights) and len(set(window.strides)) > 1)
 
 
-def _is_depthwise(node: Node) -> bool:
-    groups, weights = node.attribute("group", 1), node.shape(1)
-    return bool(groups > 1 and weights[1] == 1 and len(weights) - 2 in _DEPTHWISE)
+def _is_depthwise(node: Node, weights: Sequence[Size]) -> bool:
+    return bool(node.attribute("group", 1) > 1 and weights[1] == 1 and len(weights) - 2 in _DEPTHWISE)
 
 
 def _layer(node: Node, x: Any, settings: dict[str, Any]) -> Any:
-    weights: Array = node.constant(1)
-    groups, kernel = node.attribute("group", 1), weights.shape[2:]
     own_bias = node.is_constant(2) or not node.has(2)
-    biases: list[Array] = [node.constant(2)] if node.has(2) and own_bias else []
+    y = layer_of(node, x, node.constant(1), [node.constant(2)] if node.has(2) and own_bias else [], settings)
+    return y if own_bias else ops.add(y, node.tensor(2))
+
+
+def layer_of(node: Node, x: Any, weights: Array, biases: Sequence[Array], settings: dict[str, Any]) -> Any:
+    """Apply the layer with some weights (in ONNX's order) and at most one bias; see `convolved`."""
+    groups, kernel = node.attribute("group", 1), weights.shape[2:]
     common = {"kernel_size": kernel, "use_bias": bool(biases), "data_format": "channels_last"} | settings
-    if _is_depthwise(node):
+    if _is_depthwise(node, weights.shape):
         depth = weights.shape[0] // groups
         taps = np.moveaxis(weights.reshape(groups, depth, *kernel), (0, 1), (-2, -1))
-        y = node.layer(_DEPTHWISE[len(kernel)], x, weights=[taps, *biases], depth_multiplier=depth, **common)
-    else:
-        taps = np.moveaxis(weights, (1, 0), (-2, -1))
-        kind = _CONV[len(kernel)]
-        y = node.layer(kind, x, weights=[taps, *biases], filters=weights.shape[0], groups=groups, **common)
-    return y if own_bias else ops.add(y, node.tensor(2))
+        return node.layer(_DEPTHWISE[len(kernel)], x, weights=[taps, *biases], depth_multiplier=depth, **common)
+    taps = np.moveaxis(weights, (1, 0), (-2, -1))
+    kind = _CONV[len(kernel)]
+    return node.layer(kind, x, weights=[taps, *biases], filters=weights.shape[0], groups=groups, **common)
 
 
 def _with_tensor_weights(node: Node, x: Any, settings: dict[str, Any]) -> Any:

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 
@@ -20,13 +21,13 @@ def gemm(node: Node) -> Any:
     b = node.tensor(1, (1, 0) if node.attribute("transB", 0) else None)
     if not node.is_constant(1) or node.is_constant(0) or "float" not in node.dtype(0):
         product = _scaled(ops.matmul(a, b), alpha)
-        return ops.add(product, _scaled(node.tensor(2), beta)) if node.has(2) else product
+        return add(product, _scaled(node.tensor(2), beta)) if node.has(2) else product
     kernel = (b * alpha).astype(b.dtype)
     if node.is_constant(2) and node.constant(2).size in {1, kernel.shape[1]} and node.constant(2).shape[:-1] in _ROW:
         bias = np.broadcast_to(node.constant(2).reshape(-1) * beta, kernel.shape[1:])
         return node.layer(keras.layers.Dense, a, weights=[kernel, bias], units=kernel.shape[1])
     product = node.layer(keras.layers.Dense, a, weights=[kernel], units=kernel.shape[1], use_bias=False)
-    return ops.add(product, _scaled(node.tensor(2), beta)) if node.has(2) else product
+    return add(product, _scaled(node.tensor(2), beta)) if node.has(2) else product
 
 
 @operator("MatMul")

@@ -10,7 +10,7 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
-from conrepair.importer.values import DTYPES, Tensor
+from conrepair.importer.values import DTYPES, Tensor, is_symbolic
 
 _BINARY = {
     "And": ops.logical_and,
@@ -106,6 +106,8 @@ def _cast(node: Node, target: str) -> Any:
     value = node.value(0)
     if isinstance(value, Tensor) and source == target:
         return [value]
+    if isinstance(value, np.ndarray) and not is_symbolic(value):
+        return value.astype(target)
     if isinstance(value, np.ndarray):
         return node.output(ops.cast(node.tensor(0), target))
     return node.elementwise(lambda x: ops.cast(x, target), [0])

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 from conrepair.importer.values import Tensor
@@ -40,7 +41,7 @@ def _batch_normalization_of_tensors(node: Node, epsilon: float) -> Any:
     shape = [-1, *[1] * (node.rank(0) - 2)] if node.rank(0) > 1 else [-1]
     scale, bias, mean, variance = (ops.reshape(node.tensor(index), shape) for index in range(1, 5))
     factor = ops.multiply(scale, ops.rsqrt(ops.add(variance, epsilon)))
-    return node.output(ops.add(ops.multiply(ops.subtract(node.tensor(0), mean), factor), bias), None, node.shape(0))
+    return node.output(add(ops.multiply(ops.subtract(node.tensor(0), mean), factor), bias), None, node.shape(0))
 
 
 @operator("LayerNormalization", ignores=("stash_type",))
@@ -65,7 +66,7 @@ def layer_normalization(node: Node) -> Any:
     centred = ops.subtract(x, mean)
     inverse = ops.rsqrt(ops.add(ops.mean(ops.square(centred), axis=axes, keepdims=True), epsilon))
     y = ops.multiply(ops.multiply(centred, inverse), node.tensor(1))
-    y = ops.add(y, node.tensor(2)) if node.has(2) else y
+    y = add(y, node.tensor(2)) if node.has(2) else y
     return [node.output(y, None, node.shape(0)), mean, inverse][: node.outputs]
 
 
@@ -109,7 +110,7 @@ def _grouped(node: Node, groups: int, repeats: int) -> Any:
     scale, bias = (
         ops.reshape(ops.repeat(node.tensor(index), repeats), [-1, *[1] * (len(sizes) - 2)]) for index in (1, 2)
     )
-    return ops.add(ops.multiply(y, scale), bias)
+    return add(ops.multiply(y, scale), bias)
 
 
 @operator("LRN")

@@ -136,7 +136,9 @@ def reshaped(node: Node, value: Value, target: Sequence[Size]) -> Value:
     after = [axis for _, targets in sequence for axis in targets]
     stored = node.stored(value, inverse(before))
     sizes = [target[axis] for axis in after]
-    return node.output(_reshape(node, stored, [value.shape[axis] for axis in before], sizes), inverse(after), target)
+    return node.output(
+        reshaped_array(node, stored, sizes, [value.shape[axis] for axis in before]), inverse(after), target
+    )
 
 
 def regrouped(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[list[int], list[int]]]:
@@ -166,8 +168,18 @@ def regrouped(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[list
     return groups
 
 
-def _reshape(node: Node, stored: Any, source: Sequence[Size], target: Sequence[Size]) -> Any:
+def reshaped_array(node: Node, stored: Any, target: Sequence[Size], source: Sequence[Size] = ()) -> Any:
+    """Reshape a Keras tensor (or array) as it lies.
+
+    Args:
+        node: Refuses when too many sizes are unknown.
+        stored: What is reshaped.
+        target: Sizes; at most one unknown, or two when the first is one of them and is the same in `source`.
+        source: Sizes of `stored`.
+    """
     numbers = [int(size) if known(size) else -1 for size in target]
+    if isinstance(stored, np.ndarray):
+        return stored.reshape(numbers)
     unknown = numbers.count(-1)
     if unknown == 2 and numbers[0] == -1 and source and sympy.simplify(target[0] - source[0]) == 0:
         return node.layer(keras.layers.Reshape, stored, target_shape=tuple(numbers[1:]))

@@ -1,0 +1,206 @@
+"""ONNX's own single-operator cases through the importer to Keras.
+
+    python -m benchmarks.onnx_conformance [-o docs/onnx-conformance.md] [OPERATOR ...]
+
+The cases are those of `onnx.backend.test` (kind "node") with their expected outputs and tolerances. A case feeds
+every input of its operator; inputs that the importer asks to be constant (the shape of a Reshape) are made
+initializers, and the others stay inputs. A case whose inputs all had to become initializers is computed while it
+is imported, which would say something about ONNX Runtime, so it's counted apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import onnx
+import onnx_ir
+from onnx import numpy_helper
+from onnx.backend.test import loader
+
+from conrepair.importer.graph import import_model
+from conrepair.importer.prepare import has_function
+from conrepair.importer.registry import rules
+from conrepair.importer.values import DTYPES
+from conrepair.runtime.errors import ConversionError
+
+OUTCOMES = ("right", "refused", "wrong", "crashed", "constant", "type", "unknown")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case; `kind` is one of OUTCOMES."""
+
+    case: str
+    operator: str
+    kind: str
+    reason: str = ""
+
+
+def outcomes(operators: set[str]) -> Iterator[Outcome]:
+    """Run the cases of some operators (all when empty)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy's, from making the cases
+        cases = loader.load_model_tests(kind="node")
+    for case in cases:
+        names = [node.op_type for node in case.model.graph.node]
+        operator = names[0] if len(set(names)) == 1 else "several"
+        if not operators or operators & set(names):
+            kind, reason = _outcome(case)
+            yield Outcome(case.name, operator, kind, reason)
+
+
+def _outcome(case: Any) -> tuple[str, str]:
+    model = onnx_ir.from_proto(case.model)
+    unknown = sorted(
+        {
+            node.op_type
+            for node in model.graph.all_nodes()
+            if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) not in rules()
+            and not has_function(node, model)
+            and node.inputs
+        }
+    )
+    if unknown:
+        return "unknown", ", ".join(unknown)
+    if foreign := sorted(_foreign_types(case.model)):
+        return "type", ", ".join(foreign)
+    try:
+        for inputs, expected in case.data_sets:
+            kind, reason = _run(case, [_array(item) for item in inputs], [_array(item) for item in expected])
+            if kind != "right":
+                return kind, reason
+    except ConversionError as error:
+        return "refused", str(error).replace("\n", " ")
+    # Anything else is a defect of the importer, and is counted as one.
+    except Exception as error:  # noqa: BLE001
+        return "crashed", f"{type(error).__name__}: {str(error).strip()[:200]}".replace("\n", " ")
+    return "right", ""
+
+
+def _run(case: Any, inputs: list[Any], expected: list[Any]) -> tuple[str, str]:
+    feeds = dict(zip([value.name for value in case.model.graph.input], inputs, strict=True))
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    while True:
+        if not model.graph.input:
+            return "constant", ""
+        try:
+            network = import_model(onnx_ir.from_proto(model))
+            break
+        except ConversionError as error:
+            if not _freeze(model, feeds, str(error)):
+                raise
+    arrays = [feeds[value.name] for value in model.graph.input]
+    found = keras.tree.flatten(network.predict_on_batch(arrays if len(arrays) > 1 else arrays[0]))
+    if len(found) != len(expected):
+        return "wrong", f"{len(found)} outputs instead of {len(expected)}"
+    for one, two in zip(map(np.asarray, found), expected, strict=True):
+        if (one.shape, one.dtype) != (two.shape, two.dtype):
+            return "wrong", f"{one.dtype}{list(one.shape)} instead of {two.dtype}{list(two.shape)}"
+        wide = np.float64 if one.dtype.kind in "fV" else one.dtype
+        close = np.allclose(one.astype(wide), two.astype(wide), rtol=case.rtol, atol=case.atol, equal_nan=True)
+        if not close:
+            return "wrong", f"differs by up to {np.nanmax(np.abs(one.astype(float) - two.astype(float))):.2g}"
+    return "right", ""
+
+
+def _freeze(model: onnx.ModelProto, feeds: dict[str, Any], message: str) -> bool:
+    """Make the input that a refusal asks for an initializer; False when it asks for none."""
+    asked = re.search(r"of node '(.*?)' can't be imported: input (\w+) must be constant", message)
+    nodes = [node for node in model.graph.node if asked and asked[1] in {node.name, *node.output}]
+    if not asked or not nodes:
+        return False
+    schema = onnx.defs.get_schema(nodes[0].op_type, model.opset_import[0].version, nodes[0].domain)
+    places = [index for index, item in enumerate(schema.inputs) if item.name == asked[2]]
+    name = nodes[0].input[places[0]] if places and places[0] < len(nodes[0].input) else None
+    for value in model.graph.input:
+        if value.name == name:
+            model.graph.input.remove(value)
+            model.graph.initializer.append(numpy_helper.from_array(np.asarray(feeds[name]), name))
+            return True
+    return False
+
+
+def _foreign_types(model: onnx.ModelProto) -> set[str]:
+    result = set()
+    for value in [*model.graph.input, *model.graph.output]:
+        if not value.type.HasField("tensor_type"):
+            result.add(str(value.type.WhichOneof("value")).removesuffix("_type"))
+            continue
+        name = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type).name
+        if name not in DTYPES - {"uint64"}:
+            result.add(name)
+    return result
+
+
+def _array(item: Any) -> Any:
+    return numpy_helper.to_array(item) if isinstance(item, onnx.TensorProto) else item
+
+
+def report(found: list[Outcome]) -> str:
+    """The table as Markdown."""
+    total = Counter(item.kind for item in found)
+    claimed = [item for item in found if item.kind in {"right", "refused", "wrong", "crashed"}]
+    plain = [item for item in claimed if not re.search(r"_expanded", item.case)]
+    lines = [
+        "# ONNX's own node cases through the importer",
+        "",
+        f"Made by `python -m benchmarks.onnx_conformance` with onnx {onnx.__version__}, keras {keras.__version__}.",
+        "",
+        f"{len(found)} cases. Of the {len(claimed)} whose operators and element types the importer claims to know,",
+        f"**{total['right']} are right ({total['right'] / max(len(claimed), 1):.1%})**, {total['refused']} refused with",
+        f"a reason, {total['wrong']} wrong, {total['crashed']} end in an error that isn't ours. Without the cases that",
+        f"write an operator out as a function (`_expanded`): {sum(item.kind == 'right' for item in plain)} of",
+        f"{len(plain)}.",
+        "",
+        f"Not claimed: {total['unknown']} with operators that have neither a rule nor a function body, {total['type']}",
+        f"with element types that Keras doesn't compute in, {total['constant']} without any input left, since all must",
+        "be constant (they are computed by ONNX Runtime while importing).",
+        "",
+        "| operator | " + " | ".join(OUTCOMES) + " |",
+        "|---|" + "---:|" * len(OUTCOMES),
+    ]
+    by_operator: dict[str, Counter[str]] = defaultdict(Counter)
+    for item in found:
+        by_operator[item.operator][item.kind] += 1
+    for name, counts in sorted(by_operator.items()):
+        lines.append(f"| {name} | " + " | ".join(str(counts[kind] or "") for kind in OUTCOMES) + " |")
+    lines += ["", "## Not right", "", "| case | what | why |", "|---|---|---|"]
+    for item in claimed:
+        if item.kind != "right":
+            lines.append(f"| {item.case} | {item.kind} | {_short(item.reason)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _short(reason: str) -> str:
+    text = re.sub(r"\s+", " ", reason.replace("|", "/"))
+    text = re.sub(r"^\w+\(.*\) of node '.*?' can't be imported: ", "", text)
+    return text.removesuffix(" Rewrite that part of the source model, or pin another route (`via`).")[:240]
+
+
+def main() -> int:
+    """Run; exit with 1 when a case is wrong or crashed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("operators", nargs="*", help="only cases with these operators")
+    parser.add_argument("-o", "--output", type=Path, help="write the table there")
+    options = parser.parse_args()
+    found = list(outcomes(set(options.operators)))
+    text = report(found)
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
+    return int(any(item.kind in {"wrong", "crashed"} for item in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""A part of a graph run on its own, to find out whether it computes what it looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+import onnx_ir
+
+from conrepair.importer.constants import run
+from conrepair.importer.values import Array
+
+__all__ = ["compute"]
+
+_LARGEST = 400
+
+
+def compute(
+    wanted: onnx_ir.Value,
+    feeds: Mapping[onnx_ir.Value, Array],
+    opsets: Mapping[str, int],
+    sizes: Mapping[str, int] | None = None,
+) -> Array | None:
+    """The value that the nodes between some values and another one compute.
+
+    Args:
+        wanted: What is asked for.
+        feeds: Arrays for values; everything else must follow from them, from constants and from sizes.
+        opsets: Of the model.
+        sizes: What sizes that have names shall be, where nodes ask for the shape of other values.
+
+    Returns:
+        The array; None if other values take part, if the region is large, or if ONNX Runtime can't compute it.
+    """
+    found = _between(wanted, feeds, sizes or {})
+    if found is None:
+        return None
+    nodes, constants = found
+    graph = onnx.helper.make_graph(
+        [onnx_ir.to_proto(node) for node in nodes],
+        "region",
+        [
+            onnx.helper.make_tensor_value_info(
+                str(value.name), onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+            )
+            for value, array in feeds.items()
+        ],
+        [onnx.ValueInfoProto(name=str(wanted.name))],
+        [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=10)
+    try:
+        return np.asarray(run(model, {str(value.name): array for value, array in feeds.items()})[0])
+    # onnxruntime raises one class per status code, without a common base; what can't be run isn't what it looks like.
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def _between(
+    wanted: onnx_ir.Value, feeds: Mapping[onnx_ir.Value, Array], sizes: Mapping[str, int]
+) -> tuple[list[onnx_ir.Node], dict[str, Array]] | None:
+    """The nodes that lead to a value, in an order in which they can be run, and the constants they use."""
+    nodes: dict[onnx_ir.Node, None] = {}
+    constants: dict[str, Array] = {}
+    waiting: list[tuple[onnx_ir.Value, bool]] = [(wanted, False)]
+    while waiting:
+        value, ready = waiting.pop()
+        if value in feeds or value.name in constants:
+            continue
+        producer = value.producer()
+        if producer is None or producer.op_type == "Constant":
+            tensor = onnx_ir.convenience.get_const_tensor(value)
+            if tensor is None:
+                return None
+            constants[str(value.name)] = tensor.numpy()
+        elif producer.op_type == "Shape" and (shape := _shape(producer, feeds, sizes)) is not None:
+            constants[str(value.name)] = shape
+        elif ready:
+            nodes[producer] = None
+        elif producer not in nodes:
+            if len(nodes) > _LARGEST:
+                return None
+            waiting.append((value, True))
+            waiting += [(item, False) for item in producer.inputs if item is not None]
+    return list(nodes), constants
+
+
+def _shape(node: onnx_ir.Node, feeds: Mapping[onnx_ir.Value, Array], sizes: Mapping[str, int]) -> Array | None:
+    """What Shape gives, where all sizes are known."""
+    value = node.inputs[0]
+    if value is None or value in feeds or value.shape is None:
+        return None
+    found = [size if isinstance(size, int) else sizes.get(str(size.value)) for size in value.shape]
+    if None in found:
+        return None
+    start, end = (node.attributes.get(name) for name in ("start", "end"))
+    part = slice(start.value if start else 0, end.value if end else None)
+    return np.asarray(found[part], np.int64)
