@@ -28,9 +28,13 @@ def evaluate_sizes(node: Node) -> list[Array] | None:
     if result is None:
         return None
     results = [settled(np.asarray(item)) for item in (result if isinstance(result, list) else [result])]
-    if node.operator == "Cast":  # once they are known, sizes have a type that further nodes look at
-        return [item.astype(_INTEGERS[node.attribute("to")]) if item.dtype != object else item for item in results]
-    return results
+    return [_typed(node, item, index) for index, item in enumerate(results)]
+
+
+def _typed(node: Node, sizes: Array, index: int) -> Array:
+    """Once they are known, sizes have the type of the node's output: further nodes look at it."""
+    declared = node.ir.outputs[index].dtype if index < len(node.ir.outputs) else None
+    return sizes if sizes.dtype != np.int64 or declared is None else sizes.astype(declared.numpy())
 
 
 def settled(sizes: Array) -> Array:
@@ -158,7 +162,7 @@ def _reduce(function: Callable[[Sequence[Any]], Any]) -> Callable[[Node], Any]:
     return evaluate
 
 
-_INTEGERS = {6: "int32", 7: "int64"}  # ONNX's numbers of them
+_INTEGERS = {6, 7}  # INT32, INT64
 _FUNCTIONS: dict[str, Callable[[Node], Any]] = {
     "Add": _each(lambda one, two: one + two),
     "Cast": _cast,

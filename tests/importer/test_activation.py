@@ -50,9 +50,7 @@ def test_swish(attributes):
     np.testing.assert_allclose(run_keras(network, X)[0], X["x"] / (1 + np.exp(-alpha * X["x"])), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "operator", ["Relu", "Sigmoid", "Tanh", "Softmax", "LogSoftmax"]
-)
+@pytest.mark.parametrize("operator", ["Relu", "Sigmoid", "Tanh", "Softmax", "LogSoftmax"])
 def test_double(operator):
     check(operator, {"x": random(3, 4, dtype="float64")}, rtol=1e-9, atol=1e-12)
 

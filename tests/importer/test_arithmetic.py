@@ -23,7 +23,9 @@ def test_functions(operator):
     check(operator, {"x": random(3, 7, low=0.2 if operator in POSITIVE else low, high=high)})
 
 
-@pytest.mark.parametrize("operator", ["Abs", "Ceil", "Cos", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Round", "Sign", "Sin", "Sqrt"])
+@pytest.mark.parametrize(
+    "operator", ["Abs", "Ceil", "Cos", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Round", "Sign", "Sin", "Sqrt"]
+)
 def test_functions_of_double(operator):
     check(operator, {"x": random(3, 7, dtype="float64", low=0.2, high=3)}, **TOLERANCE["float64"])
 

@@ -5,7 +5,17 @@ import numpy as np
 import onnx
 import onnx_ir
 import pytest
-from onnx_cases import check_model, check_text, imported, layers_of, node_model, random, run_keras, run_onnx, text_model
+from onnx_cases import (
+    check_model,
+    check_text,
+    imported,
+    layers_of,
+    node_model,
+    random,
+    run_keras,
+    run_onnx,
+    text_model,
+)
 
 from conrepair.importer.graph import import_model
 from conrepair.runtime.errors import ConversionError
@@ -42,15 +52,20 @@ def load(model, **options):
     return import_model(onnx_ir.from_proto(model), **options)
 
 
+def input_names(network):
+    return [tensor.name for tensor in network.inputs]
+
+
+def output_names(network):
+    return [tensor._keras_history.operation.name for tensor in network.outputs]
+
+
 # --- layers --------------------------------------------------------------------------------------------------
 
 
 def test_a_network_of_real_layers():
     network = check_model(cnn(), IMAGE)
-    assert layers_of(network) == [
-        "Transpose", "Conv2D", "BatchNormalization", "ReLU", "DepthwiseConv2D", "Add", "MaxPool", "Mean", "Reshape",
-        "Dense", "Softmax",
-    ] or {"Conv2D", "BatchNormalization", "DepthwiseConv2D", "Dense"} <= set(layers_of(network))  # fmt: skip
+    assert {"Conv2D", "BatchNormalization", "DepthwiseConv2D", "Dense"} <= set(layers_of(network))
     assert layers_of(network).count("Transpose") == 1
     assert network.count_params() == 4 * 2 * 9 + 4 + 4 * 4 + 4 * 9 + 4 * 3 + 3
 
@@ -100,8 +115,8 @@ def test_names():
     network = load(cnn())
     names = [operation.name for operation in network.operations]
     assert len(set(names)) == len(names)
-    assert network.input_names == ["image"]
-    assert network.output_names == ["probabilities"]
+    assert input_names(network) == ["image"]
+    assert output_names(network) == ["probabilities"]
     assert "features_Conv_c1" in names
     assert "features_BatchNormalization_n1" in names
     assert {"features_MatMul_k", "features_Add_l"} & set(names)
@@ -112,10 +127,10 @@ def test_inputs_and_outputs_keep_their_names_whatever_nodes_are_called():
     for node, name in zip(model.graph.node, ["x", "z", "y"], strict=True):
         node.name = name
     network = load(model)
-    assert network.input_names == ["x"]
-    assert network.output_names == ["y", "z"]
+    assert input_names(network) == ["x"]
+    assert output_names(network) == ["y", "z"]
     unnamed = load(text_model("y = Exp (x)", {"x": random(3)}))
-    assert (unnamed.input_names, unnamed.output_names) == (["x"], ["y"])
+    assert (input_names(unnamed), output_names(unnamed)) == (["x"], ["y"])
 
 
 def test_equal_names_become_different():
@@ -140,7 +155,7 @@ def test_two_inputs_and_two_outputs_keep_their_order():
     text = "s = Sub (b, a) p = Mul (a, b)"
     feeds = {"b": random(2, 3), "a": random(2, 3, seed=1)}
     network = check_text(text, feeds, outputs=["p", "s"])
-    assert (network.input_names, network.output_names) == (["b", "a"], ["p", "s"])
+    assert (input_names(network), output_names(network)) == (["b", "a"], ["p", "s"])
 
 
 def test_an_output_that_is_an_input():
@@ -176,7 +191,7 @@ def test_an_initializer_that_is_also_an_input():
     model = text_model("y = Add (x, c)", {"x": random(2, 3)}, {"c": random(3)})
     model.graph.input.append(onnx.helper.make_tensor_value_info("c", onnx.TensorProto.FLOAT, [3]))
     network = load(model)
-    assert network.input_names == ["x"]
+    assert input_names(network) == ["x"]
     np.testing.assert_array_equal(run_keras(network, {"x": random(2, 3)})[0], random(2, 3) + random(3))
 
 
@@ -234,7 +249,9 @@ def test_an_operator_without_a_rule_is_named():
 def test_an_attribute_that_no_rule_reads_is_refused():
     model = node_model("Relu", {"x": random(2, 3)})
     model.graph.node[0].attribute.append(onnx.helper.make_attribute("new_feature", 1))
-    with pytest.raises(ConversionError, match=r"Relu\(new_feature=1\) of node 'the_Relu'.*new_feature isn't supported"):
+    with pytest.raises(
+        ConversionError, match=r"Relu\(new_feature=1\) of node 'the_Relu'.*new_feature isn't supported"
+    ):
         load(model)
 
 
@@ -272,7 +289,7 @@ def test_saved_model(tmp_path):
     import tensorflow as tf
 
     load(cnn()).export(tmp_path / "saved", verbose=False)
-    served = tf.saved_model.load(str(tmp_path / "saved")).serve(IMAGE["image"])
+    served = tf.saved_model.load(str(tmp_path / "saved")).serve([IMAGE["image"]])
     np.testing.assert_allclose(np.asarray(served), run_onnx(cnn(), IMAGE)[0], rtol=1e-5, atol=1e-6)
 
 

@@ -89,21 +89,23 @@ def _model(
     symbolic: Mapping[str, Sequence[int | str]],
     opset: int,
 ) -> onnx.ModelProto:
+    given = {
+        name: onnx.helper.make_tensor_value_info(
+            name,
+            onnx.helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype),
+            symbolic.get(name, np.asarray(array).shape),
+        )
+        for name, array in feeds.items()
+    }
     graph = onnx.helper.make_graph(
         nodes,
         "case",
-        [
-            onnx.helper.make_tensor_value_info(
-                name,
-                onnx.helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype),
-                symbolic.get(name, np.asarray(array).shape),
-            )
-            for name, array in feeds.items()
-        ],
-        [onnx.ValueInfoProto(name=name) for name in outputs],
+        list(given.values()),
+        [given.get(name, onnx.ValueInfoProto(name=name)) for name in outputs],
         [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
     )
-    imports = [onnx.helper.make_opsetid("", opset), *([onnx.helper.make_opsetid(domain, 1)] if domain else [])]
+    others = sorted({node.domain for node in nodes} - {""})
+    imports = [onnx.helper.make_opsetid("", opset), *(onnx.helper.make_opsetid(domain, 1) for domain in others)]
     model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=10)
     return onnx.shape_inference.infer_shapes(model)
 

@@ -77,7 +77,7 @@ def expand(node: Node) -> Any:
     rank = max(len(source), len(target))
     source = (*[1] * (rank - len(source)), *source)
     target = [*[1] * (rank - len(target)), *target]
-    final = broadcast_shape([source, target], node.name)
+    final = broadcast_shape([source, target], node.new_size)
     x = node.stored(reshaped(node, node.value(0), source))
     if all(map(known, [*source, *target])):
         return ops.broadcast_to(x, [int(number) for number in final])

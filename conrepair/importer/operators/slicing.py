@@ -11,9 +11,10 @@ from keras import ops
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 from conrepair.importer.shapes import split_lengths
-from conrepair.importer.values import Tensor, inverse, known, symbol
+from conrepair.importer.values import Tensor, inverse, known
 
 _FAR = 2**31 - 1
+_TABLES = {"float16", "float32"}  # others lose by what an Embedding computes in
 
 
 @operator("Slice", constant=("starts", "ends", "axes", "steps"))
@@ -30,8 +31,7 @@ def slices(node: Node) -> Any:
         index[value.order[axis]] = part
         if part != slice(None):
             # What is left of an open axis is a size of its own.
-            new = symbol(f"{node.name}.{axis}")
-            shape[axis] = len(range(*part.indices(int(size)))) if known(size) else new
+            shape[axis] = len(range(*part.indices(int(size)))) if known(size) else node.new_size(axis)
     if all(part == slice(None) for part in index):
         return [value]
     return node.output(value.stored[tuple(index)], value.order, shape)
@@ -52,11 +52,18 @@ def _ends(node: Node) -> list[int]:
 
 
 def _slice(start: int, end: int, step: int, size: Any) -> slice:
+    """A slice of numbers that TensorFlow takes: none beyond the axis where its size is known."""
+    if known(size):
+        first, behind, _ = slice(start, end, step).indices(int(size))
+        if not range(first, behind, step):
+            return slice(0, 0)
+        if step < 0:
+            return slice(None if first == size - 1 else first, None if behind < 0 else behind, step)
+        whole = (first, behind, step) == (0, int(size), 1)
+        return slice(None) if whole else slice(first, None if behind == size else behind, step)
     if step < 0:
-        low = -int(size) - 1 if known(size) else -_FAR
-        return slice(None if start >= _FAR or start == -1 else start, None if end <= low else end, step)
-    whole = (start == 0 or (known(size) and start <= -int(size))) and (end >= _FAR or (known(size) and end >= size))
-    if whole and step == 1:
+        return slice(None if start >= _FAR or start == -1 else start, None if end <= -_FAR else end, step)
+    if (start == 0 or start <= -_FAR) and end >= _FAR and step == 1:
         return slice(None)
     return slice(start if start > -_FAR else None, None if end >= _FAR else end, step)
 
@@ -64,7 +71,7 @@ def _slice(start: int, end: int, step: int, size: Any) -> slice:
 @operator("Gather")
 def gather(node: Node) -> Any:
     axis = node.axis(0)
-    if node.is_constant(0) and node.rank(0) == 2 and axis == 0 and "float" in node.dtype(0):
+    if node.is_constant(0) and node.rank(0) == 2 and axis == 0 and node.dtype(0) in _TABLES:
         table = node.constant(0)
         indices = node.tensor(1)
         rows, width = table.shape
