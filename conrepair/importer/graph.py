@@ -64,8 +64,13 @@ class _Walk:
             for value in self._graph.inputs
             if value.name not in self._graph.initializers
         ]
+        # Nodes without a name are called like their outputs: those names are taken before.
+        names = [self._workspace.unique(str(value.name)) for value in self._graph.outputs]
         self._run(self._graph)
-        outputs = [self._output(value, channels_last_outputs) for value in self._graph.outputs]
+        outputs = [
+            self._output(value, name, channels_last_outputs)
+            for value, name in zip(self._graph.outputs, names, strict=True)
+        ]
         return keras.Model(inputs, outputs, name=self._workspace.unique(self._graph.name or "model"))
 
     def _input(self, value: onnx_ir.Value, last: bool) -> Any:
@@ -84,24 +89,25 @@ class _Walk:
         self._workspace.remember(self._values[value])  # type: ignore[arg-type]
         return tensor
 
-    def _output(self, value: onnx_ir.Value, last: bool) -> Any:
+    def _output(self, value: onnx_ir.Value, name: str, last: bool) -> Any:
         result = self._values[value]
         if isinstance(result, tuple):
             raise ConversionError(f"output {value.name} is a sequence; a Keras model returns single tensors.")
         if isinstance(result, np.ndarray):
-            result = self._from_constant(result)
+            result = self._from_constant(result, value.dtype)
         order = channels_last(result.rank) if last and result.rank > 2 else None
-        name = self._workspace.unique(str(value.name))
         dtype = result.dtype if "float" in result.dtype else None
         return keras.layers.Identity(name=name, dtype=dtype)(self._workspace.stored(result, order))
 
-    def _from_constant(self, result: Array) -> Tensor:
+    def _from_constant(self, result: Array, dtype: onnx_ir.DataType | None) -> Tensor:
         """What doesn't depend on the inputs' values, as a tensor: Keras returns only what comes from an input."""
         inputs = [self._values[value] for value in self._graph.inputs if isinstance(self._values.get(value), Tensor)]
         if not inputs:
             raise ConversionError("the model has no inputs; a Keras model needs one.")
         first = inputs[0].stored  # type: ignore[union-attr]
         known_now = self._workspace.stored(result)
+        if dtype is not None and known_now.dtype != dtype.numpy().name:  # sizes are measured as int64
+            known_now = ops.cast(known_now, dtype.numpy().name)
         nothing = ops.zeros_like(first[(0,) * len(first.shape)], dtype=str(known_now.dtype))
         stored = (ops.logical_or if nothing.dtype == "bool" else ops.add)(known_now, nothing)
         return Tensor(stored, tuple(range(result.ndim)), result.shape)
@@ -177,7 +183,8 @@ def _computable(node: onnx_ir.Node) -> bool:
         attribute.type in {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
         for attribute in node.attributes.values()
     )
-    return not subgraphs and node.op_type not in _RANDOM and "Sequence" not in node.op_type
+    own = node.domain == "conrepair"  # joined by `prepare`
+    return not subgraphs and not own and node.op_type not in _RANDOM and "Sequence" not in node.op_type
 
 
 def _evaluated(node: Node) -> Iterable[Array]:

@@ -16,7 +16,7 @@ from conrepair.runtime.errors import ConversionError
 if TYPE_CHECKING:
     from conrepair.importer.workspace import Workspace
 
-__all__ = ["Node"]
+__all__ = ["Node", "broadcast_shape"]
 
 
 class Node:
@@ -184,6 +184,10 @@ class Node:
         """Ones of a shape in which some sizes are only known by name."""
         return self._workspace.ones(sizes, dtype)
 
+    def new_size(self, axis: int) -> Size:
+        """A size that only a run knows, along an axis of the output."""
+        return self._workspace.new_size(f"{self.name}.{axis}")
+
     def subgraph(self, name: str, inputs: Sequence[Value | None]) -> list[Value]:
         """The outputs of the subgraph that an attribute holds, written out for the given inputs."""
         self._read.add(name)
@@ -241,17 +245,24 @@ class Node:
             tuple(range(rank)),
         )
         arranged = [self._workspace.broadcastable(value, order) for value in values]
-        return self.output(function(*arranged), order, _broadcast([value.shape for value in values]))
+        shape = broadcast_shape([value.shape for value in values], self.new_size)
+        return self.output(function(*arranged), order, shape)
 
 
 def _is_used(value: onnx_ir.Value) -> bool:
     return bool(value.uses()) or value.is_graph_output()
 
 
-def _broadcast(shapes: Sequence[Sequence[Size]]) -> tuple[Size, ...]:
+def broadcast_shape(shapes: Sequence[Sequence[Size]], new_size: Callable[[int], Size]) -> tuple[Size, ...]:
+    """What shapes broadcast to; along axes where either of two open sizes may be 1, a new size."""
     rank = max(map(len, shapes))
-    full = [(*[1] * (rank - len(shape)), *shape) for shape in shapes]
-    return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*full, strict=True))
+    result = []
+    for axis, sizes in enumerate(zip(*((*[1] * (rank - len(shape)), *shape) for shape in shapes), strict=True)):
+        longer = list(dict.fromkeys(size for size in sizes if size != 1))
+        number = next((size for size in longer if known(size)), None)
+        one = longer[0] if longer else 1
+        result.append(number if number is not None else one if len(longer) < 2 else new_size(axis))
+    return tuple(result)
 
 
 def _value_of(attribute: onnx.AttributeProto) -> Any:

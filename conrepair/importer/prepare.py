@@ -52,6 +52,10 @@ def _fix_sizes(graph: onnx_ir.Graph, sizes: Mapping[str, Sequence[Any]]) -> None
             continue
         if len(wanted) != len(value.shape):
             raise ConversionError(f"the declared shape {list(wanted)} doesn't fit input {value.name} {value.shape}.")
+        if any(
+            isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(wanted, value.shape, strict=True)
+        ):
+            raise ConversionError(f"the declared shape {list(wanted)} contradicts input {value.name} {value.shape}.")
         fixed = [
             number if isinstance(number, int) and not isinstance(size, int) else size
             for number, size in zip(wanted, value.shape, strict=True)

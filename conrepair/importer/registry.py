@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ def operator(
     return register
 
 
+@cache
 def rules() -> dict[tuple[str, str], Rule]:
     """All rules by domain and operator."""
-    if not _RULES:
-        package = importlib.import_module("conrepair.importer.operators")
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+    package = importlib.import_module("conrepair.importer.operators")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
     return _RULES

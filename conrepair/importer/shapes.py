@@ -16,7 +16,7 @@ from conrepair.importer.values import Array, known
 if TYPE_CHECKING:
     from conrepair.importer.node import Node
 
-__all__ = ["evaluate_sizes", "settled"]
+__all__ = ["evaluate_sizes", "settled", "split_lengths"]
 
 
 def evaluate_sizes(node: Node) -> list[Array] | None:
@@ -27,7 +27,14 @@ def evaluate_sizes(node: Node) -> list[Array] | None:
     result = function(node)
     if result is None:
         return None
-    return [settled(np.asarray(item)) for item in (result if isinstance(result, list) else [result])]
+    results = [settled(np.asarray(item)) for item in (result if isinstance(result, list) else [result])]
+    return [_typed(node, item, index) for index, item in enumerate(results)]
+
+
+def _typed(node: Node, sizes: Array, index: int) -> Array:
+    """Once they are known, sizes have the type of the node's output: further nodes look at it."""
+    declared = node.ir.outputs[index].dtype if index < len(node.ir.outputs) else None
+    return sizes if sizes.dtype != np.int64 or declared is None else sizes.astype(declared.numpy())
 
 
 def settled(sizes: Array) -> Array:
@@ -49,15 +56,17 @@ def _axes(node: Node, index: int) -> list[int] | None:
     return None if axes is None else [int(axis) for axis in np.atleast_1d(axes)]
 
 
-def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Node], Any]:
+def _each(function: Callable[..., Any]) -> Callable[[Node], Any]:
+    """A function of as many sizes as the node has inputs, element by element."""
+
     def evaluate(node: Node) -> Any:
-        one, two = np.broadcast_arrays(_array(node, 0), _array(node, 1))
-        items = [function(*pair) for pair in zip(one.reshape(-1).tolist(), two.reshape(-1).tolist(), strict=True)]
+        arrays = np.broadcast_arrays(*(_array(node, index) for index in range(len(node.inputs))))
+        items = [function(*sizes) for sizes in zip(*(array.reshape(-1).tolist() for array in arrays), strict=True)]
         if any(item is None for item in items):
             return None
         result = np.empty(len(items), object)
         result[:] = items
-        return result.reshape(one.shape)
+        return result.reshape(arrays[0].shape)
 
     return evaluate
 
@@ -71,8 +80,13 @@ def _compare(relation: Any) -> Callable[[Any, Any], bool | None]:
 
 
 def _divide(one: Any, two: Any) -> Any:
+    """Division truncates towards zero; of sizes whose sign isn't known it's left to the run."""
     quotient = sympy.sympify(one) / sympy.sympify(two)
-    return quotient if quotient.is_integer else sympy.floor(quotient)
+    if quotient.is_integer:
+        return quotient
+    if quotient.is_nonnegative:
+        return sympy.floor(quotient)
+    return -sympy.floor(-quotient) if quotient.is_nonpositive else None
 
 
 def _gather(node: Node) -> Any:
@@ -111,10 +125,24 @@ def _cast(node: Node) -> Any:
 
 def _split(node: Node) -> Any:
     data, axis = _array(node, 0), node.axis(0)
+    return list(np.split(data, np.cumsum(split_lengths(node, data.shape[axis]))[:-1], axis))
+
+
+def split_lengths(node: Node, size: int) -> list[int]:
+    """Lengths of the parts that a Split makes of an axis: the last ones may be shorter."""
     lengths = node.constant_or_attribute("split", 1)
-    if lengths is None:
-        return list(np.array_split(data, node.outputs, axis))
-    return list(np.split(data, np.cumsum(lengths)[:-1], axis))
+    if lengths is not None:
+        return [int(length) for length in lengths]
+    count = node.attribute("num_outputs", len(node.ir.outputs))
+    each = -(-size // count)
+    return [max(min(each, size - each * index), 0) for index in range(count)]
+
+
+def _reshape(node: Node) -> Any:
+    data, target = _array(node, 0), node.constant(1).tolist()
+    if not node.attribute("allowzero", 0):
+        target = [data.shape[axis] if wanted == 0 else wanted for axis, wanted in enumerate(target)]
+    return data.reshape(target)
 
 
 def _where(node: Node) -> Any:
@@ -136,28 +164,28 @@ def _reduce(function: Callable[[Sequence[Any]], Any]) -> Callable[[Node], Any]:
 
 _INTEGERS = {6, 7}  # INT32, INT64
 _FUNCTIONS: dict[str, Callable[[Node], Any]] = {
-    "Add": _binary(lambda one, two: one + two),
+    "Add": _each(lambda one, two: one + two),
     "Cast": _cast,
     "Concat": _concat,
-    "Div": _binary(_divide),
-    "Equal": _binary(_compare(sympy.Eq)),
+    "Div": _each(_divide),
+    "Equal": _each(_compare(sympy.Eq)),
     "Gather": _gather,
-    "Greater": _binary(_compare(sympy.Gt)),
-    "GreaterOrEqual": _binary(_compare(sympy.Ge)),
+    "Greater": _each(_compare(sympy.Gt)),
+    "GreaterOrEqual": _each(_compare(sympy.Ge)),
     "Identity": lambda node: _array(node, 0),
-    "Less": _binary(_compare(sympy.Lt)),
-    "LessOrEqual": _binary(_compare(sympy.Le)),
-    "Max": _binary(sympy.Max),
-    "Min": _binary(sympy.Min),
-    "Mod": _binary(lambda one, two: sympy.Mod(one, two)),
-    "Mul": _binary(lambda one, two: one * two),
+    "Less": _each(_compare(sympy.Lt)),
+    "LessOrEqual": _each(_compare(sympy.Le)),
+    "Max": _each(sympy.Max),
+    "Min": _each(sympy.Min),
+    "Mod": _each(sympy.Mod),
+    "Mul": _each(lambda one, two: one * two),
     "ReduceProd": _reduce(lambda sizes: sympy.prod(sizes)),
     "ReduceSum": _reduce(lambda sizes: sum(sizes)),
-    "Reshape": lambda node: _array(node, 0).reshape(node.constant(1)),
+    "Reshape": _reshape,
     "Slice": _slice,
     "Split": _split,
     "Squeeze": _squeeze,
-    "Sub": _binary(lambda one, two: one - two),
+    "Sub": _each(lambda one, two: one - two),
     "Unsqueeze": _unsqueeze,
     "Where": _where,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -35,6 +36,7 @@ class Workspace:
         self._named: set[int] = set()
         self._arranged: dict[tuple[int, tuple[int, ...]], Any] = {}
         self._origins: dict[Any, tuple[Any, int]] = {}
+        self._sizes = itertools.count(1)
         self._kept: list[Any] = []  # keeps the ids in the dictionaries above valid
 
     def unique(self, name: str) -> str:
@@ -106,7 +108,7 @@ class Workspace:
             size = stored.shape[place]
             if size is None:
                 given = shape[axis] if shape is not None else None
-                size = given if given is not None and not known(given) else self._guess(node, index, axis, len(order))
+                size = given if given is not None else self._guess(node, index, axis, len(order))
             sizes.append(size)
         tensor = Tensor(stored, order, tuple(sizes))
         self.remember(tensor)
@@ -115,7 +117,7 @@ class Workspace:
     def remember(self, tensor: Tensor) -> None:
         """Note where the named sizes of a tensor can be measured."""
         for axis, size in enumerate(tensor.shape):
-            if isinstance(size, sympy.Symbol):
+            if not known(size):
                 self._origins.setdefault(size, (tensor.stored, tensor.order[axis]))
 
     def _guess(self, node: Node, index: int, axis: int, rank: int) -> Size:
@@ -130,7 +132,11 @@ class Workspace:
         for value in node.inputs:
             if axis == 0 and isinstance(value, Tensor) and value.rank == rank and not known(value.shape[0]):
                 return value.shape[0]
-        return symbol(f"{node.name}:{index}.{axis}")
+        return self.new_size(f"{node.name}:{index}.{axis}")
+
+    def new_size(self, name: str) -> Size:
+        """A size that isn't equal to any other, as far as one knows; `name` is for people."""
+        return symbol(f"{name}#{next(self._sizes)}")
 
     def _rename(self, stored: Any, name: str) -> None:
         """Name operations after the node, so that names don't depend on what was imported before."""
@@ -156,6 +162,8 @@ class Workspace:
         Raises:
             ConversionError: if no tensor has a size in question.
         """
+        if dtype == "bool":  # truths can't be multiplied
+            return ops.cast(self.ones(sizes, "int32"), dtype)
         result = ops.ones([int(size) if known(size) else 1 for size in sizes], dtype=dtype)
         for axis, size in enumerate(sizes):
             if not known(size):
@@ -183,14 +191,19 @@ class Workspace:
     def _measure(self, size: Size) -> Any:
         if known(size):
             return int(size)
-        if isinstance(size, sympy.Symbol):
+        if size in self._origins:
             return ops.sum(self._row(size))
-        parts = [self._measure(part) for part in getattr(size, "args", ())]
-        if isinstance(size, sympy.Add):
-            return reduce(ops.add, parts)
-        if isinstance(size, sympy.Mul):
-            return reduce(ops.multiply, parts)
+        if isinstance(size, sympy.floor):
+            return ops.floor_divide(*map(self._measure, sympy.fraction(sympy.together(size.args[0]))))
+        if isinstance(size, sympy.Pow) and size.exp.is_Integer and size.exp > 0:
+            return reduce(ops.multiply, [self._measure(size.base)] * int(size.exp))
+        function = next((item for kind, item in _FUNCTIONS.items() if isinstance(size, kind)), None)
+        if function is not None and all(part.is_integer for part in size.args):
+            return reduce(function, map(self._measure, size.args))
         raise ConversionError(f"the size {size} can't be computed at run time. Fix it with --input.")
+
+
+_FUNCTIONS = {sympy.Add: ops.add, sympy.Mul: ops.multiply, sympy.Max: ops.maximum, sympy.Min: ops.minimum}
 
 
 def _permuted(stored: Any, axes: Sequence[int]) -> Any:

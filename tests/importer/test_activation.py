@@ -50,9 +50,7 @@ def test_swish(attributes):
     np.testing.assert_allclose(run_keras(network, X)[0], X["x"] / (1 + np.exp(-alpha * X["x"])), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "operator", ["Relu", "Sigmoid", "Tanh", "Softplus", "Softmax", "LogSoftmax", "Elu", "Gelu", "ThresholdedRelu"]
-)
+@pytest.mark.parametrize("operator", ["Relu", "Sigmoid", "Tanh", "Softmax", "LogSoftmax"])
 def test_double(operator):
     check(operator, {"x": random(3, 4, dtype="float64")}, rtol=1e-9, atol=1e-12)
 
@@ -77,13 +75,6 @@ def test_shrink_of_other_types(dtype):
 def test_prelu(slope, given):
     x, slopes = {"x": random(2, 3, 4, 5)}, {"slope": random(*slope, seed=1)}
     check("PRelu", x, slopes) if given else check("PRelu", x | slopes)
-
-
-@pytest.mark.parametrize("dtype", ["int32", "uint64"])
-def test_prelu_of_integers(dtype):
-    check(
-        "PRelu", {"x": random(3, 4, dtype=dtype, low=-9, high=9)}, {"slope": random(4, dtype=dtype, low=-3, high=3)}
-    )
 
 
 def test_prelu_behind_a_convolution():

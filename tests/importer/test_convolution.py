@@ -203,7 +203,7 @@ def test_transposed_with_open_batch_and_images():
     feeds, constants = {"x": random(2, 4, 5, 4)}, {"w": random(4, 3, 3, 3), "b": random(3)}
     for attributes in ({}, {"strides": [2, 2], "pads": [1, 1, 1, 1]}, {"auto_pad": "SAME_UPPER", "strides": [2, 2]}):
         check("ConvTranspose", feeds, constants, symbolic=OPEN, **attributes)
-    with pytest.raises(ConversionError, match="the size of input X"):
+    with pytest.raises(ConversionError, match="the sizes of input X"):
         imported(node_model("ConvTranspose", feeds, constants, symbolic=OPEN, output_shape=[9, 9], strides=[2, 2]))
 
 

@@ -89,18 +89,19 @@ def _model(
     symbolic: Mapping[str, Sequence[int | str]],
     opset: int,
 ) -> onnx.ModelProto:
+    given = {
+        name: onnx.helper.make_tensor_value_info(
+            name,
+            onnx.helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype),
+            symbolic.get(name, np.asarray(array).shape),
+        )
+        for name, array in feeds.items()
+    }
     graph = onnx.helper.make_graph(
         nodes,
         "case",
-        [
-            onnx.helper.make_tensor_value_info(
-                name,
-                onnx.helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype),
-                symbolic.get(name, np.asarray(array).shape),
-            )
-            for name, array in feeds.items()
-        ],
-        [onnx.ValueInfoProto(name=name) for name in outputs],
+        list(given.values()),
+        [given.get(name, onnx.ValueInfoProto(name=name)) for name in outputs],
         [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
     )
     domains = sorted({node.domain for node in nodes} - {""})

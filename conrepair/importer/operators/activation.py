@@ -145,7 +145,12 @@ def _softmax(node: Node, x: Any, axis: int) -> Any:
         return ops.softmax(x, axis=axis)
     if node.operator == "LogSoftmax":
         return ops.log_softmax(x, axis=axis)
-    return ops.one_hot(ops.argmax(x, axis=axis), x.shape[axis], axis=axis, dtype=x.dtype)
+    size = x.shape[axis]
+    if size is None:
+        node.refuse("the size of its axis must be known; fix it with --input")
+    # Keras names the axis behind all others by -1 only.
+    place = -1 if axis == len(x.shape) - 1 else axis
+    return ops.one_hot(ops.argmax(x, axis=axis), size, axis=place, dtype=x.dtype)
 
 
 def _number(number: Any, x: Any) -> Any:

@@ -28,7 +28,7 @@ _UNARY = {
     "Floor": ops.floor,
     "Log": ops.log,
     "Neg": ops.negative,
-    "Reciprocal": ops.reciprocal,
+    "Reciprocal": lambda x: ops.divide(1, x),  # ops.reciprocal makes float32 of everything
     "Round": ops.round,
     "Sign": ops.sign,
     "Sin": ops.sin,
@@ -52,13 +52,14 @@ def binary(node: Node) -> Any:
 
 @operator("Identity", "Dropout", ignores=("consumed_inputs", "is_test", "ratio", "seed"))
 def identity(node: Node) -> Any:
-    """Dropout does nothing when a model is used; its mask says that nothing is dropped."""
+    """Dropout does nothing when a model is used; its mask says so since opset 12, and was empty before."""
     if node.operator == "Dropout" and node.has(2) and np.any(node.constant(2)):
         node.refuse("training_mode is on, so its output is random")
     value = node.value(0)
     if node.outputs == 1:
         return [value]
-    return [value, node.elementwise(lambda x: ops.ones_like(x, dtype="bool"), [0])]
+    mask = ops.ones_like if node.opset >= 12 else ops.zeros_like
+    return [value, node.elementwise(lambda x: mask(x, dtype="bool"), [0])]
 
 
 @operator(*_MANY)

@@ -155,8 +155,8 @@ def _crops(node: Node, kernel: tuple[int, ...], strides: tuple[int, ...]) -> lis
     if mode == "VALID":
         return [(0, surplus[i] - extra[i]) for i in range(axes)]
     if wanted is None:
-        # SAME: in * stride cells come out.
-        totals = [kernel[i] - strides[i] + extra[i] for i in range(axes)]
+        # SAME: in * stride cells come out; like ONNX Runtime, nothing is added where that is more than there is.
+        totals = [max(kernel[i] - strides[i] + extra[i], 0) for i in range(axes)]
     else:
         sizes = node.known_shape(0)[2:]
         totals = [strides[i] * (sizes[i] - 1) + extra[i] + kernel[i] - wanted[-axes + i] for i in range(axes)]

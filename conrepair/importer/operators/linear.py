@@ -42,10 +42,12 @@ def matmul(node: Node) -> Any:
 @operator("MatMulBias", domain="conrepair")
 def matmul_bias(node: Node) -> Any:
     """A MatMul and the Add behind it, joined by `prepare`."""
-    kernel, bias = node.constant(1), node.constant(2).reshape(-1)
+    kernel, bias = node.constant(1), node.constant(2)
+    if node.is_constant(0):
+        return np.matmul(node.constant(0), kernel) + bias
     if not _is_dense(node):
         return ops.add(ops.matmul(node.tensor(0), kernel), bias)
-    y = node.layer(keras.layers.Dense, node.tensor(0), weights=[kernel, bias], units=kernel.shape[1])
+    y = node.layer(keras.layers.Dense, node.tensor(0), weights=[kernel, bias.reshape(-1)], units=kernel.shape[1])
     return node.output(y, None, (*node.shape(0)[:-1], kernel.shape[1]))
 
 

@@ -56,8 +56,9 @@ def shift(node: Node) -> Any:
         return ops.bitwise_right_shift(x, ops.where(outside, ops.full_like(y, bits - 1), y))
 
     def unsigned(x: Any, y: Any) -> Any:
-        outside = ops.greater_equal(y, bits)
-        shifted = (ops.bitwise_left_shift if left else ops.bitwise_right_shift)(x, ops.minimum(y, bits - 1))
+        outside = ops.greater_equal(y, np.asarray(bits, dtype))
+        most = np.asarray(bits - 1, dtype)
+        shifted = (ops.bitwise_left_shift if left else ops.bitwise_right_shift)(x, ops.minimum(y, most))
         return ops.where(outside, ops.zeros_like(shifted), shifted)
 
     return node.elementwise(unsigned if dtype.startswith("u") else function)

@@ -74,6 +74,8 @@ _ALONE = {"ReduceL1": ops.absolute, "ReduceL2": ops.absolute, "ReduceLogSum": op
 def argument(node: Node) -> Any:
     function = ops.argmax if node.operator == "ArgMax" else ops.argmin
     axis, x = node.axis(0), node.tensor(0)
+    if "float" in node.dtype(0):
+        x = ops.where(ops.equal(x, 0), ops.zeros_like(x), x)  # for Keras -0 is less than 0
     keep = bool(node.attribute("keepdims", 1))
     if node.attribute("select_last_index", 0):
         last = x.shape[axis]
@@ -87,7 +89,7 @@ def argument(node: Node) -> Any:
     return node.output(ops.cast(y, "int64"), None, shape)
 
 
-@operator("TopK", constant=("K",))
+@operator("TopK", constant=("K",), ignores=("sorted",))
 def top_k(node: Node) -> Any:
     k = int(node.attribute("k", 0) or np.asarray(node.constant(1)).item())
     axis, rank, dtype = node.axis(-1), node.rank(0), node.dtype(0)
@@ -96,9 +98,9 @@ def top_k(node: Node) -> Any:
     if node.attribute("largest", 1):
         values, indices = ops.top_k(x, k)
     else:
-        if dtype.startswith("uint"):
-            node.refuse(f"the smallest of {dtype} can't be found by negating")
-        values, indices = ops.top_k(ops.negative(x), k)
-        values = ops.negative(values)
+        # Of integers the lowest has no negative; turning all bits reverses their order as well.
+        reverse = ops.negative if "float" in dtype else ops.bitwise_not
+        values, indices = ops.top_k(reverse(x), k)
+        values = reverse(values)
     order = inverse(swap)
     return [node.output(values, order), node.output(ops.cast(indices, "int64"), order)]

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 from keras import ops
 
-from conrepair.importer.node import Node
+from conrepair.importer.node import Node, broadcast_shape
 from conrepair.importer.registry import operator
 from conrepair.importer.shapes import settled
 from conrepair.importer.values import Size, Tensor, Value, inverse, known
@@ -77,13 +77,13 @@ def expand(node: Node) -> Any:
     rank = max(len(source), len(target))
     source = (*[1] * (rank - len(source)), *source)
     target = [*[1] * (rank - len(target)), *target]
-    final = [wanted if known(mine) and mine == 1 else mine for mine, wanted in zip(source, target, strict=True)]
+    final = broadcast_shape([source, target], node.new_size)
     x = node.stored(reshaped(node, node.value(0), source))
-    if all(map(known, final)):
+    if all(map(known, [*source, *target])):
         return ops.broadcast_to(x, [int(number) for number in final])
     # A size that only a run knows is borrowed from a tensor that has it, or is the input's own.
     dtype = node.dtype(0)
-    grown = [wanted if known(mine) and mine == 1 else 1 for mine, wanted in zip(source, target, strict=True)]
+    grown = [1 if wanted == mine else wanted for mine, wanted in zip(source, target, strict=True)]
     if dtype == "bool":
         return node.output(ops.logical_and(x, node.ones(grown, "bool")), None, final)
     return node.output(ops.multiply(x, node.ones(grown, dtype)), None, final)

@@ -10,9 +10,11 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
+from conrepair.importer.shapes import split_lengths
 from conrepair.importer.values import Tensor, inverse, known
 
 _FAR = 2**31 - 1
+_TABLES = {"float16", "float32"}  # others lose by what an Embedding computes in
 
 
 @operator("Slice", constant=("starts", "ends", "axes", "steps"))
@@ -28,7 +30,8 @@ def slices(node: Node) -> Any:
         part = _slice(start, end, step, size)
         index[value.order[axis]] = part
         if part != slice(None):
-            shape[axis] = len(range(*part.indices(int(size)))) if known(size) else None
+            # What is left of an open axis is a size of its own.
+            shape[axis] = len(range(*part.indices(int(size)))) if known(size) else node.new_size(axis)
     if all(part == slice(None) for part in index):
         return [value]
     return node.output(value.stored[tuple(index)], value.order, shape)
@@ -49,11 +52,18 @@ def _ends(node: Node) -> list[int]:
 
 
 def _slice(start: int, end: int, step: int, size: Any) -> slice:
+    """A slice of numbers that TensorFlow takes: none beyond the axis where its size is known."""
+    if known(size):
+        first, behind, _ = slice(start, end, step).indices(int(size))
+        if not range(first, behind, step):
+            return slice(0, 0)
+        if step < 0:
+            return slice(None if first == size - 1 else first, None if behind < 0 else behind, step)
+        whole = (first, behind, step) == (0, int(size), 1)
+        return slice(None) if whole else slice(first, None if behind == size else behind, step)
     if step < 0:
-        low = -int(size) - 1 if known(size) else -_FAR
-        return slice(None if start >= _FAR or start == -1 else start, None if end <= low else end, step)
-    whole = (start == 0 or (known(size) and start <= -int(size))) and (end >= _FAR or (known(size) and end >= size))
-    if whole and step == 1:
+        return slice(None if start >= _FAR or start == -1 else start, None if end <= -_FAR else end, step)
+    if (start == 0 or start <= -_FAR) and end >= _FAR and step == 1:
         return slice(None)
     return slice(start if start > -_FAR else None, None if end >= _FAR else end, step)
 
@@ -61,7 +71,7 @@ def _slice(start: int, end: int, step: int, size: Any) -> slice:
 @operator("Gather")
 def gather(node: Node) -> Any:
     axis = node.axis(0)
-    if node.is_constant(0) and node.rank(0) == 2 and axis == 0 and "float" in node.dtype(0):
+    if node.is_constant(0) and node.rank(0) == 2 and axis == 0 and node.dtype(0) in _TABLES:
         table = node.constant(0)
         indices = node.tensor(1)
         rows, width = table.shape
@@ -99,13 +109,8 @@ def split(node: Node) -> Any:
     value, axis = node.value(0), node.axis(0)
     assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
     size = node.known_shape(0, [axis])[0]
-    lengths = node.constant_or_attribute("split", 1)
-    if lengths is None:
-        count = node.attribute("num_outputs", len(node.ir.outputs))
-        each = -(-size // count)
-        lengths = [min(each, size - each * index) for index in range(count)]
     results, start = [], 0
-    for length in lengths:
+    for length in split_lengths(node, size):
         index: list[Any] = [slice(None)] * value.rank
         index[value.order[axis]] = slice(start, start + length)
         shape = list(value.shape)
@@ -186,14 +191,11 @@ def space_to_depth(node: Node) -> Any:
 
 @operator("Trilu", constant=("k",))
 def triangle(node: Node) -> Any:
-    function = ops.triu if node.attribute("upper", 1) else ops.tril
     k = int(np.asarray(node.constant(1, 0)).item())
-    rows, columns = node.known_shape(0)[-2:]
+    rows, columns = node.known_shape(0, [-2, -1])
     mask = (np.triu if node.attribute("upper", 1) else np.tril)(np.ones((rows, columns), bool), k)
-    if "float" in node.dtype(0) or "int" in node.dtype(0):
-        x = node.tensor(0)
-        return node.output(ops.where(mask, x, ops.zeros_like(x)), None, node.shape(0))
-    return node.output(function(node.tensor(0), k), None, node.shape(0))
+    x = node.tensor(0)
+    return node.output(ops.where(mask, x, ops.zeros_like(x)), None, node.shape(0))
 
 
 @operator("OneHot", constant=("depth", "values"))
