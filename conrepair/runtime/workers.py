@@ -144,10 +144,13 @@ class Lane:
     @property
     def memory(self) -> int:
         """Resident memory of the worker in bytes; 0 where there is none, or the system doesn't say."""
+        if self.process is None or not self.process.value:
+            return 0
         with contextlib.suppress(OSError):
-            if self.process is not None and self.process.value:
-                statm = Path(f"/proc/{self.process.value}/statm").read_text(encoding="ascii")
-                return int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            text = Path(f"/proc/{self.process.value}/status").read_text(encoding="utf-8")
+            status = dict(line.split(":", 1) for line in text.splitlines())
+            if int(status["PPid"]) == os.getpid():  # else the worker is gone, and its id another process's
+                return int(status.get("VmRSS", "0 kB").split()[0]) << 10
         return 0
 
     def schedule(self, arguments: tuple[Any, ...], timeout: float) -> Any:
