@@ -147,7 +147,7 @@ def heavy(folder: Path) -> list[str]:
     return [path.name for path in (folder / "generated" / "store").glob("[bc]*/*") if path.name != "record.json"]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_short_list_is_audited_and_continued(tmp_path: Path) -> None:
     first = audit(tmp_path)
     assert [row.name for row in first.rows if row.kind == "reference"] == [
@@ -171,11 +171,18 @@ def test_a_short_list_is_audited_and_continued(tmp_path: Path) -> None:
     assert [line["architecture"] for line in table] == [row.model for row in first.rows]
     assert json.loads((first.folder / "report.json").read_text())["rows"][1]["verdict"] == "equivalent"
 
-    more = [{"family": "torchvision", "names": SMALL[:1], "size": 32, "conversions": ["onnx"]}]
-    kept = audit(tmp_path, architectures=more, keep_models=True)
-    assert str(kept.rows[-1].verdict) == "equivalent", "what was removed is made anew where it is needed"
-    assert "weights.pt" in heavy(tmp_path)
-    assert list(kept.folder.glob("models/*/*/model.onnx"))
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_was_removed_is_made_anew_where_it_is_needed(tmp_path: Path) -> None:
+    listed = {"family": "torchvision", "names": SMALL[:1], "size": 32}
+    audit(tmp_path, architectures=[listed | {"conversions": [{"via": ["torch-onnx-script"]}]}])
+    assert heavy(tmp_path) == []
+    routes = [{"via": ["torch-onnx-script", "onnx2torch"]}]
+    more = audit(tmp_path, architectures=[listed | {"conversions": routes}], keep_models=True)
+    assert [str(row.verdict) for row in more.rows] == ["None", "equivalent", "equivalent"]
+    assert {"weights.pt", "model.onnx"} <= set(heavy(tmp_path))
+    assert (more.folder / "models/torchvision.squeezenet1_1/torch-onnx-script/model.onnx").is_file()
 
 
 @pytest.mark.slow
