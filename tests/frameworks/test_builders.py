@@ -116,7 +116,7 @@ def test_networks_that_hardly_answer_as_built_do_with_preserved_variance(
     target = f"torchvision.models:{name}"
     model = build(target, tmp_path / "out", spec, kwargs=kwargs, initialize="variance-preserving")
     images = np.random.default_rng(0).normal(size=(4, 3, 32, 32)).astype(np.float32)
-    assert spread(model, {"input": images}) > least
+    assert spread(model, {"x": images}) > least
     state = torch.load(model.path)
     assert all(bool((value == 1).all()) for key, value in state.items() if key.endswith("layer_scale"))
 
