@@ -16,6 +16,8 @@ __all__ = ["Run"]
 
 Array = npt.NDArray[Any]
 
+_MAPPED_BYTES = 1 << 24
+
 
 @dataclass(frozen=True)
 class Run:
@@ -47,11 +49,8 @@ class Run:
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
-        """Outputs by name, memory-mapped, samples first."""
-        return {
-            spec.name: np.load(self.folder / f"output_{index}.npy", mmap_mode="r")
-            for index, spec in enumerate(self.outputs)
-        }
+        """Outputs by name, samples first; large ones are memory-mapped."""
+        return {spec.name: _load(self.folder / f"output_{index}.npy") for index, spec in enumerate(self.outputs)}
 
     @cached_property
     def seconds(self) -> npt.NDArray[np.float64]:
@@ -66,3 +65,9 @@ class Run:
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
         return next(spec for spec in self.outputs if spec.name == name)
+
+
+def _load(path: Path) -> Array:
+    """Each mapped file is an open one, of which a process may have about a thousand: small arrays are read."""
+    array: Array = np.load(path, mmap_mode="r" if path.stat().st_size > _MAPPED_BYTES else None)
+    return array

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import tempfile
@@ -22,13 +23,16 @@ from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.sources import framework_needs
+from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary
+from conrepair.report.verdict_table import print_verdicts
 from conrepair.report.write import report_json, write_audit
 from conrepair.runtime.errors import ConfigError, ConrepairError, ExitCode, UsageError
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Failure, Job, Workers
 
-__all__ = ["compare", "convert", "inspect", "run_config"]
+__all__ = ["audit_and_report", "compare", "convert", "inspect", "run_config"]
 
 _TIMEOUT = 600.0
 
@@ -50,7 +54,7 @@ def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> in
     changes: dict[str, Any] = {"reuse": config.reuse and not fresh}
     if output is not None:
         changes["output"] = str(Path(output).absolute())
-    return _audit(config.model_copy(update=changes), file.absolute().parent, quiet=quiet, as_json=False)
+    return audit_and_report(config.model_copy(update=changes), file.absolute().parent, quiet=quiet, as_json=False)
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -80,7 +84,7 @@ def compare(options: argparse.Namespace) -> int:
         ],
     }
     config = parse_config(value, "command line")
-    return _audit(config, Path.cwd(), quiet=options.quiet, as_json=options.format == "json")
+    return audit_and_report(config, Path.cwd(), quiet=options.quiet, as_json=options.format == "json")
 
 
 def convert(options: argparse.Namespace) -> int:
@@ -98,13 +102,13 @@ def convert(options: argparse.Namespace) -> int:
     with (
         ProgressDisplay(quiet=options.quiet) as display,
         display.stage("convert", len(route.steps)) as stage,
-        tempfile.TemporaryDirectory(prefix="conrepair-") as scratch,
+        scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
         Workers(1) as workers,
     ):
-        declared = merge_declared(_describe(model, workers, Path(scratch)).inputs, inputs)
+        declared = merge_declared(_describe(model, workers, scratch).inputs, inputs)
         for index, step in enumerate(route.steps):
             stage.show(step.name)
-            folder = Path(scratch) / str(index)
+            folder = scratch / str(index)
             folder.mkdir()
             payload = conversion_payload(model, step, step.complete({}), declared)
             job = Job("conrepair.pipeline.jobs:convert", payload, folder, step.needs, options.timeout)
@@ -126,8 +130,8 @@ def inspect(options: argparse.Namespace) -> int:
     path = Path(options.model).resolve()
     inputs = tuple(from_json(TensorSpec, _input_spec(text)) for text in options.input)
     model = Model(detect_framework(path), str(path), model_sha256(path), inputs=inputs)
-    with tempfile.TemporaryDirectory(prefix="conrepair-") as scratch, Workers(1) as workers:
-        description = _describe(model, workers, Path(scratch))
+    with scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch, Workers(1) as workers:
+        description = _describe(model, workers, scratch)
     if options.format == "json":
         value = to_json(description) | {"precision": description.precision, "sha256": model.sha256}
         say(json.dumps(value, indent=2))
@@ -184,15 +188,35 @@ def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None
         raise UsageError(f"{output} is a folder and no SavedModel, so it isn't replaced. Give another output.")
 
 
-def _audit(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
-    with ProgressDisplay(quiet=quiet) as display:
-        result = run_audit(config, base, display)
-    write_audit(result, base / config.output / "store")
+def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
+    """Run an audit, write its folder, show the result.
+
+    Args:
+        config: What to do.
+        base: Folder that its relative paths start from.
+        quiet: No progress.
+        as_json: Show the whole report instead of tables.
+
+    Returns:
+        The exit code.
+    """
+    with contextlib.ExitStack() as use:
+        with ProgressDisplay(quiet=quiet) as display:
+            result = run_audit(config, base, display, use)
+        write_audit(result, base / config.output / "store")
     if as_json:
         say(json.dumps(report_json(result), indent=2))
     else:
-        print_summary(result, output_console())
+        _show(result)
     return result.exit_code
+
+
+def _show(result: AuditResult) -> None:
+    """Show the result; architectures as a table of verdicts, or many would fill many screens."""
+    if any(row.model not in result.architectures for row in result.rows):
+        print_summary(result, output_console())
+    if result.architectures:
+        print_verdicts(result, output_console())
 
 
 def _describe(model: Model, workers: Workers, scratch: Path) -> Description:

@@ -72,6 +72,7 @@ def problem_of_failure(failure: Failure) -> Problem:
         failure.kind in {"storage", "memory"},
         failure.last_words,
         failure.traceback,
+        failure.kind,
     )
 
 

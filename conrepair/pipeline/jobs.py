@@ -21,7 +21,7 @@ from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
 from conrepair.frameworks.registry import framework
-from conrepair.runtime.errors import ConrepairError, ConversionError, InferenceError, ModelLoadError
+from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
 
 __all__ = ["build", "conversion_payload", "convert", "describe", "execute"]
 
@@ -37,6 +37,8 @@ def build(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "model" (its path relative to the folder) and "description".
     """
     model = build_from_factory(folder=folder, **payload)
+    if payload["weights"] is not None:
+        _check_unchanged(payload["weights"]["path"], payload["weights"]["sha256"])
     return _described(model, folder)
 
 
@@ -51,7 +53,9 @@ def describe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "model" as given, and "description".
     """
     model = from_json(Model, payload["model"])
-    return {"model": payload["model"], "description": to_json(_description(model))}
+    description = to_json(_description(model))
+    _check_unchanged(model.path, model.sha256)
+    return {"model": payload["model"], "description": description}
 
 
 def conversion_payload(
@@ -90,7 +94,7 @@ def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     name = step.convert(source, folder, payload["options"])
     seconds = time.perf_counter() - started
     if model_sha256(Path(source.path)) != source.sha256:
-        raise ConversionError(f"{step.name} changed its input {source.path}; its result was not used.")
+        raise SourceChangedError(f"{step.name} changed its input {source.path}; its result was not used.")
     model = Model(
         framework=step.target,
         path=str(folder / name),
@@ -133,6 +137,9 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
     run_seconds = time.perf_counter() - started
     recorder.finish()
+    _check_unchanged(model.path, model.sha256)
+    if reference.kind == "tensors":
+        _check_unchanged(reference.path, reference.sha256)
     return {
         "outputs": [to_json(spec) for spec in runnable.outputs],
         "count": source.count,
@@ -140,6 +147,12 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,
     }
+
+
+def _check_unchanged(path: str, sha256: str) -> None:
+    """Refuse a result whose source was replaced while the job read it: the store would keep it for the older one."""
+    if model_sha256(Path(path)) != sha256:
+        raise SourceChangedError(f"{path} was changed while it was read; the result was not used. Run again.")
 
 
 class _Recorder:

@@ -49,8 +49,10 @@ def check_converters(config: AuditConfig) -> None:
     Raises:
         ConfigError: naming the place in the configuration.
     """
-    for index, model in enumerate(config.models):
-        for position, wanted in enumerate(model.conversions):
+    places = [(f"$.models[{index}]", model.conversions) for index, model in enumerate(config.models)]
+    places += [(f"$.architectures[{index}]", item.conversions) for index, item in enumerate(config.architectures)]
+    for place, conversions in places:
+        for position, wanted in enumerate(conversions):
             if not wanted.enabled:
                 continue
             try:
@@ -59,7 +61,7 @@ def check_converters(config: AuditConfig) -> None:
                 for name, options in wanted.options.items():
                     converter(name).complete(options)
             except ConfigError as error:
-                raise ConfigError(f"$.models[{index}].conversions[{position}]: {error}") from error
+                raise ConfigError(f"{place}.conversions[{position}]: {error}") from error
 
 
 def plan_conversions(config: ModelConfig, model: Model) -> tuple[list[Conversion], dict[str, ConfigError]]:

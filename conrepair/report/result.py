@@ -28,6 +28,7 @@ class Problem:
         circumstance: Whether the machine is to blame (no space, no memory) and not a tool or a model.
         last_words: The end of what the tool printed.
         traceback: For the log.
+        kind: How a job failed, as `Failure.kind`; "" when no job did.
     """
 
     message: str
@@ -36,6 +37,7 @@ class Problem:
     circumstance: bool = False
     last_words: str = ""
     traceback: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class AuditResult:
         config: As it was used.
         seconds: Wall time.
         notes: What a person should know.
+        architectures: Names of the models that are architectures of a list.
     """
 
     name: str
@@ -118,6 +121,7 @@ class AuditResult:
     seconds: float
     top_k: int = 5
     notes: tuple[str, ...] = field(default=())
+    architectures: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -13,9 +13,9 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.result import AuditResult, Row
 
-__all__ = ["print_summary", "summary_text"]
+__all__ = ["STYLES", "print_summary", "summary_text"]
 
-_STYLES = {
+STYLES = {
     Verdict.EQUIVALENT: "green",
     Verdict.NOISE: "green",
     Verdict.QUANTIZED: "yellow",
@@ -94,7 +94,7 @@ def _cells(row: Row) -> dict[str, RenderableType]:
 
 def _verdict(row: Row) -> Text:
     if row.verdict is not None:
-        return Text(row.verdict.value, style=_STYLES[row.verdict])
+        return Text(row.verdict.value, style=STYLES[row.verdict])
     if row.problem is not None:
         return Text("error", style="bold red")
     if row.run is None:
