@@ -18,6 +18,9 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     proto = onnx.load(model.path)  # of a path it would write a file beside it
+    # It transposes weights and leaves their recorded shapes as they were, so that its own inference stops. It
+    # infers what it needs anew.
+    del proto.graph.value_info[:]
     quantize_dynamic(
         proto,
         folder / FILE,

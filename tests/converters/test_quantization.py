@@ -337,6 +337,24 @@ def test_dynamic_quantization_of_onnx(tmp_path: Path, options: dict[str, Any]) -
     assert 1e-5 < small.relative_l2(framework("onnx").load(source).run(feeds)["probabilities"], given) < 0.05
 
 
+def test_recorded_shapes_of_weights_do_not_stop_dynamic_quantization(tmp_path: Path) -> None:
+    """PyTorch's exporter writes them; the quantizer transposes the weight of a Gemm and keeps the old shape."""
+    from onnxruntime.quantization import quantize_dynamic
+
+    proto = onnx.load(small.onnx_convnet(tmp_path / "net.onnx"))
+    (weight,) = (tensor for tensor in proto.graph.initializer if tensor.name == "dense")
+    proto.graph.value_info.append(onnx.helper.make_tensor_value_info("dense", weight.data_type, weight.dims))
+    onnx.save(proto, tmp_path / "recorded.onnx")
+    with pytest.raises(Exception, match="Inferred shape and existing shape differ"):
+        quantize_dynamic(tmp_path / "recorded.onnx", tmp_path / "own.onnx")
+    made = convert(
+        small.model_of("onnx", tmp_path / "recorded.onnx"), "onnx-quantize-dynamic", tmp_path / "out", None
+    )
+    plain = convert(onnx_net(tmp_path), "onnx-quantize-dynamic", tmp_path / "plain", None)
+    feeds = {"image": small.images(7, seed=6)}
+    np.testing.assert_array_equal(made.run(feeds)["probabilities"], plain.run(feeds)["probabilities"])
+
+
 @pytest.mark.parametrize("keep", [True, False])
 def test_half_precision_of_onnx(tmp_path: Path, keep: bool) -> None:
     from onnxruntime.transformers.float16 import convert_float_to_float16
