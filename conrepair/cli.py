@@ -169,6 +169,15 @@ def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("-o", "--output", required=True, help="file or folder to write")
     parser.add_argument("--force", action="store_true", help="replace the output if it exists")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each converter")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="CONVERTER.NAME=VALUE",
+        help="an option of a converter, as in keras-tflite.quantize=int8; may be repeated",
+    )
+    parser.add_argument("--data", help="folder of photos, or .npz/.npy, for converters that calibrate")
+    parser.add_argument("--recipe", help="preprocessing of photos: torchvision, keras:tf, tflite, ...")
     _add_inputs(parser)
 
     def run(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.intent import Intent
 
 __all__ = ["Run"]
 
@@ -34,6 +35,7 @@ class Run:
         operators: Number of operators of the model.
         exact: Whether it was computed in float64.
         converted: Whether a converter of this audit made the model (and not somebody elsewhere).
+        intent: Which precision was meant; None: what the weights show.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Run:
     operators: int = 0
     exact: bool = False
     converted: bool = False
+    intent: Intent | None = None
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
@@ -61,6 +64,16 @@ class Run:
     def batch_seconds(self) -> npt.NDArray[np.float64]:
         """Time per sample of each batch, but the first (if there are others): it includes preparations."""
         return self.seconds[list(self.starts[1:] or self.starts)]
+
+    @property
+    def budgeted(self) -> bool:
+        """Whether quantization was meant, so that its budget applies."""
+        return self.quantized if self.intent is None else self.intent.quantized
+
+    @property
+    def rounding(self) -> str:
+        """The precision whose rounding errors are to be expected."""
+        return self.precision if self.intent is None else self.intent.precision
 
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""

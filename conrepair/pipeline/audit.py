@@ -12,7 +12,7 @@ from typing import Any
 
 from conrepair.backends.registry import backend
 from conrepair.config.model import AuditConfig, BackendConfig, DatasetConfig, ModelConfig
-from conrepair.data.feeds import DataReference, image_input
+from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
 from conrepair.evaluate.compare import Comparison
@@ -24,7 +24,7 @@ from conrepair.pipeline.fingerprint import library_versions
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
-from conrepair.pipeline.recipes import default_recipe, recipe_from_config
+from conrepair.pipeline.recipes import default_recipe, recipe_from_config, sized_recipe
 from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.sources import Source, declared_inputs, framework_needs, model_of, source_task
 from conrepair.report.result import AuditResult, Problem, Row
@@ -37,7 +37,6 @@ from conrepair.runtime.workers import Workers
 __all__ = ["run_audit"]
 
 _SECOND_OPINION_SAMPLES = 16
-_DEFAULT_PHOTO_SIZE = 224
 
 
 @dataclass
@@ -249,7 +248,7 @@ class _Audit:
     def convert(self) -> None:
         """Run all conversions, side by side."""
         tasks = [
-            self._conversion_task(conversion, self._inputs(subject, subject.source))
+            self._conversion_task(subject, conversion, self._inputs(subject, subject.source))
             for subject in self.subjects
             if subject.source is not None
             for conversion in subject.conversions
@@ -322,7 +321,7 @@ class _Audit:
             if subject.source is None or subject.recipe is None or subject.dataset is None:
                 continue
             try:
-                recipe = _sized(subject.recipe, self._inputs(subject, subject.source))
+                recipe = sized_recipe(subject.recipe, self._inputs(subject, subject.source))
             except ConrepairError as error:
                 subject.source, subject.problem = None, _problem(error)
                 continue
@@ -339,11 +338,14 @@ class _Audit:
             return model_of(result.entry), None
         return None, _problem_of(result)
 
-    def _conversion_task(self, conversion: Conversion, inputs: tuple[TensorSpec, ...]) -> Task:
+    def _conversion_task(self, subject: _Subject, conversion: Conversion, inputs: tuple[TensorSpec, ...]) -> Task:
         step = conversion.step
+        calibrates = step.calibrates(conversion.options) > 0
 
         def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
-            return conversion_payload(model_of(entries[conversion.parent]).model, step, conversion.options, inputs)
+            parent = model_of(entries[conversion.parent])
+            data = self._data_for(subject, parent) if calibrates else None
+            return conversion_payload(parent.model, step, conversion.options, inputs, data)
 
         task = Task(
             conversion.name,
@@ -352,7 +354,8 @@ class _Audit:
             depends=(conversion.parent,),
             needs=step.needs,
             timeout=self.config.limits.seconds,
-            keep_failure=True,
+            # Whether data can be read depends on more than the payload: the photos are still being decoded.
+            keep_failure=not calibrates,
         )
         return self._kept(task)
 
@@ -375,10 +378,11 @@ class _Audit:
         for conversion in subject.conversions:
             made, problem = self._outcome(conversion.name)
             kind = "target" if conversion.final else "intermediate"
-            result += [
-                self._plan_execution(subject, reference, conversion.route, kind, config, made, problem, tasks)
-                for config in self._backends(made)
-            ]
+            for config in self._backends(made):
+                item = self._plan_execution(subject, reference, conversion.route, kind, config, made, problem, tasks)
+                item.asked = conversion.asked
+                item.origin = subject.source.description.precision if subject.source is not None else None
+                result.append(item)
         return result
 
     def _backends(self, source: Source | None) -> list[BackendConfig]:
@@ -437,11 +441,7 @@ class _Audit:
     def _execution(
         self, subject: _Subject, source: Source, backend_name: str, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        recipe: Recipe | None = None
-        data = self._data(subject)
-        if subject.recipe is not None and subject.dataset is not None:
-            recipe = _sized(subject.recipe, self._open_sizes_filled(subject, source))
-            data = self.photos.reference(subject.dataset, recipe.spatial)
+        data, recipe = self._data_for(subject, source)
         return {
             "model": to_json(dataclasses.replace(source.model, provenance=None)),
             "backend": backend_name,
@@ -451,6 +451,14 @@ class _Audit:
             "batch_size": self.config.batch_size,
             "limit": None,
         }
+
+    def _data_for(self, subject: _Subject, source: Source) -> tuple[DataReference, Recipe | None]:
+        """The dataset of a configured model as a model made from it takes it, and the recipe for photos."""
+        data = self._data(subject)
+        if subject.recipe is None or subject.dataset is None:
+            return data, None
+        recipe = sized_recipe(subject.recipe, self._open_sizes_filled(subject, source))
+        return self.photos.reference(subject.dataset, recipe.spatial), recipe
 
     def _data(self, subject: _Subject) -> DataReference:
         dataset = subject.dataset
@@ -488,16 +496,6 @@ def _input_paths(config: AuditConfig, base: Path) -> list[Path]:
     for dataset in (config.dataset, *(model.dataset for model in config.models)):
         names += [dataset.folder, dataset.tensors] if dataset is not None else []
     return [base / name for name in names if name is not None]
-
-
-def _sized(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:
-    """The recipe with the size of the model's image input."""
-    spec = image_input(inputs)
-    axes = (1, 2) if spec.layout == "NHWC" else (2, 3)
-    height, width = (spec.shape[axis] for axis in axes)
-    if not isinstance(height, int) or not isinstance(width, int):
-        height = width = _DEFAULT_PHOTO_SIZE
-    return recipe.for_size(height, width)
 
 
 def _problem(error: ConrepairError) -> Problem:

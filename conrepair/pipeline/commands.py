@@ -16,11 +16,12 @@ from rich.table import Table
 from conrepair.config.load import load_config, parse_config
 from conrepair.config.model import AuditConfig, format_name
 from conrepair.converters.routes import find_route, pinned_route
-from conrepair.data.tensor_spec import TensorSpec, merge_declared
+from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
 from conrepair.frameworks.detect import detect_framework, detect_suffix, is_torchscript
 from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.calibration import CalibrationData, read_options
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.sources import framework_needs
 from conrepair.report.result import AuditResult
@@ -99,21 +100,26 @@ def convert(options: argparse.Namespace) -> int:
     if target == framework and not via:
         raise UsageError(f"{path} is {target} already. For a round trip name the converters (--via).")
     route = pinned_route(via, framework, target) if via else find_route(framework, target, model=model)
+    settings = read_options(options.option, route)
     with (
         ProgressDisplay(quiet=options.quiet) as display,
         display.stage("convert", len(route.steps)) as stage,
         scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
+        CalibrationData(options.data, options.recipe, scratch) as calibration,
         Workers(1) as workers,
     ):
         declared = merge_declared(_describe(model, workers, scratch).inputs, inputs)
-        for index, step in enumerate(route.steps):
+        taken = declared
+        for index, (step, chosen) in enumerate(zip(route.steps, settings, strict=True)):
             stage.show(step.name)
             folder = scratch / str(index)
             folder.mkdir()
-            payload = conversion_payload(model, step, step.complete({}), declared)
+            data = calibration.for_step(step.name, chosen, taken) if step.calibrates(chosen) else None
+            payload = conversion_payload(model, step, chosen, declared, data)
             job = Job("conrepair.pipeline.jobs:convert", payload, folder, step.needs, options.timeout)
             value = _value(workers.call(job), step.name)
             model = from_json(Model, value["model"] | {"path": str(folder / value["model"]["path"])})
+            taken = with_declared_sizes(from_json(Description, value["description"]).inputs, declared)
             stage.advance(step.name)
         written = Path(model.path)
         if output.suffix and written.suffix != output.suffix and target == "torch":

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from conrepair.backends.registry import backend
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import converter
+from conrepair.data.calibration import CalibrationFeeds
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
@@ -59,7 +60,11 @@ def describe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def conversion_payload(
-    model: Model, step: Converter, options: Mapping[str, Any], inputs: Iterable[TensorSpec]
+    model: Model,
+    step: Converter,
+    options: Mapping[str, Any],
+    inputs: Iterable[TensorSpec],
+    data: tuple[DataReference, Recipe | None] | None = None,
 ) -> dict[str, Any]:
     """The argument of `convert`.
 
@@ -68,14 +73,24 @@ def conversion_payload(
         step: The converter.
         options: Complete.
         inputs: The source's, for formats that don't record them.
+        data: A dataset to calibrate with, and how its photos become tensors; plays a role only when the options
+            want samples.
     """
-    return {
+    payload = {
         "model": to_json(dataclasses.replace(model, provenance=None)),
         "converter": step.name,
         "options": dict(options),
         "versions": step.versions(),
         "inputs": [to_json(spec) for spec in inputs],
     }
+    if step.calibrates(options) and data is not None:
+        reference, recipe = data
+        payload["calibration"] = {
+            "data": to_json(reference),
+            "recipe": None if recipe is None else dataclasses.asdict(recipe),
+            "samples": step.calibrates(options),
+        }
+    return payload
 
 
 def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -91,7 +106,7 @@ def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     source = from_json(Model, payload["model"])
     step = converter(payload["converter"])
     started = time.perf_counter()
-    name = step.convert(source, folder, payload["options"])
+    name = _run_converter(step, source, folder, payload)
     seconds = time.perf_counter() - started
     if model_sha256(Path(source.path)) != source.sha256:
         raise SourceChangedError(f"{step.name} changed its input {source.path}; its result was not used.")
@@ -200,6 +215,18 @@ class _Recorder:
         for array in self._arrays:
             array.flush()  # type: ignore[attr-defined]
         np.save(self._folder / "seconds.npy", self._seconds)
+
+
+def _run_converter(step: Converter, source: Model, folder: Path, payload: Mapping[str, Any]) -> str:
+    """Call the converter, with samples when its options want some and there is data."""
+    wanted = payload.get("calibration")
+    if wanted is None or step.convert_calibrated is None:
+        return step.convert(source, folder, payload["options"])
+    inputs = _with_declared_layouts(framework(source.framework).load(source).inputs, source)
+    recipe = None if wanted["recipe"] is None else from_json(Recipe, wanted["recipe"])
+    feeds = open_feeds(from_json(DataReference, wanted["data"]), inputs, recipe)
+    calibration = CalibrationFeeds(feeds, inputs, wanted["samples"])
+    return step.convert_calibrated(source, folder, payload["options"], calibration)
 
 
 def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int) -> npt.NDArray[Any]:

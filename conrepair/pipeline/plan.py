@@ -25,6 +25,7 @@ class Conversion:
         parent: Name of what it converts: another conversion, or the source.
         step: The converter.
         options: Complete.
+        asked: The precision that options of it or of its parents ask for; None keeps the source's.
         route: The converters so far, joined.
         final: Whether a configured route ends here.
     """
@@ -35,6 +36,7 @@ class Conversion:
     route: str
     final: bool
     options: Mapping[str, Any] = field(default_factory=dict)
+    asked: str | None = None
 
 
 def active_models(config: AuditConfig) -> list[ModelConfig]:
@@ -97,14 +99,15 @@ def _route(wanted: ConversionConfig, model: Model) -> Route:
 
 
 def _add(plan: dict[str, Conversion], source: str, route: Route, wanted: ConversionConfig) -> None:
-    parent, chain = source, ""
+    parent, chain, asked = source, "", None
     for position, step in enumerate(route.steps):
         options = step.complete(wanted.options.get(step.name, {}))
         changed = {name: value for name, value in options.items() if value != step.options[name].default}
         label = step.name + "".join(f",{name}={value}" for name, value in sorted(changed.items()))
         chain = f"{chain}+{label}" if chain else label
+        asked = step.intent(options) or asked
         name = f"{source}/{chain}"
         final = position == len(route.steps) - 1
         if name not in plan or (final and not plan[name].final):
-            plan[name] = Conversion(name, parent, step, chain, final, options)
+            plan[name] = Conversion(name, parent, step, chain, final, options, asked)
         parent = name

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
-from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.workers import Failure, Job, Lane, Success, Workers
 
@@ -29,7 +29,7 @@ class Task:
         name: Unique in a run.
         kind: Name of the function in `conrepair.pipeline.jobs`.
         payload: Makes the JSON-able argument from the results of what it depends on; everything that the result
-            depends on must be in it, files by their hash.
+            depends on must be in it, files by their hash. A `ConrepairError` of it is the task's failure.
         depends: Names of tasks.
         needs: Frameworks it imports.
         timeout: In seconds.
@@ -122,7 +122,11 @@ class Scheduler:
         """
         for task in tasks:
             missing = Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
-            self.results[task.name] = self._blocked(task) or self._stored(task, self._work(task)) or missing
+            settled = self._blocked(task)
+            if settled is None:
+                work = self._work(task)
+                settled = work if isinstance(work, Result) else self._stored(task, work)
+            self.results[task.name] = settled or missing
 
     def _run(
         self,
@@ -138,9 +142,12 @@ class Scheduler:
                     continue
                 settled = self._blocked(task)
                 if settled is None:
-                    if task.name not in prepared:
-                        prepared[task.name] = self._work(task)
-                    settled = self._stored(task, prepared[task.name])
+                    work = prepared.get(task.name) or self._work(task)
+                    if isinstance(work, Result):
+                        settled = work
+                    else:
+                        prepared[task.name] = work
+                        settled = self._stored(task, work)
                 if settled is None:
                     work = prepared[task.name]
                     if self._recall:
@@ -194,9 +201,14 @@ class Scheduler:
             return Result(failure=Failure(**stored["failure"]), reused=True)
         return Result(Entry(entry.folder, stored["value"]), reused=True, seconds=stored["seconds"])
 
-    def _work(self, task: Task) -> _Work:
+    def _work(self, task: Task) -> _Work | Result:
+        """What to do, or the failure of a task that can't be given its payload."""
         entries = {name: entry for name in task.depends if (entry := self.results[name].entry) is not None}
-        payload = task.payload(entries)
+        try:
+            payload = task.payload(entries)
+        except ConrepairError as error:
+            failure = Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code))
+            return Result(failure=failure)
         return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint()))
 
     def _stopped_key(self, task: Task, work: _Work) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.evaluate.compare import Comparison
+from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
@@ -59,6 +60,7 @@ class Row:
         times: Per sample, in seconds; one value for each batch but the first.
         accuracy: Right answers and labelled samples.
         problem: Why something is missing.
+        intent: Which precision was meant.
         reused: Whether the run comes from an earlier audit.
     """
 
@@ -75,6 +77,7 @@ class Row:
     times: TimeStatistics | None = None
     accuracy: tuple[int, int] | None = None
     problem: Problem | None = None
+    intent: Intent | None = None
     reused: bool = False
 
     @property

@@ -190,6 +190,7 @@ def _row(row: Row) -> dict[str, Any]:
         "artifact": encode(row.artifact),
         "description": encode(row.description),
         "precision": row.description.precision if row.description else None,
+        "intent": row.intent and encode(row.intent) | {"text": row.intent.text},
         "comparison": encode(row.comparison),
         "times": encode(row.times),
         "accuracy": row.accuracy and {"right": row.accuracy[0], "labelled": row.accuracy[1]},

@@ -15,6 +15,7 @@ from conrepair.config.model import ModelConfig
 from conrepair.pipeline import scheduler as module
 from conrepair.pipeline.scheduler import NotStoredError, Result, Scheduler, Task
 from conrepair.pipeline.sources import model_of, source_task
+from conrepair.runtime.errors import DataError
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.workers import Workers
 
@@ -129,6 +130,22 @@ def test_equal_tasks_are_done_once(room: Room) -> None:
     answers = [entry(results[name]).result["drawn"] for name in ("a", "b", "c")]
     stored = (entry(results["a"]).folder / "drawn.txt").read_text()
     assert answers == [stored] * 3
+
+
+def test_a_task_that_cannot_be_given_its_payload_fails_alone(room: Room) -> None:
+    def refuse(entries: Mapping[str, Entry]) -> dict[str, Any]:
+        raise DataError("the data don't fit")
+
+    bad = Task("bad", "echo", refuse)
+    results = room.run(bad, room.task("blocked", "echo", "bad"), room.task("good"))
+    failure = results["bad"].failure
+    assert failure is not None
+    assert (str(failure), failure.exit_code) == ("the data don't fit", 2)
+    assert results["blocked"].blocked_by == "bad"
+    assert room.ran == ["good"]
+    scheduler = Scheduler(Store(room.root), room.workers)
+    scheduler.take_stored([bad], "not stored")
+    assert str(scheduler.results["bad"].failure) == "the data don't fit"
 
 
 # --- Reuse ---
