@@ -61,6 +61,7 @@ def _parser(default_config: str) -> argparse.ArgumentParser:
     _add_run(verbs, default_config)
     _add_compare(verbs)
     _add_architectures(verbs)
+    _add_matrix(verbs)
     _add_convert(verbs)
     _add_inspect(verbs)
     _add_doctor(verbs)
@@ -157,6 +158,19 @@ def _add_architectures(verbs: argparse._SubParsersAction[argparse.ArgumentParser
         from conrepair.pipeline.architectures_command import architectures, list_architectures
 
         return list_architectures(options) if options.list else architectures(options)
+
+    parser.set_defaults(run=run)
+
+
+def _add_matrix(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "matrix", "Convert a configuration's models from every format into every other.")
+    parser.add_argument("config", help="JSON file; its models, data and limits count, its conversions don't")
+    parser.add_argument("-o", "--output", help="Markdown file to write (default: in the run's folder)")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.matrix_command import matrix
+
+        return matrix(options.config, output=options.output, quiet=options.quiet)
 
     parser.set_defaults(run=run)
 

@@ -19,7 +19,7 @@ from conrepair.report.result import AuditResult, Row
 from conrepair.report.summary import STYLES
 from conrepair.runtime.errors import ExitCode
 
-__all__ = ["failure_class", "print_verdicts", "verdicts_csv", "verdicts_markdown"]
+__all__ = ["failure_class", "first_line", "markdown_table", "print_verdicts", "verdicts_csv", "verdicts_markdown"]
 
 _COUNTED = [verdict.value for verdict in Verdict] + ["not judged"]
 _NOT_TRIED = "not tried"
@@ -90,7 +90,7 @@ def verdicts_markdown(result: AuditResult) -> str:
     parts = [
         "# Verdicts",
         "",
-        *_markdown_table(
+        *markdown_table(
             ["architecture", *routes],
             [[name, *(_word(cells.get((name, route))) for route in routes)] for name in result.architectures],
         ),
@@ -100,7 +100,7 @@ def verdicts_markdown(result: AuditResult) -> str:
         "",
         "## By route",
         "",
-        *_markdown_table(
+        *markdown_table(
             ["route", *_COUNTED], [[route, *(str(counts[route][word]) for word in _COUNTED)] for route in routes]
         ),
     ]
@@ -109,7 +109,7 @@ def verdicts_markdown(result: AuditResult) -> str:
     parts += ["", "## Failures", ""]
     parts += [", ".join(f"{count} {label}" for label, count in classes.most_common()) or "None.", ""]
     if failures:
-        parts += _markdown_table(
+        parts += markdown_table(
             ["architecture", "route", "class", "reason"],
             [[item.architecture, item.route, item.label, item.reason] for item in failures],
         )
@@ -129,7 +129,7 @@ def verdicts_csv(result: AuditResult) -> str:
         writer.writerow(
             [
                 *(row.model, row.conversion or "source", row.backend, row.kind),
-                *(_word(row), failure_class(row), *error, _first_line(row.reason)),
+                *(_word(row), failure_class(row), *error, first_line(row.reason)),
             ]
         )
     return stream.getvalue()
@@ -208,17 +208,19 @@ def _count_lines(rows: Sequence[Row]) -> list[str]:
 def _failures(rows: Sequence[Row]) -> list[_Failure]:
     several = _several(rows)
     return [
-        _Failure(row.model, _route(row, several=several), label, _first_line(row.reason))
+        _Failure(row.model, _route(row, several=several), label, first_line(row.reason))
         for row in rows
         if (label := failure_class(row)) not in {"", _NOT_TRIED}
     ]
 
 
-def _first_line(reason: str) -> str:
+def first_line(reason: str) -> str:
+    """The first line of a reason that says something, cut to the width of a table."""
     line = next((line.strip() for line in reason.splitlines() if line.strip()), "")
     return line if len(line) <= _REASON_WIDTH else line[: _REASON_WIDTH - 3] + "..."
 
 
-def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
