@@ -18,6 +18,8 @@ __all__ = [
     "InferenceError",
     "ModelLoadError",
     "StorageError",
+    "ToolCrashError",
+    "ToolEnvironmentError",
     "UsageError",
 ]
 
@@ -65,6 +67,14 @@ class ModelLoadError(ConrepairError):
 
 class ConversionError(ConrepairError):
     """A converter refused or failed, or there is no route."""
+
+
+class ToolCrashError(ConversionError):
+    """The process that a converter's tool ran in died; unlike a refusal, that needn't happen again."""
+
+
+class ToolEnvironmentError(UsageError):
+    """The environment that a converter's tool needs could not be made, or isn't there."""
 
 
 class InferenceError(ConrepairError):

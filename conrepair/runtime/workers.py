@@ -27,7 +27,7 @@ from typing import Any
 
 import pebble
 
-from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.errors import ConrepairError, ExitCode, ToolCrashError
 from conrepair.runtime.files import explain_write_error
 
 __all__ = ["Failure", "FailureKind", "Job", "Lane", "Outcome", "Success", "Workers"]
@@ -300,6 +300,8 @@ def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
     }
     if storage is not None:
         result |= {"kind": "storage", "message": storage}
+    elif isinstance(error, ToolCrashError):
+        result |= {"kind": "crash"}
     elif isinstance(error, ConrepairError):
         result |= {"kind": "refused", "exit_code": int(error.exit_code)}
     elif isinstance(error, MemoryError):
