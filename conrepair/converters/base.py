@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.frameworks.model import Model
+from conrepair.runtime.environments import ENVIRONMENTS, make_environment, normalized
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["Converter", "Option"]
 
@@ -56,6 +58,8 @@ class Converter:
         options: By name.
         preference: The smaller, the sooner it's chosen among equals.
         accepts: Says why a model of the source framework is not for this converter; None when it is.
+        automatic: Whether routes are found through it; else it's used only where it's named (`via`).
+        environment: Name of the environment that its tool runs in, when it's not ours.
     """
 
     name: str
@@ -67,6 +71,8 @@ class Converter:
     options: Mapping[str, Option] = field(default_factory=dict)
     preference: int = 10
     accepts: Callable[[Model], str | None] = lambda _: None
+    automatic: bool = True
+    environment: str | None = None
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The given options, checked, with defaults for the rest.
@@ -85,8 +91,25 @@ class Converter:
             for name, option in self.options.items()
         }
 
+    def prepare(self, display: ProgressDisplay) -> None:
+        """Make the environment of its tool, if it has one that isn't there.
+
+        Raises:
+            ToolEnvironmentError: if that fails.
+        """
+        if self.environment is not None:
+            make_environment(ENVIRONMENTS[self.environment], display)
+
     def versions(self) -> dict[str, str]:
-        """Versions of the packages that take part; "missing" for one that isn't installed."""
+        """Versions of the packages that take part; "missing" for one that isn't installed.
+
+        For a tool in an environment of its own, those pinned there, made or not, and the hash of all its pins.
+        """
+        if self.environment is not None:
+            environment = ENVIRONMENTS[self.environment]
+            pins = environment.pins
+            versions = {name: pins.get(normalized(name), "missing") for name in self.distributions}
+            return versions | {f"environment {environment.name}": environment.key}
         result = {}
         for name in self.distributions:
             try:

@@ -297,6 +297,7 @@ class _Audit:
             needs=step.needs,
             timeout=self.config.limits.seconds,
             keep_failure=True,
+            prepare=lambda: step.prepare(self.display),
         )
 
     def _plan_executions(self, subject: _Subject, tasks: list[Task]) -> list[Executed]:

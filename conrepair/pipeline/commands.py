@@ -104,6 +104,7 @@ def convert(options: argparse.Namespace) -> int:
         declared = merge_declared(_describe(model, workers, Path(scratch)).inputs, inputs)
         for index, step in enumerate(route.steps):
             stage.show(step.name)
+            step.prepare(display)
             folder = Path(scratch) / str(index)
             folder.mkdir()
             payload = conversion_payload(model, step, step.complete({}), declared)

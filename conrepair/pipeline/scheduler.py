@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
-from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.workers import Failure, Job, Lane, Success, Workers
 
@@ -33,6 +33,8 @@ class Task:
         timeout: In seconds.
         keep_failure: Whether a failure that would repeat is stored: for tools that depend on nothing but their
             payload, not for what a user is about to mend.
+        prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the
+            task's failure.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Task:
     needs: frozenset[str] = frozenset()
     timeout: float = 600.0
     keep_failure: bool = False
+    prepare: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -133,11 +136,14 @@ class Scheduler:
                         continue
                     if any((other.task.kind, other.key) == (task.kind, work.key) for other in running.values()):
                         continue
-                    started = self._start(task, work)
-                    if started is None:
+                    lane = self._workers.idle_lane(task.needs)
+                    if lane is None:
                         continue
-                    running[started.future] = started
-                else:
+                    settled = _unprepared(task)
+                    if settled is None:
+                        started = self._start(task, work, lane)
+                        running[started.future] = started
+                if settled is not None:
                     self.results[task.name] = settled
                     advance(task.name)
                 waiting.remove(task)
@@ -176,10 +182,7 @@ class Scheduler:
         payload = task.payload(entries)
         return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint()))
 
-    def _start(self, task: Task, work: _Work) -> _Running | None:
-        lane = self._workers.idle_lane(task.needs)
-        if lane is None:
-            return None
+    def _start(self, task: Task, work: _Work, lane: Lane) -> _Running:
         scratch = self._store.scratch()
         folder = scratch.__enter__()
         job = Job(f"{_JOBS}:{task.kind}", work.payload, folder, task.needs, task.timeout)
@@ -199,6 +202,15 @@ class Scheduler:
             return Result(failure=outcome)
         finally:
             running.scratch.__exit__(None, None, None)
+
+
+def _unprepared(task: Task) -> Result | None:
+    """Prepare a task; its result if that fails."""
+    try:
+        task.prepare()
+    except ConrepairError as error:
+        return Result(failure=Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code)))
+    return None
 
 
 def _without_paths(value: Any) -> Any:
