@@ -8,12 +8,15 @@ from conrepair.converters import (
     keras_onnx,
     keras_savedmodel,
     keras_tflite,
+    onnx_savedmodel_onnx2tf,
+    onnx_tflite_onnx2tf,
     onnx_torch,
     savedmodel_onnx,
     savedmodel_tflite,
     tflite_onnx,
     torch_onnx_dynamo,
     torch_onnx_script,
+    torch_tflite_litert,
 )
 from conrepair.converters.base import Converter
 from conrepair.runtime.errors import ConfigError
@@ -30,6 +33,9 @@ _MODULES = (
     savedmodel_onnx,
     savedmodel_tflite,
     tflite_onnx,
+    torch_tflite_litert,
+    onnx_savedmodel_onnx2tf,
+    onnx_tflite_onnx2tf,
 )
 
 CONVERTERS: dict[str, Converter] = {module.CONVERTER.name: module.CONVERTER for module in _MODULES}
