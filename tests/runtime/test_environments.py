@@ -51,8 +51,11 @@ def script(path: Path, *lines: str) -> None:
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
 
 
-MAKES = """mkdir -p "$3/bin" && printf '%s\\n' '#!/bin/sh' 'echo "asked for a (from -r pins.txt)"' > "$3/bin/python\""""
-MAKES_IT = f'{MAKES} && chmod +x "$3/bin/python"'
+MAKES_IT = """
+mkdir -p "$3/bin"
+printf '%s\\n' '#!/bin/sh' 'echo "asked for a (from -r pins.txt)"' > "$3/bin/python"
+chmod +x "$3/bin/python"
+"""
 
 
 # --- Making ---
