@@ -64,6 +64,8 @@ def _names(program: Any) -> list[str]:
 
 
 def _fixed_axes(program: Any, name: str, axes: Iterable[int]) -> list[int]:
-    """Those axes of an input that are numbers in the program."""
+    """Those axes of an input that are numbers in the program, maybe still in the guise of symbols."""
+    from torch.fx.experimental.symbolic_shapes import is_concrete_int
+
     shape = next(node.meta["val"].shape for node in program.graph.nodes if node.name == name)
-    return [axis for axis in axes if isinstance(shape[axis], int)]
+    return [axis for axis in axes if is_concrete_int(shape[axis])]
