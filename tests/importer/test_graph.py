@@ -289,8 +289,10 @@ def test_saved_model(tmp_path):
     import tensorflow as tf
 
     load(cnn()).export(tmp_path / "saved", verbose=False)
-    served = tf.saved_model.load(str(tmp_path / "saved")).serve([IMAGE["image"]])
-    np.testing.assert_allclose(np.asarray(served), run_onnx(cnn(), IMAGE)[0], rtol=1e-5, atol=1e-6)
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    np.testing.assert_allclose(
+        np.asarray(loaded.serve([IMAGE["image"]])), run_onnx(cnn(), IMAGE)[0], rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("last", [False, True])

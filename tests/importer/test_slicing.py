@@ -329,10 +329,10 @@ def test_triangle(upper, k, dtype):
 
 
 @pytest.mark.parametrize("axis", [-1, 0, 1, -2])
-@pytest.mark.parametrize("dtype", ["int64", "int32", "float32"])
-def test_one_hot(axis, dtype):
+@pytest.mark.parametrize(("dtype", "depth"), [("int64", "int64"), ("int32", "int32"), ("float32", "float32")])
+def test_one_hot(axis, dtype, depth):
     indices = np.array([[0, 3, -1], [2, 7, -4]], dtype)
-    check("OneHot", {"i": indices}, {"depth": np.int64(4), "values": np.float32([-1, 2.5])}, axis=axis)
+    check("OneHot", {"i": indices}, {"depth": np.array(4, depth), "values": np.float32([-1, 2.5])}, axis=axis)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32"])

@@ -142,7 +142,8 @@ def _cumulative(node: Node, function: Any) -> Any:
         index = tuple(slice(None, -1) if place == axis else slice(None) for place in range(node.rank(0)))
         x = ops.pad(x[index], padding, constant_values=start)
     result = function(x, axis=axis)
-    return ops.flip(result, axis=axis) if node.attribute("reverse", 0) else result
+    result = ops.flip(result, axis=axis) if node.attribute("reverse", 0) else result
+    return node.output(result, None, node.shape(0))
 
 
 def _as(x: Any, dtype: str) -> Any:

@@ -207,7 +207,8 @@ def one_hot(node: Node) -> Any:
     indices = ops.cast(node.tensor(0), "int64")
     indices = ops.where(ops.less(indices, 0), ops.add(indices, depth), indices)
     hot = ops.one_hot(indices, depth, axis=-1 if axis == rank - 1 else axis, dtype="bool")
-    return ops.where(hot, np.asarray(on, dtype), np.asarray(off, dtype))
+    shape = [*node.shape(0)[:axis], depth, *node.shape(0)[axis:]]
+    return node.output(ops.where(hot, np.asarray(on, dtype), np.asarray(off, dtype)), None, shape)
 
 
 @operator("Compress", constant=("condition",))
