@@ -222,7 +222,7 @@ def test_range_over_an_open_sequence(start):
 
 def test_range_with_steps_over_an_open_sequence_is_refused():
     text = "d = Shape (x) s = Gather (d, one) y = Range (zero, s, two)"
-    with pytest.raises(ConversionError, match="Range.*its step isn't 1"):
+    with pytest.raises(ConversionError, match=r"Range.*its step isn't 1"):
         imported(text_model(text, {"x": random(2, 5)}, numbers(zero=0, one=1, two=2), symbolic={"x": ["n", "s"]}))
 
 

@@ -10,7 +10,7 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
-from conrepair.importer.shapes import split_lengths
+from conrepair.importer.shapes import slice_of, split_lengths
 from conrepair.importer.values import Tensor, inverse, known
 
 _FAR = 2**31 - 1
@@ -27,7 +27,7 @@ def slices(node: Node) -> Any:
     index, shape = [slice(None)] * value.rank, list(value.shape)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         size = value.shape[axis]
-        part = _slice(start, end, step, size)
+        part = slice_of(start, end, step, int(size)) if known(size) else _open_slice(node, start, end, step)
         index[value.order[axis]] = part
         if part != slice(None):
             # What is left of an open axis is a size of its own.
@@ -45,24 +45,18 @@ def _ends(node: Node) -> list[int]:
     axes = node.constant_or_attribute("axes", 3, list(range(len(sizes))))
     result = []
     for axis, size in zip(axes, sizes, strict=True):
-        if not known(size) and size != shape[axis]:
+        if not known(size) and (size != shape[axis] or min(node.constant(4, np.ones(1))) < 0):
             node.refuse(f"the end {size} is known only by name; fix sizes with --input")
         result.append(int(size) if known(size) else _FAR)
     return result
 
 
-def _slice(start: int, end: int, step: int, size: Any) -> slice:
-    """A slice of numbers that TensorFlow takes: none beyond the axis where its size is known."""
-    if known(size):
-        first, behind, _ = slice(start, end, step).indices(int(size))
-        if not range(first, behind, step):
-            return slice(0, 0)
-        if step < 0:
-            return slice(None if first == size - 1 else first, None if behind < 0 else behind, step)
-        whole = (first, behind, step) == (0, int(size), 1)
-        return slice(None) if whole else slice(first, None if behind == size else behind, step)
+def _open_slice(node: Node, start: int, end: int, step: int) -> slice:
+    """The same of an axis whose size isn't known: only what means the same for every size."""
     if step < 0:
-        return slice(None if start >= _FAR or start == -1 else start, None if end <= -_FAR else end, step)
+        if start < -1:
+            node.refuse(f"a start of {start} with step {step} depends on an unknown size; fix it with --input")
+        return slice(None if start >= _FAR or start == -1 else start, None if abs(end) >= _FAR else end, step)
     if (start == 0 or start <= -_FAR) and end >= _FAR and step == 1:
         return slice(None)
     return slice(start if start > -_FAR else None, None if end >= _FAR else end, step)
@@ -208,7 +202,8 @@ def one_hot(node: Node) -> Any:
     indices = ops.where(ops.less(indices, 0), ops.add(indices, depth), indices)
     hot = ops.one_hot(indices, depth, axis=-1 if axis == rank - 1 else axis, dtype="bool")
     shape = [*node.shape(0)[:axis], depth, *node.shape(0)[axis:]]
-    return node.output(ops.where(hot, np.asarray(on, dtype), np.asarray(off, dtype)), None, shape)
+    # Arrays without axes lose their type in Keras's files.
+    return node.output(ops.where(hot, np.asarray([on], dtype), np.asarray([off], dtype)), None, shape)
 
 
 @operator("Compress", constant=("condition",))
