@@ -60,6 +60,8 @@ def _parser(default_config: str) -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     _add_run(verbs, default_config)
     _add_compare(verbs)
+    _add_architectures(verbs)
+    _add_matrix(verbs)
     _add_convert(verbs)
     _add_inspect(verbs)
     _add_doctor(verbs)
@@ -129,6 +131,50 @@ def _add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.set_defaults(run=run)
 
 
+def _add_architectures(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "architectures", "Audit many architectures, with random weights, one after the other.")
+    parser.add_argument("--list", action="store_true", help="print what there is, and what inputs it takes")
+    parser.add_argument(
+        "--family", action="append", choices=("torchvision", "keras"), help="may be repeated (default: both)"
+    )
+    parser.add_argument("--names", nargs="+", default=["*"], help="names or patterns (default: all)")
+    parser.add_argument("--exclude", nargs="+", default=[], help="names or patterns to leave out")
+    parser.add_argument("--size", type=int, default=64, help="height and width (default 64), where that's enough")
+    parser.add_argument("--seed", type=int, default=0, help="of the random weights")
+    parser.add_argument("--to", action="append", default=[], help="format to convert to; may be repeated (onnx)")
+    parser.add_argument("--via", action="append", default=[], help="converters, separated by commas; may be repeated")
+    parser.add_argument("--workers", type=int, default=2, help="conversions side by side")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each conversion and execution")
+    parser.add_argument(
+        "--memory-gb", type=float, help="bound for each worker (default: its share of this machine's)"
+    )
+    parser.add_argument("--keep-models", action="store_true", help="keep the files of models that are evaluated")
+    parser.add_argument("--fresh", action="store_true", help="reuse nothing from earlier runs")
+    parser.add_argument("--name", default="architectures", help="of the audit")
+    parser.add_argument("-o", "--output", default="generated", help="folder of all outputs")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.architectures_command import architectures, list_architectures
+
+        return list_architectures(options) if options.list else architectures(options)
+
+    parser.set_defaults(run=run)
+
+
+def _add_matrix(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "matrix", "Convert a configuration's models from every format into every other.")
+    parser.add_argument("config", help="JSON file; its models, data and limits count, its conversions don't")
+    parser.add_argument("-o", "--output", help="Markdown file to write (default: in the run's folder)")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.matrix_command import matrix
+
+        return matrix(options.config, output=options.output, quiet=options.quiet)
+
+    parser.set_defaults(run=run)
+
+
 def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = _verb(verbs, "convert", "Convert a model to another format.")
     parser.add_argument("model", help="model file or folder")
@@ -137,6 +183,15 @@ def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("-o", "--output", required=True, help="file or folder to write")
     parser.add_argument("--force", action="store_true", help="replace the output if it exists")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each converter")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="CONVERTER.NAME=VALUE",
+        help="an option of a converter, as in keras-tflite.quantize=int8; may be repeated",
+    )
+    parser.add_argument("--data", help="folder of photos, or .npz/.npy, for converters that calibrate")
+    parser.add_argument("--recipe", help="preprocessing of photos: torchvision, keras:tf, tflite, ...")
     _add_inputs(parser)
 
     def run(options: argparse.Namespace) -> int:

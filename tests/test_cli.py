@@ -55,7 +55,7 @@ def test_help_imports_no_library() -> None:
     assert result.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("verb", ["run", "compare", "convert", "inspect", "doctor"])
+@pytest.mark.parametrize("verb", ["run", "compare", "architectures", "convert", "inspect", "doctor"])
 def test_every_verb_has_help_with_exit_codes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([verb, "--help"])

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 __all__ = [
+    "ArchitecturesConfig",
     "AuditConfig",
     "BackendConfig",
     "ConversionConfig",
@@ -225,6 +226,26 @@ class ModelConfig(_Strict):
         return self
 
 
+class ArchitecturesConfig(_Strict):
+    """Architectures of a library, with random weights: each is audited by itself, one after the other."""
+
+    family: Literal["torchvision", "keras"] = Field(
+        ..., description="torchvision.models' classifiers, or keras.applications."
+    )
+    names: Literal["all"] | tuple[str, ...] = Field(
+        "all", description='Names or patterns, e.g. ["resnet18", "densenet*"].'
+    )
+    exclude: tuple[str, ...] = Field((), description="Names or patterns to leave out.")
+    size: int = Field(
+        64, ge=1, description="Height and width of the input; raised to what an architecture takes at least."
+    )
+    seed: int = Field(0, ge=0, description="For the random weights.")
+    conversions: tuple[Conversion, ...] = Field(("onnx",), validate_default=True)
+    dataset: DatasetConfig | None = Field(
+        None, description="Default: 8 synthetic samples, in the range that the architecture takes."
+    )
+
+
 class BackendConfig(_Strict):
     """Where models run."""
 
@@ -286,17 +307,31 @@ class LimitsConfig(_Strict):
 
     seconds: float = Field(600.0, gt=0, description="For one conversion or execution.")
     workers: int = Field(2, ge=1, le=64, description="Conversions side by side (executions run alone).")
+    memory_gb: float | None = Field(
+        None, gt=0, description="A worker that holds more GiB is stopped, and its job fails (on Linux)."
+    )
 
 
 class AuditConfig(_Strict):
     """A whole audit: `python3 main.py CONFIG`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["models"]}, {"required": ["architectures"]}]}
+    )
 
     schema_: str | None = Field(None, alias="$schema", description="For editors.")
     schema_version: Literal[1] = Field(1, description="Version of this format.")
     name: str = Field("audit", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     output: str = Field("generated", description="Folder of all outputs, relative to this file.")
     dataset: DatasetConfig = Field(default_factory=lambda: DatasetConfig(zoo="photos"))
-    models: tuple[ModelConfig, ...] = Field(..., min_length=1)
+    models: tuple[ModelConfig, ...] = ()
+    architectures: tuple[ArchitecturesConfig, ...] = Field(
+        (), description="Whole lists of architectures, after the models."
+    )
+    keep_models: bool = Field(
+        False,
+        description="Keep the model files of audited architectures; else they go as soon as their rows are there.",
+    )
     backends: tuple[Backend, ...] = Field((BackendConfig(name="libraries"),), min_length=1)
     stages: StagesConfig = StagesConfig()
     tolerance: ToleranceConfig = ToleranceConfig()
@@ -309,6 +344,8 @@ class AuditConfig(_Strict):
     def _names_fit_together(self) -> AuditConfig:
         if self.name.lower() == _STORE:
             raise ValueError(f"name: '{_STORE}' is the folder of stored results; choose another name")
+        if not self.models and not self.architectures:
+            raise ValueError("models: give at least one, or 'architectures'")
         names = [model.name for model in self.models]
         for name in names:
             if names.count(name) > 1:

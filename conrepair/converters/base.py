@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError
 
 __all__ = ["Converter", "Option"]
+
+_TRUTH = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -22,11 +26,15 @@ class Option:
         default: Used when the configuration says nothing.
         meaning: For a person.
         choices: Allowed values, if they're few.
+        least: Smallest allowed number.
+        most: Largest allowed number.
     """
 
     default: Any
     meaning: str
     choices: tuple[Any, ...] | None = None
+    least: float | None = None
+    most: float | None = None
 
     def check(self, value: Any, where: str) -> Any:
         """Return `value` if it's of the default's type and allowed.
@@ -34,11 +42,31 @@ class Option:
         Raises:
             ConfigError: if not.
         """
+        if isinstance(self.default, float) and type(value) is int:
+            value = float(value)  # 100 for 100.0
         if type(value) is not type(self.default):
             raise ConfigError(f"{where} takes {type(self.default).__name__} ({self.meaning}), not {value!r}")
         if self.choices is not None and value not in self.choices:
             raise ConfigError(f"{where} takes one of {list(self.choices)} ({self.meaning}), not {value!r}")
+        if self.least is not None and value < self.least:
+            raise ConfigError(f"{where} takes at least {self.least:g} ({self.meaning}), not {value!r}")
+        if self.most is not None and value > self.most:
+            raise ConfigError(f"{where} takes at most {self.most:g} ({self.meaning}), not {value!r}")
         return value
+
+    def read(self, text: str, where: str) -> Any:
+        """The value that a person wrote on a command line.
+
+        Raises:
+            ConfigError: if it isn't of the default's type, or not allowed.
+        """
+        value: Any = text
+        if isinstance(self.default, bool):
+            value = _TRUTH.get(text.lower(), text)
+        elif isinstance(self.default, int | float):
+            with contextlib.suppress(ValueError):
+                value = type(self.default)(text)
+        return self.check(value, where)
 
 
 @dataclass(frozen=True)
@@ -56,6 +84,10 @@ class Converter:
         options: By name.
         preference: The smaller, the sooner it's chosen among equals.
         accepts: Says why a model of the source framework is not for this converter; None when it is.
+        automatic: False: only used when pinned with `via`.
+        intent: The precision that options ask for ("float16", "int8", "int8 weights"); None keeps the source's.
+        calibrates: How many samples options want to calibrate with; 0 for none.
+        convert_calibrated: As `convert`, with feeds behind the options; called when `calibrates` wants samples.
     """
 
     name: str
@@ -67,6 +99,10 @@ class Converter:
     options: Mapping[str, Option] = field(default_factory=dict)
     preference: int = 10
     accepts: Callable[[Model], str | None] = lambda _: None
+    automatic: bool = True
+    intent: Callable[[Mapping[str, Any]], str | None] = lambda _: None
+    calibrates: Callable[[Mapping[str, Any]], int] = lambda _: 0
+    convert_calibrated: Callable[[Model, Path, Mapping[str, Any], CalibrationFeeds], str] | None = None
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The given options, checked, with defaults for the rest.

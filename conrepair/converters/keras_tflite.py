@@ -7,21 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter
+from conrepair.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
+from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
 
 __all__ = ["CONVERTER"]
 
-_FILE = "model.tflite"
 
-
-def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: CalibrationFeeds | None = None) -> str:
     import tensorflow as tf
 
     from conrepair.frameworks.keras import load_flat_keras
 
     converter = tf.lite.TFLiteConverter.from_keras_model(load_flat_keras(model))
-    (folder / _FILE).write_bytes(converter.convert())
-    return _FILE
+    return write_tflite(converter, folder, options, feeds)
 
 
 CONVERTER = Converter(
@@ -31,4 +30,8 @@ CONVERTER = Converter(
     distributions=("tensorflow", "keras"),
     needs=frozenset({"tensorflow"}),
     convert=_convert,
+    options=OPTIONS,
+    intent=intent,
+    calibrates=calibrates,
+    convert_calibrated=_convert,
 )

@@ -6,10 +6,17 @@ import difflib
 
 from conrepair.converters import (
     keras_onnx,
+    keras_onnx_export,
     keras_savedmodel,
     keras_tflite,
+    onnx_float16,
     onnx_keras,
+    onnx_onnxsim,
+    onnx_onnxslim,
+    onnx_quantize_dynamic,
+    onnx_quantize_static,
     onnx_torch,
+    onnx_version_converter,
     savedmodel_onnx,
     savedmodel_tflite,
     tflite_onnx,
@@ -27,11 +34,18 @@ _MODULES = (
     onnx_torch,
     onnx_keras,
     keras_onnx,
+    keras_onnx_export,
     keras_savedmodel,
     keras_tflite,
     savedmodel_onnx,
     savedmodel_tflite,
     tflite_onnx,
+    onnx_onnxslim,
+    onnx_onnxsim,
+    onnx_version_converter,
+    onnx_quantize_dynamic,
+    onnx_quantize_static,
+    onnx_float16,
 )
 
 CONVERTERS: dict[str, Converter] = {module.CONVERTER.name: module.CONVERTER for module in _MODULES}

@@ -38,13 +38,13 @@ def find_route(
     Args:
         source: Framework of the model.
         target: Framework to reach; the same as `source` means a round trip.
-        converters: Default: all.
+        converters: Default: all. Those that aren't automatic are left out.
         model: What is converted, so that converters that don't accept it aren't tried first.
 
     Raises:
         ConfigError: if there's none; says what can be reached.
     """
-    edges = list(CONVERTERS.values() if converters is None else converters)
+    edges = _automatic(converters)
     queue: list[tuple[int, int, tuple[str, ...], str, tuple[Converter, ...]]] = [(0, 0, (), source, ())]
     settled: set[str] = set()
     while queue:
@@ -82,7 +82,7 @@ def pinned_route(names: Sequence[str], source: str, target: str | None = None) -
 
 def reachable(source: str, converters: Iterable[Converter] | None = None) -> set[str]:
     """All formats that some route from `source` ends at."""
-    edges = list(CONVERTERS.values() if converters is None else converters)
+    edges = _automatic(converters)
     found: set[str] = set()
     ahead = [source]
     while ahead:
@@ -92,3 +92,8 @@ def reachable(source: str, converters: Iterable[Converter] | None = None) -> set
                 found.add(edge.target)
                 ahead.append(edge.target)
     return found
+
+
+def _automatic(converters: Iterable[Converter] | None) -> list[Converter]:
+    """Those that may be chosen without being asked for by name; of all by default."""
+    return [edge for edge in (CONVERTERS.values() if converters is None else converters) if edge.automatic]

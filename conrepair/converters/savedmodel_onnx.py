@@ -14,22 +14,13 @@ __all__ = ["CONVERTER"]
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
-    import tensorflow as tf
     import tf2onnx
 
-    from conrepair.frameworks.tensorflow import load_function
+    from conrepair.frameworks.tensorflow import callable_by_position, load_function
 
     function, owner = load_function(model)
-    specs = function.structured_input_signature[1]
-    # tf2onnx names inputs after the arguments, so they're given the signature's names.
-    signature = [tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in specs.items()]
-
-    def call(*arguments: Any) -> Any:
-        return function(**dict(zip(specs, arguments, strict=True)))
-
-    # Autograph has nothing to do here, and would leave a file in the temporary folder.
-    wrapped = tf.function(call, autograph=False)
-    proto, _ = tf2onnx.convert.from_function(wrapped, input_signature=signature, opset=options["opset"])
+    wrapped = callable_by_position(function)
+    proto, _ = tf2onnx.convert.from_function(wrapped, input_signature=wrapped.input_signature, opset=options["opset"])
     del owner  # kept the variables alive until here
     return save(proto, folder)
 

@@ -1,4 +1,4 @@
-"""SavedModel to TFLite by TensorFlow's converter, in float unless asked otherwise."""
+"""TensorFlow SavedModel or frozen graph to TFLite by TensorFlow's converter, in float unless asked otherwise."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter
+from conrepair.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
+from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
-from conrepair.runtime.errors import ConversionError
 
 __all__ = ["CONVERTER"]
 
-_FILE = "model.tflite"
 
-
-def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: CalibrationFeeds | None = None) -> str:
     import tensorflow as tf
 
-    if reason := _accepts(model):
-        raise ConversionError(f"savedmodel-tflite can't take {model.path}: {reason}.")
-    converter = tf.lite.TFLiteConverter.from_saved_model(model.path)
-    (folder / _FILE).write_bytes(converter.convert())
-    return _FILE
+    from conrepair.frameworks.tensorflow import callable_by_position, load_function
 
-
-def _accepts(model: Model) -> str | None:
-    return None if Path(model.path).is_dir() else "it reads SavedModel folders, not frozen graphs"
+    if Path(model.path).is_dir():
+        converter = tf.lite.TFLiteConverter.from_saved_model(model.path)
+    else:
+        function, _ = load_function(model)
+        concrete = callable_by_position(function).get_concrete_function()
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], tf.Module())
+    return write_tflite(converter, folder, options, feeds)
 
 
 CONVERTER = Converter(
@@ -36,5 +35,8 @@ CONVERTER = Converter(
     distributions=("tensorflow",),
     needs=frozenset({"tensorflow"}),
     convert=_convert,
-    accepts=_accepts,
+    options=OPTIONS,
+    intent=intent,
+    calibrates=calibrates,
+    convert_calibrated=_convert,
 )

@@ -19,7 +19,7 @@ from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Batch", "DataReference", "FeedSource", "batches", "image_input", "open_feeds"]
+__all__ = ["Batch", "DataReference", "FeedSource", "Feeds", "batches", "image_input", "open_feeds"]
 
 Feeds = dict[str, npt.NDArray[Any]]
 

@@ -23,7 +23,7 @@ __all__ = [
 
 Array = npt.NDArray[Any]
 
-_SOFTMAX_STEPS = 256
+_SOFTMAX_STEPS = (256, 255)  # TFLite's step is 1/256, ONNX Runtime's quantizer takes 1/255
 _HALF_STEPS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 
@@ -48,9 +48,10 @@ def is_scores(array: Array) -> bool:
 
 
 def _in_softmax_steps(scores: Array) -> bool:
-    steps = np.asarray(scores, dtype=np.float64) * _SOFTMAX_STEPS
-    return bool(
-        (steps >= 0).all() and (steps < _SOFTMAX_STEPS).all() and np.allclose(steps, np.rint(steps), atol=1e-3)
+    values = np.asarray(scores, dtype=np.float64)
+    within = (values >= 0).all() and (values <= 1).all()
+    return bool(within) and any(
+        np.allclose(values * steps, np.rint(values * steps), atol=1e-3) for steps in _SOFTMAX_STEPS
     )
 
 
@@ -66,7 +67,7 @@ def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool) -> 
     """Whether scores [N, C] are probabilities: they add up to 1, or are steps of a quantized softmax.
 
     Eight bits round most of a thousand classes to 0, so the sums of a quantized softmax are no evidence. But
-    quantizers give it a fixed range, from 0 to just below 1 in 256 steps, which is.
+    quantizers give it a fixed range, from 0 to 1 (or just below) in 255 or 256 steps, which is.
 
     Args:
         scores: Real numbers, as the model gave them.

@@ -19,7 +19,7 @@ from conrepair.evaluate.answers import (
 )
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
-from conrepair.evaluate.verdict import Verdict, combine_floor, judge
+from conrepair.evaluate.verdict import Verdict, coarser, combine_floor, judge
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import (
     kendall_tau_union,
@@ -201,19 +201,24 @@ def _compare_output(
     floor = combine_floor(
         measured,
         max(reference.operators, candidate.operators),
-        candidate.precision,
+        coarser(reference.rounding, candidate.rounding),
         exact=second_opinion is not None and second_opinion.exact,
     )
     verdict, reason = judge(
         error,
         floor,
         tolerance,
-        quantized=candidate.quantized or reference.quantized,
+        quantized=candidate.budgeted or reference.budgeted,
         top1_difference=answers.top1_differs / answers.samples if answers else None,
     )
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         notes.append(f"{both} of {error.count} values are NaN or infinite, the same on both sides")
+    complaint = candidate.intent.complaint if candidate.intent is not None else None
+    if complaint is not None and verdict is Verdict.FAULTY:
+        reason += f"; {complaint}"
+    elif complaint is not None:
+        notes.append(complaint)
     if as_probabilities and candidate.converted and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, "a softmax was added or removed by the conversion"
     return OutputComparison(

@@ -11,10 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.intent import Intent
 
 __all__ = ["Run"]
 
 Array = npt.NDArray[Any]
+
+_MAPPED_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Run:
         operators: Number of operators of the model.
         exact: Whether it was computed in float64.
         converted: Whether a converter of this audit made the model (and not somebody elsewhere).
+        intent: Which precision was meant; None: what the weights show.
     """
 
     name: str
@@ -44,14 +48,12 @@ class Run:
     operators: int = 0
     exact: bool = False
     converted: bool = False
+    intent: Intent | None = None
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
-        """Outputs by name, memory-mapped, samples first."""
-        return {
-            spec.name: np.load(self.folder / f"output_{index}.npy", mmap_mode="r")
-            for index, spec in enumerate(self.outputs)
-        }
+        """Outputs by name, samples first; large ones are memory-mapped."""
+        return {spec.name: _load(self.folder / f"output_{index}.npy") for index, spec in enumerate(self.outputs)}
 
     @cached_property
     def seconds(self) -> npt.NDArray[np.float64]:
@@ -63,6 +65,22 @@ class Run:
         """Time per sample of each batch, but the first (if there are others): it includes preparations."""
         return self.seconds[list(self.starts[1:] or self.starts)]
 
+    @property
+    def budgeted(self) -> bool:
+        """Whether quantization was meant, so that its budget applies."""
+        return self.quantized if self.intent is None else self.intent.quantized
+
+    @property
+    def rounding(self) -> str:
+        """The precision whose rounding errors are to be expected."""
+        return self.precision if self.intent is None else self.intent.precision
+
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
         return next(spec for spec in self.outputs if spec.name == name)
+
+
+def _load(path: Path) -> Array:
+    """Each mapped file is an open one, of which a process may have about a thousand: small arrays are read."""
+    array: Array = np.load(path, mmap_mode="r" if path.stat().st_size > _MAPPED_BYTES else None)
+    return array

@@ -2,7 +2,7 @@
 
 `equivalent`: every element is within tolerance, and so is the whole (relative L2), because a softmax over many
 classes makes elements so small that any absolute tolerance passes them. `noise`: beyond that, but within the
-rounding error that the source itself has. `quantized`: a target whose weights are stored in few bits, within the
+rounding error that the source itself has. `quantized`: a target that is meant to be stored in few bits, within the
 budget for that. `faulty`: everything else, and whatever is not a finite number on one side only.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from conrepair.config.model import ToleranceConfig
 from conrepair.metrics.tensors import TensorError
 
-__all__ = ["Floor", "Verdict", "analytic_floor", "combine_floor", "judge"]
+__all__ = ["Floor", "Verdict", "analytic_floor", "coarser", "combine_floor", "judge"]
 
 _FLOAT32_EPSILON = 2.0**-23
 _HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
@@ -47,10 +47,23 @@ class Floor:
         relative_l2: The source's own rounding error.
         measured: Whether it was measured (source against itself in another arithmetic) or estimated from the
             number of operators.
+        precision: The estimate's.
     """
 
     relative_l2: float
     measured: bool
+    precision: str = "float32"
+
+    def __str__(self) -> str:
+        """For a person: whose rounding error, how large, how it's known."""
+        whose = f"{self.precision}'s" if self.precision in _HALF_EPSILON and not self.measured else "the source's own"
+        kind = "measured" if self.measured else "estimated"
+        return f"{whose} rounding error ({self.relative_l2:.1e}, {kind})"
+
+
+def coarser(one: str, two: str) -> str:
+    """The precision with the larger rounding errors."""
+    return max(one, two, key=lambda precision: _HALF_EPSILON.get(precision, _FLOAT32_EPSILON))
 
 
 def analytic_floor(operators: int, precision: str = "float32") -> float:
@@ -74,14 +87,14 @@ def combine_floor(measured: float | None, operators: int, precision: str, *, exa
     Args:
         measured: Relative L2 between both arithmetics of the source, None when there's only one.
         operators: Number of operators of the source.
-        precision: Of the target's weights.
+        precision: That is meant: the coarser of both models'.
         exact: Whether the other arithmetic was float64.
     """
     estimate = analytic_floor(operators, precision)
     credible = measured is not None and (measured <= _LARGEST_CREDIBLE_FLOOR or (exact and math.isfinite(measured)))
     if measured is None or not credible:
-        return Floor(estimate, measured=False)
-    return Floor(max(measured, estimate), measured=measured >= estimate)
+        return Floor(estimate, measured=False, precision=precision)
+    return Floor(max(measured, estimate), measured=measured >= estimate, precision=precision)
 
 
 def judge(
@@ -98,7 +111,7 @@ def judge(
         error: Candidate against reference.
         floor: What rounding explains.
         tolerance: From the configuration.
-        quantized: Whether either model's weights are: integer kernels differ by whole steps between runtimes.
+        quantized: Whether either model is meant to be: integer kernels differ by whole steps between runtimes.
         top1_difference: Share of samples with another best class, None when the output isn't class scores.
 
     Returns:
@@ -118,10 +131,8 @@ def judge(
         )
     noise = min(tolerance.noise_margin * floor.relative_l2, _LARGEST_NOISE)
     if error.relative_l2 <= noise and error.cosine >= _NOISE_COSINE:
-        kind = "measured" if floor.measured else "estimated"
         return Verdict.NOISE, (
-            f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times the source's "
-            f"own rounding error ({floor.relative_l2:.1e}, {kind})"
+            f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times {floor}"
         )
     if quantized:
         return _judge_quantized(error, tolerance, top1_difference)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from conrepair.data.resample import resize_bilinear
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.factories import call_factory
+from conrepair.frameworks.initialization import preserve_keras_variance, preserve_torch_variance, takes_pixels
 from conrepair.frameworks.model import Factory, Model, from_json
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of
@@ -19,6 +20,7 @@ from conrepair.runtime.files import sha256_of
 __all__ = ["build_from_factory"]
 
 _CALIBRATION_SAMPLES = 8
+_PIXEL_MIDDLE, _PIXEL_SPREAD = 127.5, 60.0
 _CHECKPOINT_KEYS = ("state_dict", "model_state_dict", "model")
 _PREFIX = "module."
 
@@ -91,6 +93,8 @@ def _save_torch(
             network.load_state_dict(_state_dict(torch.load(weights, map_location="cpu", weights_only=True)))
         except Exception as error:
             raise _weights_error(weights, factory, error) from error
+    elif initialize == "variance-preserving":
+        preserve_torch_variance(network)
     if initialize == "variance-preserving":
         norms = [m for m in network.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
         momenta = [norm.momentum for norm in norms]
@@ -137,6 +141,8 @@ def _build_keras(factory: Factory, weights: str | None, initialize: str, seed: i
             network.load_weights(weights)
         except Exception as error:
             raise _weights_error(weights, factory, error) from error
+    elif initialize == "variance-preserving":
+        preserve_keras_variance(network)
     if initialize == "variance-preserving":
         _set_keras_statistics(network, seed)
     path = folder / "model.keras"
@@ -154,6 +160,8 @@ def _set_keras_statistics(network: Any, seed: int) -> None:
     for layer in norms:
         layer.momentum = 0.0  # moving statistics become those of the batch
     arrays = [_calibration(spec_of(tensor), seed) for tensor in network.inputs]
+    if takes_pixels(network):
+        arrays = [np.clip(_PIXEL_MIDDLE + _PIXEL_SPREAD * array, 0, 255) for array in arrays]
     network(arrays[0] if len(arrays) == 1 else arrays, training=True)
     for layer, momentum in zip(norms, momenta, strict=True):
         layer.momentum = momentum

@@ -15,7 +15,7 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["FRAMEWORK", "TensorFlowFramework", "TensorFlowRunnable", "load_function"]
+__all__ = ["FRAMEWORK", "TensorFlowFramework", "TensorFlowRunnable", "callable_by_position", "load_function"]
 
 _PREFERRED_SIGNATURES = ("serving_default", "serve")
 _NOT_OUTPUTS = {"Assert", "Const", "NoOp", "Placeholder"}
@@ -46,6 +46,24 @@ def load_function(model: Model) -> tuple[Any, Any]:
         name = next((name for name in _PREFERRED_SIGNATURES if name in names), names[0])
         return loaded.signatures[name], loaded
     return _load_frozen(model), None
+
+
+def callable_by_position(function: Any) -> Any:
+    """A `tf.function` with a signature whose inputs have the names that `function` takes them by.
+
+    The converters name inputs after arguments, and take no function of a frozen graph as it is.
+
+    Args:
+        function: From `load_function`.
+    """
+    specs = function.structured_input_signature[1]
+
+    def call(*arguments: Any) -> Any:
+        return function(**dict(zip(specs, arguments, strict=True)))
+
+    signature = [tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in specs.items()]
+    # Autograph has nothing to do here, and would leave a file in the temporary folder.
+    return tf.function(call, input_signature=signature, autograph=False)
 
 
 class TensorFlowRunnable(Runnable):

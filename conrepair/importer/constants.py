@@ -30,7 +30,8 @@ def evaluate(node: onnx_ir.Node, inputs: Sequence[Array | None], opset: int) -> 
         RuntimeError: if neither ONNX Runtime nor ONNX's reference implementation can.
     """
     names = [f"input_{index}" if value is not None else "" for index, value in enumerate(inputs)]
-    given = {name: value for name, value in zip(names, inputs, strict=True) if value is not None}
+    pairs = zip(names, inputs, strict=True)
+    given = {name: np.asarray(value, order="C") for name, value in pairs if value is not None}
     outputs = [f"output_{index}" if value.name else "" for index, value in enumerate(node.outputs)]
     proto = onnx.helper.make_node(node.op_type, names, outputs, domain=node.domain)
     proto.attribute.extend(onnx_ir.to_proto(attribute) for attribute in node.attributes.values())

@@ -13,9 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import onnx
+import onnx.parser
 import onnx_ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
+from conrepair.importer.constants import run
 from conrepair.importer.region import compute
 from conrepair.importer.values import Array
 
@@ -389,27 +392,57 @@ class _Block:
         return onnx_ir.Node("conrepair", "MultiHeadAttention", inputs, attributes, name=softmax.name)
 
 
+# By ONNX Runtime, which computes with one thread: numpy's threads wait for each other on a busy machine.
+_ATTENTION = """<ir_version: 10, opset_import: ["" : 17]>
+attention (float[B, Q, I] query, float[B, K, J] key, float[B, K, L] value,
+           float[I, E] query_kernel, float[E] query_bias, float[J, E] key_kernel, float[E] key_bias,
+           float[L, V] value_kernel, float[V] value_bias,
+           float[V, O] kernel, float[O] bias, int64[4] apart, int64[3] joined, float scale) => (float[B, Q, O] y) {
+    query_product = MatMul(query, query_kernel)
+    query_row = Add(query_product, query_bias)
+    query_apart = Reshape(query_row, apart)
+    query_heads = Transpose<perm = [0, 2, 1, 3]>(query_apart)
+    key_product = MatMul(key, key_kernel)
+    key_row = Add(key_product, key_bias)
+    key_apart = Reshape(key_row, apart)
+    key_heads = Transpose<perm = [0, 2, 3, 1]>(key_apart)
+    value_product = MatMul(value, value_kernel)
+    value_row = Add(value_product, value_bias)
+    value_apart = Reshape(value_row, apart)
+    value_heads = Transpose<perm = [0, 2, 1, 3]>(value_apart)
+    product = MatMul(query_heads, key_heads)
+    scores = Mul(product, scale)
+    weights = Softmax<axis = -1>(scores)
+    context = MatMul(weights, value_heads)
+    context_apart = Transpose<perm = [0, 2, 1, 3]>(context)
+    context_row = Reshape(context_apart, joined)
+    last = MatMul(context_row, kernel)
+    y = Add(last, bias)
+}"""
+
+
 def _multi_head_attention(
     arrays: Sequence[Array], projections: Sequence[_Projection], last: _Projection, batch_axis: int, heads: int
 ) -> Array | None:
-    rows = []
-    for array, item in zip(arrays, projections, strict=True):
-        x = array.astype(np.float64) @ item.kernel + (0 if item.bias is None else item.bias)
-        x = x if batch_axis == 0 else x.transpose(1, 0, 2)
-        if x.shape[2] % heads:
-            return None
-        rows.append(x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3))
-    query, key, value = rows
-    if query.shape[3] != key.shape[3] or key.shape[:3] != value.shape[:3] or query.shape[:2] != key.shape[:2]:
+    """What the block should compute; None where the sizes don't go together."""
+    width = projections[0].kernel.shape[1] // heads
+    feeds: dict[str, Array] = {
+        "apart": np.array([0, 0, heads, -1]),
+        "joined": np.array([0, 0, -1]),
+        "scale": np.asarray(1 / math.sqrt(width), np.float32),
+    }
+    names = ["query_", "key_", "value_", ""]
+    for name, item in zip(names, [*projections, last], strict=True):
+        bias = np.zeros(item.kernel.shape[1], np.float32) if item.bias is None else item.bias
+        feeds |= {f"{name}kernel": item.kernel, f"{name}bias": bias}
+    for name, array in zip(names, arrays, strict=False):
+        feeds[name.rstrip("_")] = array if batch_axis == 0 else array.transpose(1, 0, 2)
+    try:
+        y = np.asarray(run(onnx.parser.parse_model(_ATTENTION), feeds)[0])
+    # onnxruntime raises one class per status code, without a common base.
+    except Exception:  # noqa: BLE001
         return None
-    scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(query.shape[3])
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    context = (weights / weights.sum(-1, keepdims=True)) @ value
-    joined = context.transpose(0, 2, 1, 3).reshape(context.shape[0], context.shape[2], -1)
-    if joined.shape[2] != last.kernel.shape[0]:
-        return None
-    result: Array = joined @ last.kernel + (0 if last.bias is None else last.bias)
-    return result if batch_axis == 0 else result.transpose(1, 0, 2)
+    return y if batch_axis == 0 else y.transpose(1, 0, 2)
 
 
 def _made_by(value: onnx_ir.Value | None, operator: str) -> onnx_ir.Node | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Mapping
@@ -11,20 +12,22 @@ from typing import Any
 
 from conrepair.backends.registry import backend
 from conrepair.config.model import AuditConfig, BackendConfig, DatasetConfig, ModelConfig
-from conrepair.data.feeds import DataReference, image_input
+from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
+from conrepair.evaluate.compare import Comparison
 from conrepair.frameworks.model import to_json
+from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
 from conrepair.pipeline.datasets import Dataset, resolve_dataset
 from conrepair.pipeline.evaluation import Executed, evaluate, problem_of_failure
 from conrepair.pipeline.fingerprint import library_versions
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
-from conrepair.pipeline.recipes import default_recipe, recipe_from_config
+from conrepair.pipeline.recipes import default_recipe, recipe_from_config, sized_recipe
 from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.sources import Source, declared_inputs, framework_needs, model_of, source_task
-from conrepair.report.result import AuditResult, Problem
+from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.write import check_folder
 from conrepair.runtime.errors import ConfigError, ConrepairError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
@@ -34,7 +37,6 @@ from conrepair.runtime.workers import Workers
 __all__ = ["run_audit"]
 
 _SECOND_OPINION_SAMPLES = 16
-_DEFAULT_PHOTO_SIZE = 224
 
 
 @dataclass
@@ -50,13 +52,16 @@ class _Subject:
     impossible: dict[str, ConfigError] = field(default_factory=dict)
 
 
-def run_audit(config: AuditConfig, base: Path, display: ProgressDisplay) -> AuditResult:
+def run_audit(
+    config: AuditConfig, base: Path, display: ProgressDisplay, use: contextlib.ExitStack | None = None
+) -> AuditResult:
     """Run the stages that the configuration switches on.
 
     Args:
         config: What to do.
         base: Folder that relative paths of the configuration start from.
         display: Shows progress.
+        use: Keeps the store in use until it's left: until the files are written. Default: until this returns.
 
     Returns:
         The result; files of the run's folder are not written yet.
@@ -65,42 +70,89 @@ def run_audit(config: AuditConfig, base: Path, display: ProgressDisplay) -> Audi
         ConfigError: if a route or option is wrong.
         DataError: if the dataset of every model is unusable.
         StorageError: if the output folder can't be written.
+        UsageError: if another run makes everything in the store anew, or this one would under another's hands.
     """
     started = time.perf_counter()
     check_converters(config)
+    architectures = architecture_models(config)
     output = base / config.output
     check_folder(output / config.name, _input_paths(config, base))
-    store = Store(output / "store")
-    photos = PhotoRoom(store, reuse=config.reuse)
-    folders = str(Path.cwd()), str(base)
-    with Workers(config.limits.workers, folders) as workers:
-        audit = _Audit(config, base, display, Scheduler(store, workers, reuse=config.reuse), photos)
-        try:
-            audit.resolve()
-            audit.build()
-            audit.plan()
-            audit.convert()
-            executed = audit.execute()
-        finally:
-            photos.close()
-    rows, pairs = evaluate(config, executed, audit.datasets)
+    with contextlib.ExitStack() as own:
+        store = (use or own).enter_context(Store(output / "store", fresh=not config.reuse))
+        parts = _run_parts(config, base, display, store, architectures)
+    subjects = [subject for part in parts for subject in part.subjects]
     return AuditResult(
         name=config.name,
         folder=output / config.name,
-        rows=rows,
-        samples={dataset.about: dataset.names for dataset in audit.datasets.values() if dataset is not None},
-        datasets={subject.config.name: subject.dataset.about for subject in audit.subjects if subject.dataset},
+        rows=tuple(row for part in parts for row in part.rows),
+        samples={subject.dataset.about: subject.dataset.names for subject in subjects if subject.dataset},
+        datasets={subject.config.name: subject.dataset.about for subject in subjects if subject.dataset},
         recipes={
             subject.config.name: dataclasses.asdict(subject.recipe) if subject.recipe else None
-            for subject in audit.subjects
+            for subject in subjects
         },
-        pairs=pairs,
+        pairs=tuple(pair for part in parts for pair in part.pairs),
         versions=library_versions(),
         config=config.model_dump(mode="json", by_alias=True),
         seconds=time.perf_counter() - started,
         top_k=config.top_k,
-        notes=tuple(audit.notes),
+        notes=tuple(note for part in parts for note in part.notes),
+        architectures=tuple(model.name for model in architectures),
     )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The result of some of an audit's models."""
+
+    subjects: list[_Subject]
+    rows: tuple[Row, ...]
+    pairs: tuple[Comparison, ...]
+    notes: list[str]
+
+
+def _run_parts(
+    config: AuditConfig, base: Path, display: ProgressDisplay, store: Store, architectures: list[ModelConfig]
+) -> list[_Part]:
+    """Run all models together, then each architecture by itself."""
+    photos = PhotoRoom(store, reuse=config.reuse)
+    folders = str(Path.cwd()), str(base)
+    parts: list[_Part] = []
+    with Workers(config.limits.workers, folders, memory_gb=config.limits.memory_gb) as workers:
+        scheduler = Scheduler(store, workers, reuse=config.reuse)
+        try:
+            if config.models:
+                parts.append(_run_part(config, base, display, scheduler, photos))
+
+            def one(model: ModelConfig, scheduler: Scheduler) -> _Part:
+                alone = config.model_copy(update={"models": (model,)})
+                return _run_part(alone, base, display, scheduler, photos, keep_failures=True)
+
+            if architectures:
+                kept = model_folders(scheduler)
+                parts += audit_one_by_one(architectures, one, config, store, workers, display, kept)
+        finally:
+            photos.close()
+    return parts
+
+
+def _run_part(
+    config: AuditConfig,
+    base: Path,
+    display: ProgressDisplay,
+    scheduler: Scheduler,
+    photos: PhotoRoom,
+    *,
+    keep_failures: bool = False,
+) -> _Part:
+    audit = _Audit(config, base, display, scheduler, photos, keep_failures=keep_failures)
+    audit.resolve()
+    audit.build()
+    audit.plan()
+    audit.convert()
+    executed = audit.execute()
+    rows, pairs = evaluate(config, executed, audit.datasets)
+    return _Part(audit.subjects, rows, pairs, audit.notes)
 
 
 class _Audit:
@@ -113,7 +165,10 @@ class _Audit:
         display: ProgressDisplay,
         scheduler: Scheduler,
         photos: PhotoRoom,
+        *,
+        keep_failures: bool = False,
     ) -> None:
+        self.keep_failures = keep_failures
         self.config = config
         self.base = base
         self.display = display
@@ -169,7 +224,7 @@ class _Audit:
             stored = [task for task in tasks if task.kind == "build" and not self.config.stages.build]
             self.scheduler.take_stored(stored, "stage build is off, and no earlier run built this model")
             self.scheduler.run(
-                [task for task in tasks if task not in stored],
+                [self._kept(task) for task in tasks if task not in stored],
                 side_by_side=self.config.limits.workers,
                 advance=stage.advance,
             )
@@ -193,7 +248,7 @@ class _Audit:
     def convert(self) -> None:
         """Run all conversions, side by side."""
         tasks = [
-            self._conversion_task(conversion, self._inputs(subject, subject.source))
+            self._conversion_task(subject, conversion, self._inputs(subject, subject.source))
             for subject in self.subjects
             if subject.source is not None
             for conversion in subject.conversions
@@ -266,7 +321,7 @@ class _Audit:
             if subject.source is None or subject.recipe is None or subject.dataset is None:
                 continue
             try:
-                recipe = _sized(subject.recipe, self._inputs(subject, subject.source))
+                recipe = sized_recipe(subject.recipe, self._inputs(subject, subject.source))
             except ConrepairError as error:
                 subject.source, subject.problem = None, _problem(error)
                 continue
@@ -283,21 +338,30 @@ class _Audit:
             return model_of(result.entry), None
         return None, _problem_of(result)
 
-    def _conversion_task(self, conversion: Conversion, inputs: tuple[TensorSpec, ...]) -> Task:
+    def _conversion_task(self, subject: _Subject, conversion: Conversion, inputs: tuple[TensorSpec, ...]) -> Task:
         step = conversion.step
+        calibrates = step.calibrates(conversion.options) > 0
 
         def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
-            return conversion_payload(model_of(entries[conversion.parent]).model, step, conversion.options, inputs)
+            parent = model_of(entries[conversion.parent])
+            data = self._data_for(subject, parent) if calibrates else None
+            return conversion_payload(parent.model, step, conversion.options, inputs, data)
 
-        return Task(
+        task = Task(
             conversion.name,
             "convert",
             payload,
             depends=(conversion.parent,),
             needs=step.needs,
             timeout=self.config.limits.seconds,
-            keep_failure=True,
+            # Whether data can be read depends on more than the payload: the photos are still being decoded.
+            keep_failure=not calibrates,
         )
+        return self._kept(task)
+
+    def _kept(self, task: Task) -> Task:
+        """The task with its failures stored, whatever they are, where that's wanted."""
+        return dataclasses.replace(task, keep_failure=True, keep_stopped=True) if self.keep_failures else task
 
     def _plan_executions(self, subject: _Subject, tasks: list[Task]) -> list[Executed]:
         reference = subject.config.compare_with or subject.config.name
@@ -314,10 +378,11 @@ class _Audit:
         for conversion in subject.conversions:
             made, problem = self._outcome(conversion.name)
             kind = "target" if conversion.final else "intermediate"
-            result += [
-                self._plan_execution(subject, reference, conversion.route, kind, config, made, problem, tasks)
-                for config in self._backends(made)
-            ]
+            for config in self._backends(made):
+                item = self._plan_execution(subject, reference, conversion.route, kind, config, made, problem, tasks)
+                item.asked = conversion.asked
+                item.origin = subject.source.description.precision if subject.source is not None else None
+                result.append(item)
         return result
 
     def _backends(self, source: Source | None) -> list[BackendConfig]:
@@ -364,22 +429,19 @@ class _Audit:
         return executed
 
     def _execution_task(self, name: str, source: Source, payload: dict[str, Any]) -> Task:
-        return Task(
+        task = Task(
             name,
             "execute",
             lambda _: payload,
             needs=framework_needs(source.model.framework),
             timeout=self.config.limits.seconds,
         )
+        return self._kept(task)
 
     def _execution(
         self, subject: _Subject, source: Source, backend_name: str, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        recipe: Recipe | None = None
-        data = self._data(subject)
-        if subject.recipe is not None and subject.dataset is not None:
-            recipe = _sized(subject.recipe, self._open_sizes_filled(subject, source))
-            data = self.photos.reference(subject.dataset, recipe.spatial)
+        data, recipe = self._data_for(subject, source)
         return {
             "model": to_json(dataclasses.replace(source.model, provenance=None)),
             "backend": backend_name,
@@ -389,6 +451,14 @@ class _Audit:
             "batch_size": self.config.batch_size,
             "limit": None,
         }
+
+    def _data_for(self, subject: _Subject, source: Source) -> tuple[DataReference, Recipe | None]:
+        """The dataset of a configured model as a model made from it takes it, and the recipe for photos."""
+        data = self._data(subject)
+        if subject.recipe is None or subject.dataset is None:
+            return data, None
+        recipe = sized_recipe(subject.recipe, self._open_sizes_filled(subject, source))
+        return self.photos.reference(subject.dataset, recipe.spatial), recipe
 
     def _data(self, subject: _Subject) -> DataReference:
         dataset = subject.dataset
@@ -426,16 +496,6 @@ def _input_paths(config: AuditConfig, base: Path) -> list[Path]:
     for dataset in (config.dataset, *(model.dataset for model in config.models)):
         names += [dataset.folder, dataset.tensors] if dataset is not None else []
     return [base / name for name in names if name is not None]
-
-
-def _sized(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:
-    """The recipe with the size of the model's image input."""
-    spec = image_input(inputs)
-    axes = (1, 2) if spec.layout == "NHWC" else (2, 3)
-    height, width = (spec.shape[axis] for axis in axes)
-    if not isinstance(height, int) or not isinstance(width, int):
-        height = width = _DEFAULT_PHOTO_SIZE
-    return recipe.for_size(height, width)
 
 
 def _problem(error: ConrepairError) -> Problem:

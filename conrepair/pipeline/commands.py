@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import tempfile
@@ -15,20 +16,24 @@ from rich.table import Table
 from conrepair.config.load import load_config, parse_config
 from conrepair.config.model import AuditConfig, format_name
 from conrepair.converters.routes import find_route, pinned_route
-from conrepair.data.tensor_spec import TensorSpec, merge_declared
+from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
 from conrepair.frameworks.detect import detect_framework, detect_suffix, is_torchscript
 from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.calibration import CalibrationData, read_options
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.sources import framework_needs
+from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary
+from conrepair.report.verdict_table import print_verdicts
 from conrepair.report.write import report_json, write_audit
 from conrepair.runtime.errors import ConfigError, ConrepairError, ExitCode, UsageError
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Failure, Job, Workers
 
-__all__ = ["compare", "convert", "inspect", "run_config"]
+__all__ = ["audit_and_report", "compare", "convert", "inspect", "run_config"]
 
 _TIMEOUT = 600.0
 
@@ -50,7 +55,7 @@ def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> in
     changes: dict[str, Any] = {"reuse": config.reuse and not fresh}
     if output is not None:
         changes["output"] = str(Path(output).absolute())
-    return _audit(config.model_copy(update=changes), file.absolute().parent, quiet=quiet, as_json=False)
+    return audit_and_report(config.model_copy(update=changes), file.absolute().parent, quiet=quiet, as_json=False)
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -80,7 +85,7 @@ def compare(options: argparse.Namespace) -> int:
         ],
     }
     config = parse_config(value, "command line")
-    return _audit(config, Path.cwd(), quiet=options.quiet, as_json=options.format == "json")
+    return audit_and_report(config, Path.cwd(), quiet=options.quiet, as_json=options.format == "json")
 
 
 def convert(options: argparse.Namespace) -> int:
@@ -95,21 +100,26 @@ def convert(options: argparse.Namespace) -> int:
     if target == framework and not via:
         raise UsageError(f"{path} is {target} already. For a round trip name the converters (--via).")
     route = pinned_route(via, framework, target) if via else find_route(framework, target, model=model)
+    settings = read_options(options.option, route)
     with (
         ProgressDisplay(quiet=options.quiet) as display,
         display.stage("convert", len(route.steps)) as stage,
-        tempfile.TemporaryDirectory(prefix="conrepair-") as scratch,
+        scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
+        CalibrationData(options.data, options.recipe, scratch) as calibration,
         Workers(1) as workers,
     ):
-        declared = merge_declared(_describe(model, workers, Path(scratch)).inputs, inputs)
-        for index, step in enumerate(route.steps):
+        declared = merge_declared(_describe(model, workers, scratch).inputs, inputs)
+        taken = declared
+        for index, (step, chosen) in enumerate(zip(route.steps, settings, strict=True)):
             stage.show(step.name)
-            folder = Path(scratch) / str(index)
+            folder = scratch / str(index)
             folder.mkdir()
-            payload = conversion_payload(model, step, step.complete({}), declared)
+            data = calibration.for_step(step.name, chosen, taken) if step.calibrates(chosen) else None
+            payload = conversion_payload(model, step, chosen, declared, data)
             job = Job("conrepair.pipeline.jobs:convert", payload, folder, step.needs, options.timeout)
             value = _value(workers.call(job), step.name)
             model = from_json(Model, value["model"] | {"path": str(folder / value["model"]["path"])})
+            taken = with_declared_sizes(from_json(Description, value["description"]).inputs, declared)
             stage.advance(step.name)
         written = Path(model.path)
         if output.suffix and written.suffix != output.suffix and target == "torch":
@@ -126,8 +136,8 @@ def inspect(options: argparse.Namespace) -> int:
     path = Path(options.model).resolve()
     inputs = tuple(from_json(TensorSpec, _input_spec(text)) for text in options.input)
     model = Model(detect_framework(path), str(path), model_sha256(path), inputs=inputs)
-    with tempfile.TemporaryDirectory(prefix="conrepair-") as scratch, Workers(1) as workers:
-        description = _describe(model, workers, Path(scratch))
+    with scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch, Workers(1) as workers:
+        description = _describe(model, workers, scratch)
     if options.format == "json":
         value = to_json(description) | {"precision": description.precision, "sha256": model.sha256}
         say(json.dumps(value, indent=2))
@@ -184,15 +194,35 @@ def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None
         raise UsageError(f"{output} is a folder and no SavedModel, so it isn't replaced. Give another output.")
 
 
-def _audit(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
-    with ProgressDisplay(quiet=quiet) as display:
-        result = run_audit(config, base, display)
-    write_audit(result, base / config.output / "store")
+def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
+    """Run an audit, write its folder, show the result.
+
+    Args:
+        config: What to do.
+        base: Folder that its relative paths start from.
+        quiet: No progress.
+        as_json: Show the whole report instead of tables.
+
+    Returns:
+        The exit code.
+    """
+    with contextlib.ExitStack() as use:
+        with ProgressDisplay(quiet=quiet) as display:
+            result = run_audit(config, base, display, use)
+        write_audit(result, base / config.output / "store")
     if as_json:
         say(json.dumps(report_json(result), indent=2))
     else:
-        print_summary(result, output_console())
+        _show(result)
     return result.exit_code
+
+
+def _show(result: AuditResult) -> None:
+    """Show the result; architectures as a table of verdicts, or many would fill many screens."""
+    if any(row.model not in result.architectures for row in result.rows):
+        print_summary(result, output_console())
+    if result.architectures:
+        print_verdicts(result, output_console())
 
 
 def _describe(model: Model, workers: Workers, scratch: Path) -> Description:

@@ -17,6 +17,7 @@ from conrepair.backends.registry import BACKENDS
 from conrepair.converters.registry import CONVERTERS
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Failure, Job, Workers
 from conrepair.zoo.packages import cache_folder
 
@@ -91,13 +92,13 @@ def _probe_all(*, quiet: bool) -> dict[str, Finding]:
     """Import each framework in a worker process, so that one that crashes is only a line."""
     findings = {}
     with (
-        tempfile.TemporaryDirectory(prefix="conrepair-") as scratch,
+        scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
         ProgressDisplay(quiet=quiet) as display,
         display.stage("probe", len(_PROBES)) as stage,
         Workers(1) as workers,
     ):
         for name in _PROBES:
-            folder = Path(scratch) / name
+            folder = scratch / name
             folder.mkdir()
             job = Job("conrepair.pipeline.probes:probe", {"name": name}, folder, timeout=_TIMEOUT)
             outcome = workers.call(job)

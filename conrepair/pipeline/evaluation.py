@@ -11,6 +11,7 @@ from pathlib import Path
 from conrepair.config.model import AuditConfig
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
+from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
@@ -43,6 +44,8 @@ class Executed:
         second_task: Name of the second opinion's execution.
         result: Of the execution.
         second: Second opinion's outputs.
+        asked: The precision that options of its converters ask for.
+        origin: Precision of the configured model, for a conversion.
     """
 
     model: str
@@ -56,11 +59,22 @@ class Executed:
     second_task: str | None = None
     result: Result | None = None
     second: Entry | None = None
+    asked: str | None = None
+    origin: str | None = None
 
     @property
     def row_name(self) -> str:
         """As `Row.name`."""
         return f"{self.model}/{self.conversion or 'source'}"
+
+    @property
+    def intent(self) -> Intent | None:
+        """Which precision the model was meant to have, if there is one."""
+        if self.source is None:
+            return None
+        description = self.source.description
+        found = description.precision if description.parameters else self.asked or description.precision
+        return Intent(found, self.asked, self.origin)
 
 
 def problem_of_failure(failure: Failure) -> Problem:
@@ -72,6 +86,7 @@ def problem_of_failure(failure: Failure) -> Problem:
         failure.kind in {"storage", "memory"},
         failure.last_words,
         failure.traceback,
+        failure.kind,
     )
 
 
@@ -156,6 +171,7 @@ def _row(
         times=time_statistics(run.batch_seconds) if run else None,
         accuracy=accuracy(run, dataset.labels) if run and dataset else None,
         problem=problem,
+        intent=item.intent,
         reused=bool(item.result and item.result.reused),
     )
 
@@ -205,4 +221,5 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         precision=description.precision,
         operators=sum(description.operators.values()),
         converted=bool(item.conversion),
+        intent=item.intent,
     )

@@ -20,6 +20,8 @@ _LIBRARIES = (
     "onnx2torch",
     "onnxruntime",
     "onnxscript",
+    "onnxsim",
+    "onnxslim",
     "pillow",
     "tensorflow",
     "tf2onnx",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from conrepair.backends.registry import backend
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import converter
+from conrepair.data.calibration import CalibrationFeeds
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
@@ -21,7 +22,7 @@ from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
 from conrepair.frameworks.registry import framework
-from conrepair.runtime.errors import ConrepairError, ConversionError, InferenceError, ModelLoadError
+from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
 
 __all__ = ["build", "conversion_payload", "convert", "describe", "execute"]
 
@@ -37,6 +38,8 @@ def build(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "model" (its path relative to the folder) and "description".
     """
     model = build_from_factory(folder=folder, **payload)
+    if payload["weights"] is not None:
+        _check_unchanged(payload["weights"]["path"], payload["weights"]["sha256"])
     return _described(model, folder)
 
 
@@ -51,11 +54,17 @@ def describe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "model" as given, and "description".
     """
     model = from_json(Model, payload["model"])
-    return {"model": payload["model"], "description": to_json(_description(model))}
+    description = to_json(_description(model))
+    _check_unchanged(model.path, model.sha256)
+    return {"model": payload["model"], "description": description}
 
 
 def conversion_payload(
-    model: Model, step: Converter, options: Mapping[str, Any], inputs: Iterable[TensorSpec]
+    model: Model,
+    step: Converter,
+    options: Mapping[str, Any],
+    inputs: Iterable[TensorSpec],
+    data: tuple[DataReference, Recipe | None] | None = None,
 ) -> dict[str, Any]:
     """The argument of `convert`.
 
@@ -64,14 +73,24 @@ def conversion_payload(
         step: The converter.
         options: Complete.
         inputs: The source's, for formats that don't record them.
+        data: A dataset to calibrate with, and how its photos become tensors; plays a role only when the options
+            want samples.
     """
-    return {
+    payload = {
         "model": to_json(dataclasses.replace(model, provenance=None)),
         "converter": step.name,
         "options": dict(options),
         "versions": step.versions(),
         "inputs": [to_json(spec) for spec in inputs],
     }
+    if step.calibrates(options) and data is not None:
+        reference, recipe = data
+        payload["calibration"] = {
+            "data": to_json(reference),
+            "recipe": None if recipe is None else dataclasses.asdict(recipe),
+            "samples": step.calibrates(options),
+        }
+    return payload
 
 
 def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -87,10 +106,10 @@ def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     source = from_json(Model, payload["model"])
     step = converter(payload["converter"])
     started = time.perf_counter()
-    name = step.convert(source, folder, payload["options"])
+    name = _run_converter(step, source, folder, payload)
     seconds = time.perf_counter() - started
     if model_sha256(Path(source.path)) != source.sha256:
-        raise ConversionError(f"{step.name} changed its input {source.path}; its result was not used.")
+        raise SourceChangedError(f"{step.name} changed its input {source.path}; its result was not used.")
     model = Model(
         framework=step.target,
         path=str(folder / name),
@@ -133,6 +152,9 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
     run_seconds = time.perf_counter() - started
     recorder.finish()
+    _check_unchanged(model.path, model.sha256)
+    if reference.kind == "tensors":
+        _check_unchanged(reference.path, reference.sha256)
     return {
         "outputs": [to_json(spec) for spec in runnable.outputs],
         "count": source.count,
@@ -140,6 +162,12 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,
     }
+
+
+def _check_unchanged(path: str, sha256: str) -> None:
+    """Refuse a result whose source was replaced while the job read it: the store would keep it for the older one."""
+    if model_sha256(Path(path)) != sha256:
+        raise SourceChangedError(f"{path} was changed while it was read; the result was not used. Run again.")
 
 
 class _Recorder:
@@ -187,6 +215,18 @@ class _Recorder:
         for array in self._arrays:
             array.flush()  # type: ignore[attr-defined]
         np.save(self._folder / "seconds.npy", self._seconds)
+
+
+def _run_converter(step: Converter, source: Model, folder: Path, payload: Mapping[str, Any]) -> str:
+    """Call the converter, with samples when its options want some and there is data."""
+    wanted = payload.get("calibration")
+    if wanted is None or step.convert_calibrated is None:
+        return step.convert(source, folder, payload["options"])
+    inputs = _with_declared_layouts(framework(source.framework).load(source).inputs, source)
+    recipe = None if wanted["recipe"] is None else from_json(Recipe, wanted["recipe"])
+    feeds = open_feeds(from_json(DataReference, wanted["data"]), inputs, recipe)
+    calibration = CalibrationFeeds(feeds, inputs, wanted["samples"])
+    return step.convert_calibrated(source, folder, payload["options"], calibration)
 
 
 def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int) -> npt.NDArray[Any]:

@@ -25,6 +25,7 @@ class Conversion:
         parent: Name of what it converts: another conversion, or the source.
         step: The converter.
         options: Complete.
+        asked: The precision that options of it or of its parents ask for; None keeps the source's.
         route: The converters so far, joined.
         final: Whether a configured route ends here.
     """
@@ -35,6 +36,7 @@ class Conversion:
     route: str
     final: bool
     options: Mapping[str, Any] = field(default_factory=dict)
+    asked: str | None = None
 
 
 def active_models(config: AuditConfig) -> list[ModelConfig]:
@@ -49,8 +51,10 @@ def check_converters(config: AuditConfig) -> None:
     Raises:
         ConfigError: naming the place in the configuration.
     """
-    for index, model in enumerate(config.models):
-        for position, wanted in enumerate(model.conversions):
+    places = [(f"$.models[{index}]", model.conversions) for index, model in enumerate(config.models)]
+    places += [(f"$.architectures[{index}]", item.conversions) for index, item in enumerate(config.architectures)]
+    for place, conversions in places:
+        for position, wanted in enumerate(conversions):
             if not wanted.enabled:
                 continue
             try:
@@ -59,7 +63,7 @@ def check_converters(config: AuditConfig) -> None:
                 for name, options in wanted.options.items():
                     converter(name).complete(options)
             except ConfigError as error:
-                raise ConfigError(f"$.models[{index}].conversions[{position}]: {error}") from error
+                raise ConfigError(f"{place}.conversions[{position}]: {error}") from error
 
 
 def plan_conversions(config: ModelConfig, model: Model) -> tuple[list[Conversion], dict[str, ConfigError]]:
@@ -95,14 +99,15 @@ def _route(wanted: ConversionConfig, model: Model) -> Route:
 
 
 def _add(plan: dict[str, Conversion], source: str, route: Route, wanted: ConversionConfig) -> None:
-    parent, chain = source, ""
+    parent, chain, asked = source, "", None
     for position, step in enumerate(route.steps):
         options = step.complete(wanted.options.get(step.name, {}))
         changed = {name: value for name, value in options.items() if value != step.options[name].default}
         label = step.name + "".join(f",{name}={value}" for name, value in sorted(changed.items()))
         chain = f"{chain}+{label}" if chain else label
+        asked = step.intent(options) or asked
         name = f"{source}/{chain}"
         final = position == len(route.steps) - 1
         if name not in plan or (final and not plan[name].final):
-            plan[name] = Conversion(name, parent, step, chain, final, options)
+            plan[name] = Conversion(name, parent, step, chain, final, options, asked)
         parent = name

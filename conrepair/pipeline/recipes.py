@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 from conrepair.config.model import ModelConfig, RecipeConfig
+from conrepair.data.feeds import image_input
 from conrepair.data.named_recipes import named_recipe
 from conrepair.data.recipe import Recipe
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import ConfigError
 from conrepair.zoo.catalog import MODELS
 
-__all__ = ["default_recipe", "recipe_from_config"]
+__all__ = ["default_recipe", "recipe_from_config", "sized_recipe"]
+
+_DEFAULT_PHOTO_SIZE = 224
 
 _KERAS_FAMILIES = (
     # The longest matching beginning decides; from each application's preprocess_input.
@@ -61,3 +65,17 @@ def default_recipe(model: ModelConfig) -> tuple[Recipe, bool]:
         if matches:
             return named_recipe(max(matches)[1]), True
     return named_recipe("raw"), False
+
+
+def sized_recipe(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:
+    """The recipe with the size of the model's image input.
+
+    Raises:
+        DataError: if the model doesn't take exactly one image.
+    """
+    spec = image_input(inputs)
+    axes = (1, 2) if spec.layout == "NHWC" else (2, 3)
+    height, width = (spec.shape[axis] for axis in axes)
+    if not isinstance(height, int) or not isinstance(width, int):
+        height = width = _DEFAULT_PHOTO_SIZE
+    return recipe.for_size(height, width)

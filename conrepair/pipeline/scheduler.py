@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
-from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.workers import Failure, Job, Lane, Success, Workers
 
-__all__ = ["Result", "Scheduler", "Task"]
+__all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
 
 _JOBS = "conrepair.pipeline.jobs"
+_STOPPED = "stopped"
+_STOPPED_KINDS = {"timeout", "memory", "crash"}
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,14 @@ class Task:
         name: Unique in a run.
         kind: Name of the function in `conrepair.pipeline.jobs`.
         payload: Makes the JSON-able argument from the results of what it depends on; everything that the result
-            depends on must be in it, files by their hash.
+            depends on must be in it, files by their hash. A `ConrepairError` of it is the task's failure.
         depends: Names of tasks.
         needs: Frameworks it imports.
         timeout: In seconds.
         keep_failure: Whether a failure that would repeat is stored: for tools that depend on nothing but their
             payload, not for what a user is about to mend.
+        keep_stopped: Whether a crash, a time-out and a lack of memory are stored too. They are taken for as long as
+            the limits are the same.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Task:
     needs: frozenset[str] = frozenset()
     timeout: float = 600.0
     keep_failure: bool = False
+    keep_stopped: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,10 @@ class Result:
     seconds: float = 0.0
 
 
+class NotStoredError(Exception):
+    """A task would have to be run, by a scheduler that only recalls."""
+
+
 class Scheduler:
     """Runs tasks on workers, through a store.
 
@@ -70,12 +79,14 @@ class Scheduler:
         store: Where results are kept.
         workers: Where they are made.
         reuse: Whether stored results are taken.
+        recall: Run nothing. Then results whose files were released will do as well.
     """
 
-    def __init__(self, store: Store, workers: Workers, *, reuse: bool = True) -> None:
+    def __init__(self, store: Store, workers: Workers, *, reuse: bool = True, recall: bool = False) -> None:
         self._store = store
         self._workers = workers
         self._reuse = reuse
+        self._recall = recall
         self.results: dict[str, Result] = {}
 
     def run(
@@ -91,6 +102,9 @@ class Scheduler:
             tasks: In any order; they may depend on tasks of earlier calls.
             side_by_side: How many at a time.
             advance: Called with the name of each finished task.
+
+        Raises:
+            NotStoredError: if the scheduler only recalls, and a task isn't stored.
         """
         running: dict[concurrent.futures.Future[Any], _Running] = {}
         try:
@@ -108,7 +122,11 @@ class Scheduler:
         """
         for task in tasks:
             missing = Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
-            self.results[task.name] = self._blocked(task) or self._stored(task, self._work(task).key) or missing
+            settled = self._blocked(task)
+            if settled is None:
+                work = self._work(task)
+                settled = work if isinstance(work, Result) else self._stored(task, work)
+            self.results[task.name] = settled or missing
 
     def _run(
         self,
@@ -124,14 +142,19 @@ class Scheduler:
                     continue
                 settled = self._blocked(task)
                 if settled is None:
-                    if task.name not in prepared:
-                        prepared[task.name] = self._work(task)
-                    settled = self._stored(task, prepared[task.name].key)
+                    work = prepared.get(task.name) or self._work(task)
+                    if isinstance(work, Result):
+                        settled = work
+                    else:
+                        prepared[task.name] = work
+                        settled = self._stored(task, work)
                 if settled is None:
                     work = prepared[task.name]
+                    if self._recall:
+                        raise NotStoredError(task.name)
                     if len(running) >= side_by_side:
                         continue
-                    if any((other.task.kind, other.key) == (task.kind, work.key) for other in running.values()):
+                    if any((other.task.kind, other.work.key) == (task.kind, work.key) for other in running.values()):
                         continue
                     started = self._start(task, work)
                     if started is None:
@@ -145,7 +168,10 @@ class Scheduler:
                 if waiting and not any(self._ready(task) for task in waiting):
                     raise RuntimeError(f"tasks wait for nothing: {[task.name for task in waiting]}")
                 continue
-            done, _ = concurrent.futures.wait(running, timeout=1.0, return_when=concurrent.futures.FIRST_COMPLETED)
+            done, _ = concurrent.futures.wait(
+                running, timeout=self._workers.watch_seconds, return_when=concurrent.futures.FIRST_COMPLETED
+            )
+            self._workers.stop_oversized()
             for future in done:
                 finished = running.pop(future)
                 self.results[finished.task.name] = self._finish(finished)
@@ -161,9 +187,13 @@ class Scheduler:
                 return Result(blocked_by=name)
         return None
 
-    def _stored(self, task: Task, key: str) -> Result | None:
+    def _stored(self, task: Task, work: _Work) -> Result | None:
         """The result of an earlier run, or of an equal task of this one."""
-        entry = self._store.get(task.kind, key) if self._reuse else None
+        if not self._reuse:
+            return None
+        entry = self._store.get(task.kind, work.key, released=self._recall)
+        if entry is None and task.keep_stopped:
+            entry = self._store.get(_STOPPED, self._stopped_key(task, work))
         if entry is None:
             return None
         stored = entry.result
@@ -171,10 +201,20 @@ class Scheduler:
             return Result(failure=Failure(**stored["failure"]), reused=True)
         return Result(Entry(entry.folder, stored["value"]), reused=True, seconds=stored["seconds"])
 
-    def _work(self, task: Task) -> _Work:
+    def _work(self, task: Task) -> _Work | Result:
+        """What to do, or the failure of a task that can't be given its payload."""
         entries = {name: entry for name in task.depends if (entry := self.results[name].entry) is not None}
-        payload = task.payload(entries)
+        try:
+            payload = task.payload(entries)
+        except ConrepairError as error:
+            failure = Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code))
+            return Result(failure=failure)
         return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint()))
+
+    def _stopped_key(self, task: Task, work: _Work) -> str:
+        """The key of a failure that other limits might avoid."""
+        limits = {"seconds": task.timeout, "memory_gb": self._workers.memory_gb}
+        return job_key(task.kind, {"job": work.key, "limits": limits}, "")
 
     def _start(self, task: Task, work: _Work) -> _Running | None:
         lane = self._workers.idle_lane(task.needs)
@@ -183,7 +223,7 @@ class Scheduler:
         scratch = self._store.scratch()
         folder = scratch.__enter__()
         job = Job(f"{_JOBS}:{task.kind}", work.payload, folder, task.needs, task.timeout)
-        return _Running(task, job, work.key, lane, self._workers.start(lane, job), scratch)
+        return _Running(task, job, work, lane, self._workers.start(lane, job), scratch)
 
     def _finish(self, running: _Running) -> Result:
         job, kind = running.job, running.task.kind
@@ -191,14 +231,22 @@ class Scheduler:
             outcome = self._workers.outcome(running.lane, job, running.future)
             if isinstance(outcome, Success):
                 record = {"value": outcome.value, "seconds": outcome.seconds}
-                entry = self._store.put(kind, running.key, job.folder, record)
-                return Result(Entry(entry.folder, outcome.value), seconds=outcome.seconds)
+                stored = self._store.put(kind, running.work.key, job.folder, record)
+                # Another run that was faster may have kept other files than ours.
+                if "value" in stored.result:
+                    return Result(Entry(stored.folder, stored.result["value"]), seconds=stored.result["seconds"])
+                return Result(failure=Failure(**stored.result["failure"]), reused=True)
             if outcome.repeatable and running.task.keep_failure:
-                _empty(job.folder)
-                self._store.put(kind, running.key, job.folder, {"failure": asdict(outcome)})
+                self._keep_failure(kind, running.work.key, job, outcome)
+            elif outcome.kind in _STOPPED_KINDS and running.task.keep_stopped:
+                self._keep_failure(_STOPPED, self._stopped_key(running.task, running.work), job, outcome)
             return Result(failure=outcome)
         finally:
             running.scratch.__exit__(None, None, None)
+
+    def _keep_failure(self, kind: str, key: str, job: Job, failure: Failure) -> None:
+        _empty(job.folder)
+        self._store.put(kind, key, job.folder, {"failure": asdict(failure)})
 
 
 def _without_paths(value: Any) -> Any:
@@ -225,7 +273,7 @@ class _Work:
 class _Running:
     task: Task
     job: Job
-    key: str
+    work: _Work
     lane: Lane
     future: Any
     scratch: Any

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.evaluate.compare import Comparison
+from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
@@ -28,6 +29,7 @@ class Problem:
         circumstance: Whether the machine is to blame (no space, no memory) and not a tool or a model.
         last_words: The end of what the tool printed.
         traceback: For the log.
+        kind: How a job failed, as `Failure.kind`; "" when no job did.
     """
 
     message: str
@@ -36,6 +38,7 @@ class Problem:
     circumstance: bool = False
     last_words: str = ""
     traceback: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Row:
         times: Per sample, in seconds; one value for each batch but the first.
         accuracy: Right answers and labelled samples.
         problem: Why something is missing.
+        intent: Which precision was meant.
         reused: Whether the run comes from an earlier audit.
     """
 
@@ -73,6 +77,7 @@ class Row:
     times: TimeStatistics | None = None
     accuracy: tuple[int, int] | None = None
     problem: Problem | None = None
+    intent: Intent | None = None
     reused: bool = False
 
     @property
@@ -104,6 +109,7 @@ class AuditResult:
         config: As it was used.
         seconds: Wall time.
         notes: What a person should know.
+        architectures: Names of the models that are architectures of a list.
     """
 
     name: str
@@ -118,6 +124,7 @@ class AuditResult:
     seconds: float
     top_k: int = 5
     notes: tuple[str, ...] = field(default=())
+    architectures: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

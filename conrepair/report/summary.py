@@ -13,9 +13,9 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.result import AuditResult, Row
 
-__all__ = ["print_summary", "summary_text"]
+__all__ = ["STYLES", "print_summary", "summary_text"]
 
-_STYLES = {
+STYLES = {
     Verdict.EQUIVALENT: "green",
     Verdict.NOISE: "green",
     Verdict.QUANTIZED: "yellow",
@@ -71,6 +71,7 @@ _COLUMNS = (
     _Column("model"),
     _Column("conversion"),
     _Column("run by", 110),
+    _Column("precision", 140),
     _Column("verdict"),
     _Column("top-1 differs", number=True),
     _Column("rel. error", number=True),
@@ -85,6 +86,7 @@ def _cells(row: Row) -> dict[str, RenderableType]:
     cells: dict[str, RenderableType] = {
         "conversion": escape(conversion),
         "run by": row.backend,
+        "precision": row.intent.text if row.intent else "",
         "verdict": _verdict(row),
         "accuracy": f"{row.accuracy[0]}/{row.accuracy[1]}" if row.accuracy else "",
         "ms": f"{1000 * row.times.median:.1f}" if row.times else "",
@@ -94,7 +96,7 @@ def _cells(row: Row) -> dict[str, RenderableType]:
 
 def _verdict(row: Row) -> Text:
     if row.verdict is not None:
-        return Text(row.verdict.value, style=_STYLES[row.verdict])
+        return Text(row.verdict.value, style=STYLES[row.verdict])
     if row.problem is not None:
         return Text("error", style="bold red")
     if row.run is None:

@@ -14,6 +14,7 @@ from conrepair.report.encode import encode
 from conrepair.report.records import write_record
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.summary import summary_text
+from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import whole_output, write_json
 
@@ -71,6 +72,9 @@ def write_audit(result: AuditResult, store: Path) -> None:
         (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(result), encoding="utf-8")
         (folder / "comparisons.csv").write_text(_csv(result), encoding="utf-8")
+        if result.architectures:
+            (folder / "verdicts.md").write_text(verdicts_markdown(result), encoding="utf-8")
+            (folder / "verdicts.csv").write_text(verdicts_csv(result), encoding="utf-8")
         write_json(folder / _REPORT, report_json(result))
 
 
@@ -79,7 +83,7 @@ def _write_model(row: Row, store: Path, folder: Path) -> None:
         return
     path = Path(row.artifact.path)
     folder.mkdir(parents=True)
-    if path.is_relative_to(store):
+    if path.is_relative_to(store) and path.exists():  # an architecture's models were removed
         copy_model(path, folder / path.name)
     record = {"model": row.artifact, "description": row.description}
     write_json(folder / "provenance.json", encode(record))
@@ -186,6 +190,7 @@ def _row(row: Row) -> dict[str, Any]:
         "artifact": encode(row.artifact),
         "description": encode(row.description),
         "precision": row.description.precision if row.description else None,
+        "intent": row.intent and encode(row.intent) | {"text": row.intent.text},
         "comparison": encode(row.comparison),
         "times": encode(row.times),
         "accuracy": row.accuracy and {"right": row.accuracy[0], "labelled": row.accuracy[1]},

@@ -17,6 +17,7 @@ __all__ = [
     "FetchError",
     "InferenceError",
     "ModelLoadError",
+    "SourceChangedError",
     "StorageError",
     "UsageError",
 ]
@@ -65,6 +66,10 @@ class ModelLoadError(ConrepairError):
 
 class ConversionError(ConrepairError):
     """A converter refused or failed, or there is no route."""
+
+
+class SourceChangedError(ConversionError):
+    """A file changed while it was read, so what was made from it is not what its hash says."""
 
 
 class InferenceError(ConrepairError):

@@ -8,12 +8,12 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from conrepair.runtime.errors import StorageError, UsageError
+from conrepair.runtime.scratch import scratch_folder
 
 __all__ = [
     "canonical_json",
@@ -29,6 +29,9 @@ __all__ = [
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_BYTES = 1 << 20
+_TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
+_WRITING = ".conrepair-writing-"
+_OLD = "old-"
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -143,22 +146,39 @@ def whole_output(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
         raise UsageError(f"{path} exists. Give another output name, or --force to replace it.")
     with storage_error(path.parent):
         make_folder(path.parent)
-        scratch = Path(tempfile.mkdtemp(prefix=".writing-", dir=path.parent))
-        try:
+        with scratch_folder(path.parent, _WRITING, _put_back) as scratch:
             temporary = scratch / path.name
             yield temporary
             if not temporary.exists():
                 raise FileNotFoundError(errno.ENOENT, "nothing was written", str(path))
-            old = scratch / f"old-{path.name}"
-            if path.is_symlink() or path.exists():
+            _swap(temporary, path, scratch)
+
+
+def _swap(new: Path, path: Path, scratch: Path) -> None:
+    """Put `new` in the place of what stands at `path`, also when another process does the same."""
+    old = scratch / f"{_OLD}{path.name}"
+    while True:
+        if path.is_symlink() or path.exists():
+            with contextlib.suppress(FileNotFoundError):  # the other one took it away
                 path.rename(old)
-            try:
-                temporary.replace(path)
-            except OSError:
+        try:
+            new.replace(path)
+        except OSError as error:
+            if error.errno in _TAKEN:  # the other one was faster: replace what it put there
+                shutil.rmtree(old, ignore_errors=True)
+                continue
+            if old.is_symlink() or old.exists():
                 old.rename(path)
-                raise
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+        return
+
+
+def _put_back(scratch: Path) -> None:
+    """A run that was killed between two renames took the earlier output away; give it back."""
+    for old in scratch.glob(f"{_OLD}*"):
+        place = scratch.parent / old.name.removeprefix(_OLD)
+        if not (place.is_symlink() or place.exists()):
+            old.rename(place)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -50,6 +50,7 @@ class ProgressDisplay:
             disable=not self._bars,
         )
         self._transfers: dict[str, TaskID] = {}
+        self._depth = 0
 
     def __enter__(self) -> ProgressDisplay:
         self._progress.start()
@@ -80,13 +81,24 @@ class ProgressDisplay:
         )
 
     @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """Stages in the block are parts of one that already has its line; they don't get their own."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    @contextlib.contextmanager
     def stage(self, name: str, total: int) -> Iterator[Stage]:
         """Show a stage of `total` steps while the block runs."""
         task = self._progress.add_task(name, total=total, detail="")
         stage = Stage(self._progress, task)
-        yield stage
-        self._progress.update(task, visible=False)
-        if self._lines and total:
+        try:
+            yield stage
+        finally:
+            self._progress.update(task, visible=False)
+        if self._lines and total and not self._depth:
             self._console.print(f"{name}: {stage.done} of {total}", markup=False)
 
 

@@ -2,27 +2,32 @@
 
 An entry is a folder `<kind>-<key>/` with the files a job made and a `record.json`, written last, that lists
 their hashes. A folder without a valid record is not a result, so a run that was killed never leaves one.
+The files of an entry may be released to save space: its result stays.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import canonical_json, make_folder, sha256_of, storage_error
+from conrepair.runtime.scratch import locked, scratch_folder, sweep
 
 __all__ = ["Entry", "Store", "job_key"]
 
 _RECORD = "record.json"
 _SCRATCH = ".scratch-"
+_LOCK = ".lock"
+_USERS = ".users"
 
 
 def job_key(kind: str, payload: Mapping[str, Any], fingerprint: str) -> str:
@@ -54,26 +59,51 @@ class Entry:
 
 
 class Store:
-    """Results on disk, below `root`; safe to share between runs that follow one another."""
+    """Results on disk, below `root`. Runs may share it at the same time; an entry is never replaced under a reader.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        root: Its folder.
+        fresh: Whether entries are replaced by new ones. Such a run has the store for itself.
+
+    Raises:
+        UsageError: if another run uses it, and this one or that one makes everything anew.
+        StorageError: if the folder can't be made.
+    """
+
+    def __init__(self, root: Path, *, fresh: bool = False) -> None:
         self.root = root
+        self._fresh = fresh
         make_folder(root)
-        self._sweep()
+        with storage_error(root):
+            (root / _LOCK).touch()
+            self._use = os.open(root / _USERS, os.O_RDWR | os.O_CREAT, 0o644)
+        self._join()
+        sweep(root, _SCRATCH)
 
-    def get(self, kind: str, key: str) -> Entry | None:
-        """Return the entry if it is there, whole and unchanged; a damaged one is removed."""
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._use)
+
+    def get(self, kind: str, key: str, *, released: bool = False) -> Entry | None:
+        """Return the entry if it is there, whole and unchanged; a damaged one is removed.
+
+        Args:
+            kind: What was done.
+            key: From `job_key`.
+            released: Whether an entry whose files were removed on purpose will do.
+        """
         folder = self.folder(kind, key)
-        try:
-            record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-            intact = record["files"] == _hashes(folder)
-            result = record["result"]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            intact = False
-        if intact:
-            return Entry(folder, result)
-        shutil.rmtree(folder, ignore_errors=True)
-        return None
+        record = _intact(folder)
+        if record is None and (folder.exists() or folder.is_symlink()):
+            with self._turn():
+                record = _intact(folder)  # another run may have made it anew meanwhile
+                if record is None:
+                    self._remove(folder)
+        if record is None or (record.get("released") and not released):
+            return None
+        return Entry(folder, record["result"])
 
     def folder(self, kind: str, key: str) -> Path:
         """Where the entry is or would be."""
@@ -82,14 +112,13 @@ class Store:
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
         """Yield an empty folder for a job to write into; it and what lies beside it are gone after the block."""
-        with storage_error(self.root):
-            room = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=self.root))
+        with storage_error(self.root), contextlib.ExitStack() as stack:
+            room = stack.enter_context(scratch_folder(self.root, _SCRATCH))
             folder = room / "files"
             folder.mkdir()
-        try:
+            kept = stack.pop_all()
+        with kept:
             yield folder
-        finally:
-            shutil.rmtree(room, ignore_errors=True)
 
     def put(self, kind: str, key: str, scratch: Path, result: Mapping[str, Any]) -> Entry:
         """Make the contents of `scratch` the entry's; it appears whole.
@@ -100,31 +129,116 @@ class Store:
             scratch: A folder from `scratch()`; moved by the call.
             result: JSON-able outcome.
 
+        Returns:
+            The entry: another run's, when that was faster; its readers must not lose it.
+
         Raises:
             StorageError: if there is no room.
         """
         destination = self.folder(kind, key)
         with storage_error(self.root):
             self.seal(scratch, result)
-            shutil.rmtree(destination, ignore_errors=True)
-            scratch.rename(destination)
+            with self._turn():
+                record = None if self._fresh else _intact(destination)
+                if record is not None and not record.get("released"):
+                    return Entry(destination, record["result"])
+                self._remove(destination)
+                scratch.rename(destination)
         return Entry(destination, dict(result))
+
+    def release(self, folders: Iterable[Path]) -> None:
+        """Remove the files of entries but keep their results, unless another run uses the store.
+
+        Args:
+            folders: Of entries.
+        """
+        with self._turn():
+            if not self._alone():
+                return
+            for folder in folders:
+                record = _read(folder)
+                if record is None:
+                    continue
+                if not record.get("released"):
+                    _write_record(folder, {"result": record["result"], "files": {}, "released": True})
+                _empty(folder)
 
     @staticmethod
     def seal(folder: Path, result: Mapping[str, Any]) -> None:
         """Write the record of a folder whose files are complete."""
-        files = _hashes(folder)
-        temporary = folder / f".{_RECORD}"
-        record = {"result": dict(result), "files": files}
-        temporary.write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
-        temporary.replace(folder / _RECORD)
+        _write_record(folder, {"result": dict(result), "files": _hashes(folder)})
 
-    def _sweep(self) -> None:
-        """Remove what runs that no longer exist left half-made."""
-        for folder in self.root.glob(f"{_SCRATCH}*"):
-            pid = folder.name.removeprefix(_SCRATCH).split("-")[0]
-            if not (pid.isdigit() and _alive(int(pid))):
-                shutil.rmtree(folder, ignore_errors=True)
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Let one run at a time change what others may be reading."""
+        with locked(self.root / _LOCK):
+            yield
+
+    def _join(self) -> None:
+        """Say to other runs that this one uses the store."""
+        with self._turn():
+            try:
+                fcntl.flock(self._use, self._kind_of_use | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                os.close(self._use)
+                raise UsageError(
+                    f"{self.root} is used by another run, and one of the two makes everything anew (--fresh, "
+                    "`reuse: false`). Wait until that one has ended, or give another output folder (`output`, or -o)."
+                ) from error
+
+    @property
+    def _kind_of_use(self) -> int:
+        return fcntl.LOCK_EX if self._fresh else fcntl.LOCK_SH
+
+    def _alone(self) -> bool:
+        """Whether no other run uses the store; none can begin before the turn ends."""
+        try:
+            fcntl.flock(self._use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            fcntl.flock(self._use, self._kind_of_use)  # an attempt that fails loses the lock
+        return True
+
+    def _remove(self, folder: Path) -> None:
+        """Remove an entry; it vanishes whole, even when this process is killed meanwhile."""
+        if not (folder.exists() or folder.is_symlink()):
+            return
+        with self.scratch() as scratch:
+            folder.rename(scratch / folder.name)
+
+
+def _intact(folder: Path) -> dict[str, Any] | None:
+    """The record of an entry, if it is whole and its files have their hashes, or were released."""
+    record = _read(folder)
+    with contextlib.suppress(OSError):
+        if record is not None and (record.get("released") or record["files"] == _hashes(folder)):
+            return record
+    return None
+
+
+def _read(folder: Path) -> dict[str, Any] | None:
+    """The record of an entry, if it has a whole one."""
+    try:
+        record: Any = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) and {"result", "files"} <= record.keys() else None
+
+
+def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    temporary = folder / f".{_RECORD}"
+    temporary.write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
+    temporary.replace(folder / _RECORD)
+
+
+def _empty(folder: Path) -> None:
+    """Remove everything but the record."""
+    for item in folder.iterdir():
+        if item.is_dir() and not item.is_symlink():
+            shutil.rmtree(item)
+        elif item.name != _RECORD:
+            item.unlink()
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -133,13 +247,3 @@ def _hashes(folder: Path) -> dict[str, str]:
         for file in sorted(folder.rglob("*"))
         if file.is_file() and file != folder / _RECORD
     }
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

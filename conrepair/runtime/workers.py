@@ -7,6 +7,7 @@ and keeps it; jobs are steered to the idle worker that has already imported what
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import importlib
 import json
@@ -16,6 +17,7 @@ import re
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
@@ -27,13 +29,14 @@ from typing import Any
 
 import pebble
 
-from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.errors import ConrepairError, ExitCode, SourceChangedError
 from conrepair.runtime.files import explain_write_error
 
 __all__ = ["Failure", "FailureKind", "Job", "Lane", "Outcome", "Success", "Workers"]
 
 FailureKind = str
-"""One of "exception", "refused" (one of our own errors), "crash", "timeout", "memory", "storage"."""
+"""One of "exception", "refused" (one of our own errors), "crash", "timeout", "memory", "storage", "changed" (a file
+that it read was changed meanwhile)."""
 
 _LAST_WORDS_LINES = 15
 _LAST_WORDS_CHARACTERS = 3000
@@ -45,6 +48,10 @@ _START_UP = re.compile(
     r"|TensorSpec\(shape=\(\), dtype=tf.resource|Created TensorFlow Lite XNNPACK delegate",
     re.IGNORECASE,
 )
+_SIGNAL_WITH_PARENT = 1  # PR_SET_PDEATHSIG; Linux means the thread that started this process: the main one here
+_WATCH_SECONDS = 0.5
+_MEMORY_WATCH_SECONDS = 0.1
+_STALE_SHARE = 0.5  # of its memory limit, from which on an idle worker is replaced before its next job
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -106,7 +113,7 @@ class Failure:
         """The failure in one line."""
         message = self.message.strip().splitlines()
         first = next((line.strip() for line in message if line.strip()), "")
-        if self.kind == "refused":
+        if self.kind in {"refused", "changed"}:
             return self.message.strip()
         return f"{self.error_type}: {first}" if first else self.error_type
 
@@ -116,12 +123,35 @@ Outcome = Success | Failure
 
 @dataclass
 class Lane:
-    """One worker process slot: a pool of one, made when first used, with the frameworks it has imported."""
+    """One worker process slot: a pool of one, made when first used, with the frameworks it has imported.
+
+    Attributes:
+        pool: Of one process.
+        imported: What jobs so far needed.
+        busy: Whether it has a job.
+        module_folders: Where a user's own modules are looked for.
+        process: The worker's id, which it writes itself.
+        oversized: GiB that the worker held when it was stopped for it; else 0.
+    """
 
     pool: Any = None
     imported: set[str] = field(default_factory=set)
     busy: bool = False
     module_folders: tuple[str, ...] = ()
+    process: Any = None
+    oversized: float = 0.0
+
+    @property
+    def memory(self) -> int:
+        """Resident memory of the worker in bytes; 0 where there is none, or the system doesn't say."""
+        if self.process is None or not self.process.value:
+            return 0
+        with contextlib.suppress(OSError):
+            text = Path(f"/proc/{self.process.value}/status").read_text(encoding="utf-8")
+            status = dict(line.split(":", 1) for line in text.splitlines())
+            if int(status["PPid"]) == os.getpid():  # else the worker is gone, and its id another process's
+                return int(status.get("VmRSS", "0 kB").split()[0]) << 10
+        return 0
 
     def schedule(self, arguments: tuple[Any, ...], timeout: float) -> Any:
         """Hand a job to the worker; returns its future."""
@@ -130,8 +160,12 @@ class Lane:
             self.imported.clear()
         if self.pool is None:
             context = multiprocessing.get_context("spawn")
+            self.process = context.RawValue("l", 0)
             self.pool = pebble.ProcessPool(
-                max_workers=1, context=context, initializer=_initialize, initargs=(self.module_folders,)
+                max_workers=1,
+                context=context,
+                initializer=_initialize,
+                initargs=(self.module_folders, os.getpid(), self.process),
             )
         return self.pool.schedule(_run, args=arguments, timeout=timeout)
 
@@ -154,9 +188,11 @@ class Workers:
     Args:
         count: How many.
         module_folders: Where a user's own modules are looked for, after Python's own places.
+        memory_gb: A worker that holds more (resident, in GiB) is stopped by `stop_oversized`; None: no bound.
     """
 
-    def __init__(self, count: int, module_folders: tuple[str, ...] = ()) -> None:
+    def __init__(self, count: int, module_folders: tuple[str, ...] = (), *, memory_gb: float | None = None) -> None:
+        self.memory_gb = memory_gb
         self._lanes = [Lane(module_folders=module_folders) for _ in range(count)]
 
     def __enter__(self) -> Workers:
@@ -173,9 +209,27 @@ class Workers:
             return None
         return max(idle, key=lambda lane: (len(needs & lane.imported), -len(lane.imported)))
 
+    @property
+    def watch_seconds(self) -> float:
+        """How often to call `stop_oversized`."""
+        return _MEMORY_WATCH_SECONDS if self.memory_gb is not None else 1.0
+
+    def stop_oversized(self) -> None:
+        """Stop the jobs whose worker holds more memory than it may."""
+        for lane in self._lanes:
+            held = lane.memory / 2**30
+            if self.memory_gb is not None and lane.busy and held > self.memory_gb:
+                lane.oversized = held
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(lane.process.value, signal.SIGKILL)
+
     def start(self, lane: Lane, job: Job) -> Any:
         """Run `job` on `lane`; returns a future for `outcome`."""
+        if self.memory_gb is not None and lane.memory / 2**30 > _STALE_SHARE * self.memory_gb:
+            lane.close(at_once=True)  # what earlier jobs left in memory is not this job's to answer for
+            lane.imported.clear()
         lane.busy = True
+        lane.oversized = 0.0
         lane.imported |= job.needs
         arguments = (job.function, dict(job.payload), str(job.folder), str(_log_path(job)))
         return lane.schedule(arguments, job.timeout)
@@ -189,6 +243,8 @@ class Workers:
             return _timed_out(job)
         except pebble.ProcessExpired as error:
             lane.imported.clear()
+            if lane.oversized and self.memory_gb is not None:
+                return _oversized(job, lane.oversized, self.memory_gb)
             return _crashed(job, error.exitcode)
         except BrokenProcessPool:
             lane.imported.clear()
@@ -242,6 +298,19 @@ def _timed_out(job: Job) -> Failure:
     )
 
 
+def _oversized(job: Job, held: float, allowed: float) -> Failure:
+    return Failure(
+        kind="memory",
+        error_type="MemoryLimit",
+        message=f"stopped at {held:.1f} GiB of memory, {allowed:g} are allowed",
+        last_words=_last_words(job),
+        explanation=(
+            f"The worker process held more memory than its limit of {allowed:g} GiB and was stopped. Raise "
+            "`limits.memory_gb` in the configuration, or lower `limits.workers` and `batch_size`."
+        ),
+    )
+
+
 def _crashed(job: Job, exit_code: int | None) -> Failure:
     name = f"exit code {exit_code}"
     if exit_code is not None and exit_code < 0:
@@ -266,7 +335,9 @@ def _crashed(job: Job, exit_code: int | None) -> Failure:
 # --- inside the worker process ----------------------------------------------------------------------------
 
 
-def _initialize(module_folders: tuple[str, ...]) -> None:
+def _initialize(module_folders: tuple[str, ...], parent: int, process: Any) -> None:
+    process.value = os.getpid()
+    _end_with(parent)
     sys.path.extend(folder for folder in module_folders if folder not in sys.path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
     # TensorFlow reads its log level from the environment of the process, at import.
@@ -275,6 +346,19 @@ def _initialize(module_folders: tuple[str, ...]) -> None:
     # tqdm, which exporters use, would make a semaphore between processes that a terminated worker leaks.
     with contextlib.suppress(ImportError):
         importlib.import_module("tqdm.std").TqdmDefaultWriteLock.mp_lock = None
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, however that ended: nobody waits for its results."""
+    if sys.platform == "linux":  # at once, even inside native code that holds Python's lock
+        ctypes.CDLL(None).prctl(_SIGNAL_WITH_PARENT, signal.SIGKILL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def _run(function: str, payload: dict[str, Any], folder: str, log: str) -> tuple[str, dict[str, Any]]:
@@ -295,11 +379,13 @@ def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
     result: dict[str, Any] = {
         "kind": "exception",
         "error_type": type(error).__name__,
-        "message": _COLOUR.sub("", _words(error)),
+        "message": _COLOUR.sub("", _words(error)).replace(f"{folder}/", ""),  # it's gone when somebody reads this
         "traceback": "".join(traceback.format_exception(error)),
     }
     if storage is not None:
         result |= {"kind": "storage", "message": storage}
+    elif isinstance(error, SourceChangedError):
+        result |= {"kind": "changed", "exit_code": int(error.exit_code)}
     elif isinstance(error, ConrepairError):
         result |= {"kind": "refused", "exit_code": int(error.exit_code)}
     elif isinstance(error, MemoryError):

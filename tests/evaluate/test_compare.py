@@ -180,6 +180,19 @@ def test_a_quantized_softmax_is_known_by_its_range(make_run: MakeRun) -> None:
     assert result.verdict is Verdict.QUANTIZED
 
 
+@pytest.mark.parametrize("steps", [255, 256])
+def test_a_quantized_softmax_in_floats_is_known_by_its_steps(make_run: MakeRun, steps: int) -> None:
+    """Of many classes, most are rounded to 0, so the sums are far from 1."""
+    logits = np.random.default_rng(0).normal(size=(SAMPLES, 400)).astype(np.float32)
+    values = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    stored = (np.rint(values * steps) / steps).astype(np.float32)
+    result = compare_runs(make_run("a", values), make_run("b", stored, quantized=True), ToleranceConfig())
+    assert not any("compared as probabilities" in note for note in result.outputs[0].notes)
+    assert result.outputs[0].error.cosine > 0.5
+    other = make_run("c", (stored * 1.03).astype(np.float32), quantized=True)
+    assert compare_runs(make_run("d", values), other, ToleranceConfig()).outputs[0].notes
+
+
 def test_a_quantized_target_beyond_its_budget_is_a_fault(make_run: MakeRun, logits: np.ndarray) -> None:
     wrong = np.roll(logits, 1, axis=1)
     result = compare_runs(make_run("a", logits), make_run("b", wrong, quantized=True), ToleranceConfig())

@@ -98,6 +98,29 @@ def test_preserved_variance_is_the_same_every_time(tmp_path: Path) -> None:
         assert torch.equal(first, second)
 
 
+def spread(model: Model, images: Any) -> float:
+    """How much answers differ from input to input, against how large they are."""
+    (result,) = framework(model.framework).load(model).run(images).values()
+    return float(result.std(axis=0).mean() / np.abs(result).mean())
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "least"),
+    [("vit_b_32", {"image_size": 32}, 0.05), ("convnext_tiny", {}, 0.05), ("squeezenet1_1", {}, 0.05)],
+)
+def test_networks_that_hardly_answer_as_built_do_with_preserved_variance(
+    tmp_path: Path, name: str, kwargs: dict[str, Any], least: float
+) -> None:
+    """A zero head, layer scales of 1e-6, no normalization."""
+    spec = TensorSpec("", ("batch", 3, 32, 32), "float32")
+    target = f"torchvision.models:{name}"
+    model = build(target, tmp_path / "out", spec, kwargs=kwargs, initialize="variance-preserving")
+    images = np.random.default_rng(0).normal(size=(4, 3, 32, 32)).astype(np.float32)
+    assert spread(model, {"x": images}) > least
+    state = torch.load(model.path)
+    assert all(bool((value == 1).all()) for key, value in state.items() if key.endswith("layer_scale"))
+
+
 @pytest.mark.parametrize("target", ["small_models:torch_pair", "small_models:torch_text"])
 def test_preserved_variance_of_other_inputs(tmp_path: Path, target: str) -> None:
     """Vectors and whole numbers get inputs that fit, though there's nothing to preserve."""
@@ -156,6 +179,33 @@ def test_a_network_of_keras_applications(tmp_path: Path, package: str) -> None:
     assert norms
     assert all(np.abs(layer.moving_mean).max() > 0 for layer in norms)
     assert {layer.momentum for layer in norms} == {0.99}  # as it was
+
+
+def test_keras_networks_that_scale_pixels_are_calibrated_with_pixels(tmp_path: Path) -> None:
+    model = build(
+        "keras.applications:MobileNetV3Small",
+        tmp_path / "out",
+        kwargs={"weights": None, "input_shape": [32, 32, 3], "classifier_activation": None},
+        initialize="variance-preserving",
+    )
+    network = keras.saving.load_model(model.path)
+    pixels = np.random.default_rng(0).uniform(0, 255, (4, 32, 32, 3)).astype(np.float32)
+    first = next(layer for layer in network.layers if isinstance(layer, keras.layers.BatchNormalization))
+    inner = keras.Model(network.inputs, first.output)
+    assert 0.3 < float(np.asarray(inner(pixels)).std()) < 3
+    assert np.asarray(network(pixels)).std(axis=0).mean() > 1e-2
+
+
+def test_keras_kernels_without_normalization_keep_the_variance(tmp_path: Path) -> None:
+    kwargs = {"weights": None, "input_shape": [32, 32, 3], "classifier_activation": None}
+    built, kept = (
+        build("keras.applications:VGG16", tmp_path / name, kwargs=kwargs, initialize=name)
+        for name in ("as-built", "variance-preserving")
+    )
+    images = np.random.default_rng(0).normal(size=(2, 32, 32, 3)).astype(np.float32)
+    faint, clear = (float(np.asarray(keras.saving.load_model(m.path)(images)).std()) for m in (built, kept))
+    assert clear > 0.1
+    assert faint < clear / 10
 
 
 def test_the_seed_decides_about_drawn_keras_weights(tmp_path: Path) -> None:

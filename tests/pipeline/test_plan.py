@@ -52,6 +52,15 @@ def test_one_step() -> None:
     assert step.options == step.step.complete({})
 
 
+def test_what_was_asked_for_is_passed_on() -> None:
+    steps = plan(via("torch-onnx-script", "onnx-quantize-static", "onnx-onnxslim", "onnx-float16"), "onnx")
+    assert [step.asked for step in steps] == [None, "int8", "int8", "float16", None]
+    quantize = {"to": "tflite", "options": {"keras-tflite": {"quantize": "int8"}}}
+    (step, plain) = plan(quantize, "tflite", framework="keras")
+    assert (step.name, step.asked) == ("net/keras-tflite,quantize=int8", "int8")
+    assert (plain.name, plain.asked) == ("net/keras-tflite", None)
+
+
 def test_a_chain_has_its_parents_first() -> None:
     steps = plan("torch")
     assert names(steps) == ["net/torch-onnx-dynamo", "net/torch-onnx-dynamo+onnx2torch"]

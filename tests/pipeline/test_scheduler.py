@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 from conrepair.config.model import ModelConfig
 from conrepair.pipeline import scheduler as module
-from conrepair.pipeline.scheduler import Result, Scheduler, Task
+from conrepair.pipeline.scheduler import NotStoredError, Result, Scheduler, Task
 from conrepair.pipeline.sources import model_of, source_task
+from conrepair.runtime.errors import DataError
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.workers import Workers
 
@@ -36,8 +38,9 @@ class Room:
 
     def run(self, *tasks: Task, reuse: bool = True, side_by_side: int = 2) -> dict[str, Result]:
         """As a new run of the program does."""
-        scheduler = Scheduler(Store(self.root), self.workers, reuse=reuse)
-        scheduler.run(tasks, side_by_side=side_by_side)
+        with Store(self.root, fresh=not reuse) as store:
+            scheduler = Scheduler(store, self.workers, reuse=reuse)
+            scheduler.run(tasks, side_by_side=side_by_side)
         return scheduler.results
 
     def task(self, name: str, kind: str = "echo", *depends: str, timeout: float = 30.0, **payload: Any) -> Task:
@@ -53,7 +56,7 @@ class Room:
 
     @property
     def kept(self) -> list[str]:
-        return sorted(path.name.partition("-")[0] for path in self.root.iterdir())
+        return sorted(path.name.partition("-")[0] for path in self.root.iterdir() if path.is_dir())
 
 
 @pytest.fixture
@@ -127,6 +130,22 @@ def test_equal_tasks_are_done_once(room: Room) -> None:
     answers = [entry(results[name]).result["drawn"] for name in ("a", "b", "c")]
     stored = (entry(results["a"]).folder / "drawn.txt").read_text()
     assert answers == [stored] * 3
+
+
+def test_a_task_that_cannot_be_given_its_payload_fails_alone(room: Room) -> None:
+    def refuse(entries: Mapping[str, Entry]) -> dict[str, Any]:
+        raise DataError("the data don't fit")
+
+    bad = Task("bad", "echo", refuse)
+    results = room.run(bad, room.task("blocked", "echo", "bad"), room.task("good"))
+    failure = results["bad"].failure
+    assert failure is not None
+    assert (str(failure), failure.exit_code) == ("the data don't fit", 2)
+    assert results["blocked"].blocked_by == "bad"
+    assert room.ran == ["good"]
+    scheduler = Scheduler(Store(room.root), room.workers)
+    scheduler.take_stored([bad], "not stored")
+    assert str(scheduler.results["bad"].failure) == "the data don't fit"
 
 
 # --- Reuse ---
@@ -274,7 +293,7 @@ def test_failures_that_would_repeat_are_kept(room: Room, kind: str, failure: str
     assert after.failure == before.failure, "with its last words and its exit code"
     assert (before.reused, after.reused) == (False, True)
     assert before.entry is after.entry is None
-    files = [path.name for path in room.root.rglob("*") if path.is_file()]
+    files = [path.name for path in room.root.glob("*/**/*") if path.is_file()]
     assert files == ["record.json"], "what the job left half-made is not kept"
     room.run(room.task("a", kind), reuse=False)
     assert room.ran == ["a"]
@@ -301,6 +320,42 @@ def test_failures_that_may_go_away_are_tried_again(
         assert not result.reused
     assert room.ran == ["a", "a"]
     assert room.kept == []
+
+
+@pytest.mark.parametrize(("kind", "failure"), [("die", "crash"), ("hang", "timeout"), ("out_of_memory", "memory")])
+def test_where_it_is_wanted_all_but_full_disks_are_kept(room: Room, kind: str, failure: str) -> None:
+    def task(timeout: float) -> Task:
+        return replace(room.task("a", kind, timeout=timeout, signal=int(signal.SIGSEGV)), keep_stopped=True)
+
+    first, second = (room.run(task(2.0))["a"] for _ in range(2))
+    assert first.failure is not None
+    assert first.failure.kind == failure
+    assert second.failure == first.failure
+    assert (first.reused, second.reused) == (False, True)
+    assert room.ran == ["a"]
+    assert not room.run(task(2.5))["a"].reused, "another limit may do"
+    assert not room.run(room.task("a", kind, timeout=2.0, signal=int(signal.SIGSEGV)))["a"].reused
+
+
+def test_a_full_disk_is_never_kept(room: Room) -> None:
+    task = replace(room.task("a", "disk_full"), keep_stopped=True)
+    assert [room.run(task)["a"].reused for _ in range(2)] == [False, False]
+
+
+def test_recalling_runs_nothing_and_needs_no_files(room: Room) -> None:
+    task = room.task("a", "write", text="whole")
+    folder = entry(room.run(task)["a"]).folder
+    with Store(room.root) as store:
+        store.release([folder])
+        recalling = Scheduler(store, room.workers, recall=True)
+        recalling.run([task], side_by_side=1)
+        assert entry(recalling.results["a"]).result == {"file": "sub/out.txt"}
+        with pytest.raises(NotStoredError, match="b"):
+            recalling.run([room.task("b", "write", text="other")], side_by_side=1)
+    assert room.ran == ["a"]
+    again = entry(room.run(task)["a"])
+    assert (again.folder / "sub" / "out.txt").read_text() == "whole", "who needs the files gets them"
+    assert room.ran == ["a"]
 
 
 def test_what_depends_on_a_failure_is_blocked_and_nothing_else(room: Room) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conrepair.runtime.errors import StorageError
+from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.store import Entry, Store, job_key
 
 KEY = "0" * 40
@@ -34,13 +34,7 @@ def put(store: Store, key: str = KEY, *, value: Any = 1, **files: str) -> Entry:
 
 
 def names(store: Store) -> list[str]:
-    return sorted(item.name for item in store.root.iterdir())
-
-
-def dead_pid() -> int:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
+    return sorted(item.name for item in store.root.iterdir() if item.name not in {".lock", ".users"})
 
 
 # --- Keys ---
@@ -124,11 +118,20 @@ def test_kinds_and_keys_are_kept_apart(store: Store) -> None:
     assert store.get("convert", KEY) is not None
 
 
-def test_putting_again_replaces_everything(store: Store) -> None:
-    put(store, old="1", model="1")
-    entry = put(store, model="2")
-    assert sorted(item.name for item in entry.folder.iterdir()) == ["model", "record.json"]
-    assert store.get("convert", KEY) == entry
+def test_putting_again_keeps_what_others_may_be_reading(store: Store) -> None:
+    first = put(store, model="1", value=1)
+    second = put(store, model="2", value=2)
+    assert second == first == store.get("convert", KEY)
+    assert (first.folder / "model").read_text() == "1"
+    assert names(store) == [f"convert-{KEY}"]
+
+
+def test_a_fresh_run_replaces_everything(tmp_path: Path) -> None:
+    with Store(tmp_path, fresh=True) as store:
+        put(store, old="1", model="1")
+        entry = put(store, model="2")
+        assert sorted(item.name for item in entry.folder.iterdir()) == ["model", "record.json"]
+        assert store.get("convert", KEY) == entry
 
 
 def test_the_root_may_be_moved(store: Store, tmp_path: Path) -> None:
@@ -223,7 +226,10 @@ def test_a_result_that_is_no_json_leaves_nothing(store: Store) -> None:
         assert store.get("convert", KEY) is None
 
 
-def test_a_failure_while_putting_leaves_what_was_there_before(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_while_putting_leaves_what_was_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path, fresh=True)
     before = put(store, model="old")
 
     def fail(*_: object) -> None:
@@ -238,8 +244,9 @@ def test_a_failure_while_putting_leaves_what_was_there_before(store: Store, monk
     assert (before.folder / "model").read_text() == "old"
 
 
-def test_the_entry_is_never_seen_without_its_record(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_entry_is_never_seen_without_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever anything is renamed, what stands at the entry's place is whole."""
+    store = Store(tmp_path, fresh=True)
     rename = Path.rename
     seen: list[bool] = []
 
@@ -281,16 +288,80 @@ def test_a_scratch_folder_is_empty_and_gone_afterwards(store: Store) -> None:
 
 
 def test_what_dead_runs_left_is_swept_and_what_live_ones_use_is_not(store: Store) -> None:
-    dead = dead_pid()
-    stale = [f".scratch-{dead}-abc", f".scratch-{dead}-abc-whole", ".scratch-", ".scratch-x-1"]
-    live = [f".scratch-{os.getpid()}-abc", f".scratch-{os.getppid()}-abc"]
-    for name in [*stale, *live]:
+    stale = [".scratch-1-abc", ".scratch-", ".scratch-x-1"]
+    for name in stale:
         (store.root / name / "sub").mkdir(parents=True)
         (store.root / name / "sub" / "half.bin").write_bytes(b"1")
-    put(store)
-    Store(store.root)
-    assert names(store) == sorted([*live, f"convert-{KEY}"])
-    assert (store.root / live[0] / "sub" / "half.bin").exists()
+    with store.scratch() as live:
+        (live / "half.bin").write_bytes(b"1")
+        Store(store.root)
+        assert names(store) == [live.parent.name]
+        assert (live / "half.bin").exists()
+
+
+# --- Released entries ---
+
+
+def test_a_released_entry_keeps_its_result_and_nothing_else(store: Store) -> None:
+    entry = put(store, model="weights", sub__data="1")
+    store.release([entry.folder])
+    assert [item.name for item in entry.folder.iterdir()] == ["record.json"]
+    assert store.get("convert", KEY) is None, "who needs the files must make them anew"
+    assert store.get("convert", KEY, released=True) == entry
+    again = put(store, model="weights", sub__data="2")
+    assert store.get("convert", KEY) == again
+    assert (again.folder / "sub" / "data").read_text() == "2"
+
+
+def test_a_release_that_was_killed_is_finished(store: Store) -> None:
+    entry = put(store, model="weights")
+    store.release([entry.folder])
+    (entry.folder / "model").write_text("left over")
+    assert store.get("convert", KEY) is None
+    assert store.get("convert", KEY, released=True) == entry
+    store.release([entry.folder])
+    assert [item.name for item in entry.folder.iterdir()] == ["record.json"]
+
+
+def test_nothing_is_released_while_another_run_may_read_it(store: Store) -> None:
+    entry = put(store, model="weights")
+    with Store(store.root):
+        store.release([entry.folder])
+        assert store.get("convert", KEY) == entry
+    store.release([entry.folder])
+    assert store.get("convert", KEY) is None
+
+
+# --- Several runs at once ---
+
+
+def test_a_fresh_run_has_the_store_for_itself(tmp_path: Path) -> None:
+    with Store(tmp_path), Store(tmp_path), pytest.raises(UsageError, match="another run"):
+        Store(tmp_path, fresh=True)
+    with Store(tmp_path, fresh=True), pytest.raises(UsageError, match="another run"):
+        Store(tmp_path)
+    with Store(tmp_path):
+        pass
+
+
+def test_runs_that_find_a_damaged_entry_do_not_remove_its_successor(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sees the damage; before it acts, the other has made the entry anew."""
+    entry = put(store, model="weights")
+    (entry.folder / "model").write_text("damaged")
+    turn = Store._turn
+
+    def late(self: Store) -> Any:
+        monkeypatch.setattr(Store, "_turn", turn)
+        shutil.rmtree(entry.folder)
+        put(self, model="anew")
+        return turn(self)
+
+    monkeypatch.setattr(Store, "_turn", late)
+    found = store.get("convert", KEY)
+    assert found is not None
+    assert (found.folder / "model").read_text() == "anew"
 
 
 def test_a_run_that_was_killed_leaves_no_result(store: Store) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import killing
 import pytest
 
 from conrepair.runtime.errors import ExitCode
@@ -344,3 +347,66 @@ def test_no_process_is_started_before_it_is_needed() -> None:
     before = threading.active_count()
     with Workers(64):
         assert threading.active_count() == before
+
+
+# --- Bounds ---
+
+
+def watched(workers: Workers, wanted: Job) -> Success | Failure:
+    """Run a job as a scheduler does."""
+    lane = workers.idle_lane(frozenset())
+    assert lane is not None
+    future = workers.start(lane, wanted)
+    while not future.done():
+        workers.stop_oversized()
+        time.sleep(0.02)
+    return workers.outcome(lane, wanted, future)
+
+
+def test_a_job_that_takes_too_much_memory_is_stopped(tmp_path: Path) -> None:
+    with Workers(1, memory_gb=0.5) as workers:
+        outcome = watched(workers, job(tmp_path, "swell", mib=4096))
+        assert isinstance(outcome, Failure)
+        assert outcome.kind == "memory"
+        assert "0.5 are allowed" in outcome.message
+        assert "limits.memory_gb" in outcome.explanation
+        after = watched(workers, job(tmp_path, "swell", mib=64))
+        assert isinstance(after, Success)
+
+
+def test_what_a_worker_kept_is_not_the_next_job_s_to_answer_for(tmp_path: Path) -> None:
+    with Workers(1, memory_gb=0.5) as workers:
+        first = watched(workers, job(tmp_path, "swell", mib=320, keeps=True))
+        second = watched(workers, job(tmp_path, "swell", mib=320))
+        assert isinstance(first, Success)
+        assert isinstance(second, Success)
+        assert first.value["pid"] != second.value["pid"]
+
+
+def test_without_a_bound_nothing_is_stopped(shared: Workers, tmp_path: Path) -> None:
+    assert isinstance(watched(shared, job(tmp_path, "swell", mib=640)), Success)
+
+
+@pytest.mark.parametrize("function", ["hang", "hang_holding_python"])
+def test_workers_end_when_the_main_process_is_killed(tmp_path: Path, function: str) -> None:
+    """Even one whose native code doesn't let Python run."""
+    program = f"""
+import sys
+from pathlib import Path
+from conrepair.runtime.workers import Job, Workers
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1]) / "job"
+    folder.mkdir()
+    Workers(1).call(Job("worker_jobs:{function}", {{"tally": str(folder / "tally")}}, folder))
+"""
+    (tmp_path / "main.py").write_text(program)
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "main.py"), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        start_new_session=True,
+    )
+    killing.wait_until((tmp_path / "job" / "tally").exists, 30)
+    assert len(killing.living(process.pid)) > 1
+    killing.kill(process, everybody=False)
+    assert killing.living(process.pid) == []

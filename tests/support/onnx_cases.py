@@ -104,8 +104,8 @@ def _model(
         [given.get(name, onnx.ValueInfoProto(name=name)) for name in outputs],
         [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
     )
-    others = sorted({node.domain for node in nodes} - {""})
-    imports = [onnx.helper.make_opsetid("", opset), *(onnx.helper.make_opsetid(domain, 1) for domain in others)]
+    domains = sorted({node.domain for node in nodes} - {""})
+    imports = [onnx.helper.make_opsetid("", opset), *(onnx.helper.make_opsetid(domain, 1) for domain in domains)]
     model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=10)
     return onnx.shape_inference.infer_shapes(model)
 

@@ -467,6 +467,25 @@ def freeze(function: Any, path: Path) -> Path:
     return path
 
 
+def freeze_session(path: Path) -> Path:
+    """Write a frozen graph as TensorFlow 1 itself did: a session's variables become constants."""
+    import tensorflow as tf
+
+    one = tf.compat.v1
+    generator = np.random.default_rng(14)
+    graph = tf.Graph()
+    with graph.as_default(), one.Session(graph=graph) as session:
+        image = one.placeholder(tf.float32, [None, HEIGHT, WIDTH, CHANNELS], name="image")
+        kernel = one.get_variable("kernel", initializer=generator.normal(size=(3, 3, CHANNELS, 5)).astype(np.float32))
+        weight = one.get_variable("weight", initializer=generator.normal(size=(5, CLASSES)).astype(np.float32))
+        means = tf.reduce_mean(tf.nn.relu(tf.nn.conv2d(image, kernel, 2, "SAME")), (1, 2))
+        tf.nn.softmax(tf.matmul(means, weight), name="probabilities")
+        session.run(one.global_variables_initializer())
+        frozen = one.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), ["probabilities"])
+    path.write_bytes(frozen.SerializeToString())
+    return path
+
+
 # --- TFLite ---
 
 

@@ -5,6 +5,7 @@ A job that is given "tally" (a file) leaves one line there each time that it rea
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import math
 import os
@@ -161,6 +162,29 @@ def hang_deaf(payload: Payload, folder: Path) -> Payload:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(60)
     return {}
+
+
+def hang_holding_python(payload: Payload, folder: Path) -> Payload:
+    """Native code that doesn't let other threads of Python run."""
+    _count(payload)
+    ctypes.PyDLL(None).sleep(60)
+    return {}
+
+
+def swell(payload: Payload, folder: Path) -> Payload:
+    """Takes more and more memory, and says how much."""
+    _count(payload)
+    held = []
+    for _ in range(payload["mib"] // 16):
+        held.append(bytearray(os.urandom(1) * (16 << 20)))
+        time.sleep(0.02)
+    if payload.get("keeps"):
+        _KEPT.extend(held)
+    time.sleep(payload.get("rests", 0))
+    return {"mib": 16 * len(held), "pid": os.getpid()}
+
+
+_KEPT: list[bytearray] = []
 
 
 # --- Output ---

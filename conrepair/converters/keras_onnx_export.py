@@ -1,0 +1,52 @@
+"""Keras to ONNX by Keras's own export (`Model.export`), which drives tf2onnx in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.converters.base import Converter, Option
+from conrepair.converters.tf2onnx_result import save
+from conrepair.frameworks.model import Model
+
+__all__ = ["CONVERTER"]
+
+_FILE = "exported.onnx"
+
+
+def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import keras
+    import onnx
+    import tensorflow as tf
+
+    from conrepair.frameworks.keras import load_flat_keras
+
+    network = load_flat_keras(model)
+    # Without a signature the export refuses a loaded model: it has "never been called".
+    signature = keras.tree.map_structure(
+        lambda tensor: tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.name), network.input
+    )
+    exported = folder / _FILE
+    network.export(
+        str(exported),
+        format="onnx",
+        verbose=False,
+        input_signature=[signature],
+        opset_version=options["opset"] or None,
+    )
+    proto = onnx.load(exported)
+    exported.unlink()
+    return save(proto, folder)
+
+
+CONVERTER = Converter(
+    name="keras-onnx-export",
+    source="keras",
+    target="onnx",
+    distributions=("keras", "tf2onnx", "tensorflow", "onnx"),
+    needs=frozenset({"tensorflow"}),
+    convert=_convert,
+    options={"opset": Option(15, "ONNX opset (up to 18); 0 lets Keras choose")},
+    preference=11,
+)

@@ -1,0 +1,98 @@
+"""ONNX to ONNX in int8 (QuantizeLinear and DequantizeLinear around operators) by ONNX Runtime, calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.converters import calibration
+from conrepair.converters.base import Converter, Option
+from conrepair.converters.onnx_file import FILE, is_large
+from conrepair.data.calibration import CalibrationFeeds
+from conrepair.frameworks.model import Model
+from conrepair.runtime.errors import DataError
+
+__all__ = ["CONVERTER"]
+
+
+def _refuse(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    raise DataError("onnx-quantize-static needs data to calibrate with: activations get the ranges that it shows.")
+
+
+def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: CalibrationFeeds) -> str:
+    import onnx
+    from onnxruntime.quantization import CalibrationMethod, QuantType, quantize_static
+
+    types = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}
+    methods = {
+        "minmax": CalibrationMethod.MinMax,
+        "entropy": CalibrationMethod.Entropy,
+        "percentile": CalibrationMethod.Percentile,
+    }
+    proto = _prepared(model, folder) if options["prepare"] else onnx.load(model.path)
+    quantize_static(
+        proto,
+        folder / FILE,
+        _Reader(feeds),
+        per_channel=options["per_channel"],
+        reduce_range=options["reduce_range"],
+        activation_type=types[options["activations"]],
+        weight_type=types[options["weights"]],
+        calibrate_method=methods[options["method"]],
+        use_external_data_format=is_large(proto),
+        extra_options={"CalibPercentile": options["percentile"]},
+    )
+    return FILE
+
+
+class _Reader:
+    """Feeds one after the other, as ONNX Runtime's quantizer asks for them."""
+
+    def __init__(self, feeds: CalibrationFeeds) -> None:
+        self._feeds = iter(feeds)
+
+    def get_next(self) -> Any:
+        """The next feeds, None at the end."""
+        return next(self._feeds, None)
+
+
+def _prepared(model: Model, folder: Path) -> Any:
+    """The graph as ONNX Runtime's documentation wants it quantized: BatchNorms folded, constants computed."""
+    import onnx
+    from onnxruntime.quantization import quant_pre_process
+
+    path = folder / "prepared.onnx"
+    # From the file: a loaded model would lose its small constants to a file that nothing finds again.
+    quant_pre_process(model.path, path, skip_symbolic_shape=True)
+    proto = onnx.load(path)
+    path.unlink()
+    return proto
+
+
+CONVERTER = Converter(
+    name="onnx-quantize-static",
+    source="onnx",
+    target="onnx",
+    distributions=("onnxruntime", "onnx"),
+    needs=frozenset({"onnx"}),
+    convert=_refuse,
+    options={
+        "prepare": Option(True, "let ONNX Runtime simplify the graph first (folds BatchNorm)"),
+        "per_channel": Option(True, "a scale for each channel of a weight"),
+        "activations": Option("uint8", "type of the activations", ("int8", "uint8")),
+        "weights": Option("int8", "type of the weights", ("int8", "uint8")),
+        "reduce_range": Option(False, "seven bits for weights, for CPUs whose eight-bit products saturate"),
+        "method": Option(
+            "minmax",
+            "how activations get their range; entropy and percentile keep them all in memory meanwhile",
+            ("minmax", "entropy", "percentile"),
+        ),
+        "percentile": Option(99.999, "share of values that method=percentile covers", least=50, most=100),
+        **calibration.SAMPLES,
+    },
+    automatic=False,
+    intent=lambda _: "int8",
+    calibrates=calibration.samples,
+    convert_calibrated=_convert,
+)

@@ -1,0 +1,41 @@
+"""What `conrepair matrix` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conrepair.config.load import load_config
+from conrepair.pipeline.matrix import run_matrix
+from conrepair.report.route_matrix import matrix_markdown
+from conrepair.report.write import write_audit
+from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.files import whole_output
+from conrepair.runtime.progress import ProgressDisplay, say
+
+__all__ = ["matrix"]
+
+
+def matrix(path: str, *, output: str | None, quiet: bool) -> int:
+    """Run the matrix of a configuration, write it as Markdown, and the folders of its audits.
+
+    Args:
+        path: Of the configuration.
+        output: File to write; default: route-matrix.md in the output folder.
+        quiet: No progress.
+
+    Returns:
+        0 when every direction works on its own route, else 1.
+    """
+    file = Path(path)
+    config = load_config(file)
+    base = file.absolute().parent
+    with ProgressDisplay(quiet=quiet) as display:
+        result = run_matrix(config, base, display)
+    for audit in result.audits:
+        write_audit(audit, base / config.output / "store")
+    text = matrix_markdown(result)
+    target = Path(output) if output is not None else base / config.output / config.name / "route-matrix.md"
+    with whole_output(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    say(f"{text}\nWritten to {target}.")
+    return int(ExitCode.EQUIVALENT if all(cell.good for cell in result.cells.values()) else ExitCode.DIFFERENT)

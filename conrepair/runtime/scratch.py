@@ -1,0 +1,77 @@
+"""Folders for work in progress, which the next run removes when this one was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+__all__ = ["SCRATCH", "locked", "scratch_folder", "sweep"]
+
+SCRATCH = ".conrepair-scratch-"
+"""Prefix in folders that others use too."""
+
+
+@contextlib.contextmanager
+def scratch_folder(parent: Path, prefix: str, rescue: Callable[[Path], None] = lambda _: None) -> Iterator[Path]:
+    """Yield an empty folder that is gone after the block; those of runs that were killed are removed first.
+
+    The folder is locked, and the kernel unlocks it when the process ends, however it ends.
+
+    Args:
+        parent: Where to make it; exists.
+        prefix: Of its name; nobody else may use it there.
+        rescue: Called with each folder of a killed run before that is removed.
+
+    Raises:
+        OSError: if it can't be made.
+    """
+    sweep(parent, prefix, rescue)
+    folder, descriptor = _make(parent, prefix)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def sweep(parent: Path, prefix: str, rescue: Callable[[Path], None] = lambda _: None) -> None:
+    """Remove the scratch folders whose makers are gone."""
+    for folder in parent.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError), locked(folder, wait=False):  # in use, gone meanwhile, or another user's
+            rescue(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of a file or folder; processes and threads that use it take turns.
+
+    Raises:
+        OSError: if it doesn't exist, or, with `wait` False, if it's locked.
+    """
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # network file systems want it writable
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _make(parent: Path, prefix: str) -> tuple[Path, int]:
+    """A new folder and the descriptor that holds its lock."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        with contextlib.suppress(OSError):  # a file system without locks: the folder isn't swept
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if folder.is_dir():
+            return folder, descriptor
+        os.close(descriptor)  # another run swept it before it was locked
