@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from conrepair.importer.values import Array, known
+from conrepair.importer.values import Array, is_symbolic, known
 
 if TYPE_CHECKING:
     from conrepair.importer.node import Node
@@ -94,6 +94,8 @@ def _gather(node: Node) -> Any:
 
 
 def _slice(node: Node) -> Any:
+    if any(is_symbolic(value) for value in node.inputs[1:]):
+        return None
     data = _array(node, 0)
     starts = np.atleast_1d(node.constant_or_attribute("starts", 1))
     ends = np.atleast_1d(node.constant_or_attribute("ends", 2))

@@ -200,8 +200,8 @@ def test_dropout_in_training_is_refused():
     constants = {"ratio": np.float32(0.5), "training": np.array(True)}
     with pytest.raises(ConversionError, match=r"Dropout\(\) of node 'the_Dropout'.*training_mode"):
         imported(node_model("Dropout", {"x": random(2, 3)}, constants))
-    constants["training"] = np.array(False)
-    check("Dropout", {"x": random(2, 3)}, constants)
+    check("Dropout", {"x": random(2, 3)}, constants | {"training": np.array(False)})
+    check("Dropout", {"x": random(2, 3)}, constants | {"ratio": np.float32(0)}, outputs=2)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

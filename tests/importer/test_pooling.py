@@ -45,12 +45,16 @@ def test_padding_that_counts(attributes):
 @pytest.mark.parametrize("shape", [(2, 3, 12), (1, 2, 6, 7, 5)])
 def test_one_and_three_axes(operator, shape):
     axes = len(shape) - 2
-    check(operator, {"x": random(*shape)}, kernel_shape=[2] * axes, strides=[2] * axes, pads=[1, *[0] * (2 * axes - 1)])
+    check(
+        operator, {"x": random(*shape)}, kernel_shape=[2] * axes, strides=[2] * axes, pads=[1, *[0] * (2 * axes - 1)]
+    )
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_integers(dtype):
-    check("MaxPool", {"x": random(1, 2, 6, 6, dtype=dtype, low=-100, high=100)}, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    check(
+        "MaxPool", {"x": random(1, 2, 6, 6, dtype=dtype, low=-100, high=100)}, kernel_shape=[3, 3], pads=[1, 1, 1, 1]
+    )
 
 
 @pytest.mark.parametrize("order", [0, 1])
@@ -71,7 +75,12 @@ def test_open_sizes():
     feeds = {"x": random(2, 3, 11, 9)}
     for operator in ("MaxPool", "AveragePool"):
         network = check(
-            operator, feeds, symbolic={"x": ["n", 3, "h", "w"]}, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]
+            operator,
+            feeds,
+            symbolic={"x": ["n", 3, "h", "w"]},
+            kernel_shape=[3, 3],
+            strides=[2, 2],
+            pads=[1, 1, 1, 1],
         )
         assert network.inputs[0].shape == (None, 3, None, None)
 

@@ -106,6 +106,22 @@ def test_any_slice(data):
     check("Slice", {"x": random(*shape)}, numbers(starts=starts, ends=ends, axes=axes, steps=steps))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_positions_up_to_an_open_sequence(dtype):
+    table, symbolic = {"table": random(1, 16, 3, dtype=dtype)}, {"x": ["n", "s", 3]}
+    for body, constants in (
+        ("p = Slice (table, zero, d, one)", numbers(zero=[0], one=[1])),
+        (
+            "e = Concat <axis = 0> (d, two) p = Slice (table, zero, e, one)",
+            numbers(zero=[0, -2], one=[1, 2], two=[2]),
+        ),
+    ):
+        text = f"d = Shape <start = 1, end = 2> (x) {body} y = Cast <to = 1> (p)"
+        check_text(text, {"x": random(2, 5, 3)}, table | constants, symbolic=symbolic)
+    with pytest.raises(ConversionError, match="end s is known only by name"):
+        check_text(text, {"x": random(2, 5, 3)}, table | numbers(zero=[1, 0], one=[1, 2], two=[2]), symbolic=symbolic)
+
+
 # --- Gather --------------------------------------------------------------------------------------------------
 
 
@@ -238,6 +254,16 @@ def test_tile(repeats):
     check("Tile", {"x": random(2, 3)}, numbers(repeats=repeats), symbolic={"x": ["n", 3]})
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
+def test_tile_by_an_open_batch(dtype):
+    text = "d = Shape <end = 1> (x) r = Concat <axis = 0> (d, two) y = Tile (token, r)"
+    constants = numbers(two=[2, 1]) | {"token": random(1, 2, 3, dtype=dtype)}
+    check_text(text, {"x": random(4, 3)}, constants, symbolic={"x": ["n", 3]})
+    constants["token"] = random(2, 2, 3, dtype=dtype)
+    with pytest.raises(ConversionError, match="an axis longer than 1 is repeated"):
+        check_text(text, {"x": random(4, 3)}, constants, symbolic={"x": ["n", 3]})
+
+
 def test_tile_behind_a_convolution():
     check_text("a = Conv (x, w) y = Tile (a, r)", IMAGE, CONV | numbers(r=[2, 1, 3, 1]))
 
@@ -334,6 +360,14 @@ def test_space_to_depth(batch):
 def test_triangle(upper, k, dtype):
     feeds, constants = {"x": random(2, 4, 5, dtype=dtype)}, {} if k is None else {"k": np.int64(k)}
     check("Trilu", feeds, constants, upper=upper, symbolic={"x": ["n", 4, 5]})
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("k", [-1, 0, 1])
+def test_triangle_of_open_sizes(upper, k):
+    feeds, symbolic = {"x": random(2, 4, 5)}, {"x": ["n", "s", "t"]}
+    check("Trilu", feeds, {"k": np.int64(k)}, upper=upper, symbolic=symbolic)
+    check("Trilu", feeds, {"k": np.int64(k)}, upper=upper, symbolic={"x": [2, "s", 5]})
 
 
 @pytest.mark.parametrize("axis", [-1, 0, 1, -2])

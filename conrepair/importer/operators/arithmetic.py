@@ -53,7 +53,7 @@ def binary(node: Node) -> Any:
 @operator("Identity", "Dropout", ignores=("consumed_inputs", "is_test", "ratio", "seed"))
 def identity(node: Node) -> Any:
     """Dropout does nothing when a model is used; its mask says so since opset 12, and was empty before."""
-    if node.operator == "Dropout" and node.has(2) and np.any(node.constant(2)):
+    if node.operator == "Dropout" and node.has(2) and np.any(node.constant(2)) and node.constant(1, 0.5) != 0:
         node.refuse("training_mode is on, so its output is random")
     value = node.value(0)
     if node.outputs == 1:

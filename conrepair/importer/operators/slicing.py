@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.node import Node
+from conrepair.importer.operators.shape import stretched
 from conrepair.importer.registry import operator
 from conrepair.importer.shapes import slice_of, split_lengths
 from conrepair.importer.values import Tensor, inverse, known
@@ -20,7 +21,8 @@ _TABLES = {"float16", "float32"}  # others lose by what an Embedding computes in
 @operator("Slice", constant=("starts", "ends", "axes", "steps"))
 def slices(node: Node) -> Any:
     value = node.value(0)
-    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    if not isinstance(value, Tensor):
+        return _rows_of_table(node)
     starts, ends = node.constant_or_attribute("starts", 1), _ends(node)
     axes = node.constant_or_attribute("axes", 3, list(range(len(starts))))
     steps = node.constant_or_attribute("steps", 4, [1] * len(starts))
@@ -37,6 +39,25 @@ def slices(node: Node) -> Any:
     return node.output(value.stored[tuple(index)], value.order, shape)
 
 
+def _rows_of_table(node: Node) -> Any:
+    """The first rows of a constant, as many as a size known by name says: positions up to the sequence's length."""
+    x, sizes = node.tensor(0), node.sizes(2)
+    axes, steps = node.constant(3, np.arange(len(sizes))).tolist(), node.constant(4, np.ones(len(sizes), int)).tolist()
+    shape = list(node.shape(0))
+    for axis, start, end, step in zip(axes, node.constant(1).tolist(), sizes, steps, strict=True):
+        if known(end):
+            x = x[(*[slice(None)] * (axis % len(shape)), slice_of(start, int(end), step, shape[axis]))]
+            shape[axis] = x.shape[axis]
+        elif (start, step) == (0, 1):
+            x, shape[axis] = (
+                ops.take(x, ops.subtract(ops.cumsum(node.ones([end], "int64"), axis=0), 1), axis=axis),
+                end,
+            )
+        else:
+            node.refuse(f"the end {end} is known only by name, and it isn't the first rows that are wanted")
+    return node.output(x, None, shape)
+
+
 def _ends(node: Node) -> list[int]:
     """Sizes by name stand for "to the end" when they are that axis's own size."""
     if "ends" in node.ir.attributes or node.is_constant(2):
@@ -45,7 +66,7 @@ def _ends(node: Node) -> list[int]:
     axes = node.constant_or_attribute("axes", 3, list(range(len(sizes))))
     result = []
     for axis, size in zip(axes, sizes, strict=True):
-        if not known(size) and (size != shape[axis] or min(node.constant(4, np.ones(1))) < 0):
+        if not known(size) and (size != shape[axis] or min(node.constant(4, np.ones(1, int))) < 0):
             node.refuse(f"the end {size} is known only by name; fix sizes with --input")
         result.append(int(size) if known(size) else _FAR)
     return result
@@ -116,9 +137,17 @@ def split(node: Node) -> Any:
 
 @operator("Tile", constant=("repeats",))
 def tile(node: Node) -> Any:
-    repeats = [int(number) for number in node.constant(1)]
-    shape = [size * number for size, number in zip(node.shape(0), repeats, strict=True)]
-    return node.output(ops.tile(node.tensor(0), repeats), None, shape)
+    source, repeats = node.shape(0), node.sizes(1)
+    shape = [size * number for size, number in zip(source, repeats, strict=True)]
+    if any(
+        not known(number) and not (known(size) and size == 1) for size, number in zip(source, repeats, strict=True)
+    ):
+        node.refuse("an axis longer than 1 is repeated a number of times that is known only by name")
+    times = [int(number) if known(number) else 1 for number in repeats]
+    x = ops.tile(node.tensor(0), times) if any(number != 1 for number in times) else node.tensor(0)
+    if all(map(known, repeats)):
+        return node.output(x, None, shape)
+    return node.output(stretched(node, x, [1 if known(number) else number for number in repeats]), None, shape)
 
 
 @operator("Pad", constant=("pads", "constant_value", "axes"))
@@ -186,9 +215,14 @@ def space_to_depth(node: Node) -> Any:
 @operator("Trilu", constant=("k",))
 def triangle(node: Node) -> Any:
     k = int(np.asarray(node.constant(1, 0)).item())
-    rows, columns = node.known_shape(0, [-2, -1])
-    mask = (np.triu if node.attribute("upper", 1) else np.tril)(np.ones((rows, columns), bool), k)
-    x = node.tensor(0)
+    rows, columns = node.shape(0)[-2:]
+    upper, x = node.attribute("upper", 1), node.tensor(0)
+    if known(rows) and known(columns):
+        mask = (np.triu if upper else np.tril)(np.ones((rows, columns), bool), k)
+    else:
+        row, column = (ops.cumsum(node.ones([size], "int64"), axis=0) for size in (rows, columns))
+        distance = ops.subtract(column, ops.expand_dims(row, 1))
+        mask = (ops.greater_equal if upper else ops.less_equal)(distance, k)
     return node.output(ops.where(mask, x, ops.zeros_like(x)), None, node.shape(0))
 
 
