@@ -270,7 +270,7 @@ def _value_of(attribute: onnx.AttributeProto) -> Any:
 
 
 def _short(attribute: Any) -> str:
-    if attribute.type in {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}:
-        return "..."
+    if attribute.type == onnx_ir.AttributeType.GRAPH:
+        return "a graph"
     text = " ".join(str(attribute.value).split())
     return text if len(text) < 60 else f"{text[:57]}..."

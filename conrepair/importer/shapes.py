@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from conrepair.importer.values import Array, known
+from conrepair.importer.values import Array, is_symbolic, known
 
 if TYPE_CHECKING:
     from conrepair.importer.node import Node
 
-__all__ = ["evaluate_sizes", "settled", "split_lengths"]
+__all__ = ["evaluate_sizes", "settled", "slice_of", "split_lengths"]
 
 
 def evaluate_sizes(node: Node) -> list[Array] | None:
@@ -94,6 +94,8 @@ def _gather(node: Node) -> Any:
 
 
 def _slice(node: Node) -> Any:
+    if any(is_symbolic(value) for value in node.inputs[1:]):
+        return None
     data = _array(node, 0)
     starts = np.atleast_1d(node.constant_or_attribute("starts", 1))
     ends = np.atleast_1d(node.constant_or_attribute("ends", 2))
@@ -101,8 +103,27 @@ def _slice(node: Node) -> Any:
     steps = np.atleast_1d(node.constant(4, np.ones(len(starts), np.int64)))
     index = [slice(None)] * data.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        index[int(axis)] = slice(int(start), None if step < 0 and end < -data.shape[axis] else int(end), int(step))
+        index[int(axis)] = slice_of(int(start), int(end), int(step), data.shape[axis])
     return data[tuple(index)]
+
+
+def slice_of(start: int, end: int, step: int, size: int) -> slice:
+    """What ONNX's Slice picks from an axis, as a slice of numbers within the axis.
+
+    Two things differ from numpy: with a negative step a start in front of the axis is its first cell, and the largest
+    int32 and int64 mean "to the end" whatever the direction.
+    """
+    lowest, highest = (-1, size - 1) if step < 0 else (0, size)
+    first = min(max(start + size if start < 0 else start, 0), highest)
+    if end in (2**31 - 1, 2**63 - 1):
+        behind = lowest if step < 0 else size
+    else:
+        behind = min(max(end + size if end < 0 else end, lowest), size)
+    if not range(first, behind, step):
+        return slice(0, 0)
+    if (first, behind, step) == (0, size, 1):
+        return slice(None)
+    return slice(first, None if behind in {lowest, size} else behind, step)
 
 
 def _concat(node: Node) -> Any:

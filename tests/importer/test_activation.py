@@ -146,9 +146,9 @@ def test_joined_axes_with_open_sizes_in_front():
     check("Softmax", {"x": random(2, 3, 4)}, opset=11, axis=2, symbolic={"x": ["n", "m", 4]})
     with pytest.raises(ConversionError, match=r"Softmax.*the_Softmax.*--input"):
         import_case(node_model("Softmax", {"x": random(2, 3, 4)}, opset=11, axis=1, symbolic={"x": ["n", 3, "m"]}))
+    model = node_model("Softmax", {"x": random(2, 3, 4, 5)}, opset=11, axis=2, symbolic={"x": ["n", "m", 4, 5]})
     with pytest.raises(ConversionError, match="in front of its axis"):
-        shape = {"x": ["n", "m", 4, 5]}
-        import_case(node_model("Softmax", {"x": random(2, 3, 4, 5)}, opset=11, axis=2, symbolic=shape))
+        import_case(model)
 
 
 @pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])

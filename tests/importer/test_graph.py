@@ -21,9 +21,9 @@ from conrepair.importer.graph import import_model
 from conrepair.runtime.errors import ConversionError
 
 CNN = """c1 = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (image, w1, b1) n1 = BatchNormalization (c1, s, o, m, v)
-    r1 = Relu (n1) d1 = Conv <group = 4, pads = [1, 1, 1, 1]> (r1, wd) a1 = Add (d1, r1) p1 = MaxPool <kernel_shape = [2, 2],
-    strides = [2, 2]> (a1) g = GlobalAveragePool (p1) f = Flatten (g) k = MatMul (f, w2) l = Add (k, b2)
-    probabilities = Softmax <axis = 1> (l)"""
+    r1 = Relu (n1) d1 = Conv <group = 4, pads = [1, 1, 1, 1]> (r1, wd) a1 = Add (d1, r1)
+    p1 = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (a1) g = GlobalAveragePool (p1) f = Flatten (g)
+    k = MatMul (f, w2) l = Add (k, b2) probabilities = Softmax <axis = 1> (l)"""
 IMAGE = {"image": random(3, 2, 8, 8)}
 
 
@@ -289,8 +289,10 @@ def test_saved_model(tmp_path):
     import tensorflow as tf
 
     load(cnn()).export(tmp_path / "saved", verbose=False)
-    served = tf.saved_model.load(str(tmp_path / "saved")).serve([IMAGE["image"]])
-    np.testing.assert_allclose(np.asarray(served), run_onnx(cnn(), IMAGE)[0], rtol=1e-5, atol=1e-6)
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    np.testing.assert_allclose(
+        np.asarray(loaded.serve([IMAGE["image"]])), run_onnx(cnn(), IMAGE)[0], rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("last", [False, True])

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
-from onnx_cases import check, check_text, layers_of, random
+from onnx_cases import check, check_text, imported, layers_of, random, text_model
+
+from conrepair.runtime.errors import ConversionError
 
 
 def gemm(trans_a, trans_b, bias, dtype="float32"):
@@ -172,3 +174,15 @@ def test_determinant(shape):
 def test_products_of_large_and_small_numbers():
     a, b = random(4, 64) * np.float32(1e3), random(64, 8) * np.float32(1e-3)
     check("MatMul", {"a": a}, {"b": b}, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("product", ["MatMul (q, t)", 'Einsum <equation = "nsd,ndt->nst"> (q, t)'])
+def test_sizes_behind_products_of_open_sizes(product):
+    """They are known by name, so that a reshape of them is."""
+    text = f"""t = Transpose <perm = [0, 2, 1]> (x) q = Relu (x) m = {product} s = Shape (m)
+        e = Concat <axis = 0> (s, one) y = Reshape (m, e)"""
+    symbolic = {"x": ["n", "s", 4]}
+    model = text_model(text, {"x": random(2, 3, 4)}, {"one": np.array([1])}, symbolic=symbolic)
+    with pytest.raises(ConversionError, match=r"\['n', 's', 's', '1'\]"):
+        imported(model)
+    check_text(text.replace("(m, e)", "(m, s)"), {"x": random(2, 3, 4)}, {"one": np.array([1])}, symbolic=symbolic)

@@ -50,10 +50,16 @@ def test_bitwise_not(dtype):
 
 
 @pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
-@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint32"])
 def test_shifts(direction, dtype):
     shifts = random(3, 4, dtype=dtype, low=0, high=8, seed=1)
     check("BitShift", {"a": random(3, 4, dtype=dtype, low=0, high=200), "b": shifts}, direction=direction)
+
+
+def test_types_that_keras_narrows_are_refused():
+    feeds = {"a": random(3, dtype="uint64"), "b": random(3, dtype="uint64")}
+    with pytest.raises(ConversionError, match=r"BitShift\(.*uint32 instead of uint64"):
+        imported(node_model("BitShift", feeds, direction="LEFT"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
@@ -80,6 +86,13 @@ def test_where_with_constants(constant):
     arrays = {"c": random(3, 4, dtype="bool"), "a": random(2, 3, 4), "b": random(1, seed=1)}
     feeds = {name: array for name, array in arrays.items() if name != constant}
     check("Where", feeds, {constant: arrays[constant]}, inputs=["c", "a", "b"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("shape", [(3, 4), (2,), ()])
+def test_where_between_two_numbers(dtype, shape):
+    constants = {"a": np.array(3, dtype), "b": np.array(200, dtype)}
+    check("Where", {"c": random(*shape, dtype="bool")}, constants, inputs=["c", "a", "b"])
 
 
 def test_where_keeps_infinity_apart():

@@ -69,7 +69,8 @@ def test_what_is_no_bias_stays(text, bias):
 
 def test_functions_of_the_model_are_inlined():
     function = onnx.parser.parse_function(
-        '<domain: "local", opset_import: ["" : 21]> Twice (a) => (b) { two = Constant <value_float = 2.0> () b = Mul (a, two) }'
+        '<domain: "local", opset_import: ["" : 21]> '
+        "Twice (a) => (b) { two = Constant <value_float = 2.0> () b = Mul (a, two) }"
     )
     model = text_model("y = Neg (x)", {"x": random(2, 3)})
     model.graph.node[0].op_type, model.graph.node[0].domain = "Twice", "local"

@@ -87,15 +87,39 @@ def test_slice_at_computed_places_is_refused():
         imported(node_model("Slice", feeds, numbers(ends=[3])))
 
 
+def test_slice_from_behind_an_open_axis():
+    feeds, symbolic = {"x": random(4, 3)}, {"x": ["n", 3]}
+    for start, end in ((-1, -FAR), (FAR, -FAR), (-1, FAR), (2, 0), (3, -3)):
+        check("Slice", feeds, numbers(starts=[start], ends=[end], axes=[0], steps=[-1]), symbolic=symbolic)
+    with pytest.raises(ConversionError, match="a start of -2 with step -1 depends on an unknown size"):
+        imported(node_model("Slice", feeds, numbers(s=[-2], e=[-FAR], a=[0], t=[-1]), symbolic=symbolic))
+
+
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(st.data())
 def test_any_slice(data):
     shape = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
     axes = data.draw(st.lists(st.sampled_from(range(len(shape))), min_size=1, unique=True))
     steps = [data.draw(st.sampled_from([-3, -2, -1, 1, 2, 3])) for _ in axes]
-    bounds = st.integers(-8, 8) | st.sampled_from([FAR, -FAR])
+    bounds = st.integers(-8, 8) | st.sampled_from([FAR, -FAR, 2**31 - 1, -(2**31)])
     starts, ends = [data.draw(bounds) for _ in axes], [data.draw(bounds) for _ in axes]
     check("Slice", {"x": random(*shape)}, numbers(starts=starts, ends=ends, axes=axes, steps=steps))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_positions_up_to_an_open_sequence(dtype):
+    table, symbolic = {"table": random(1, 16, 3, dtype=dtype)}, {"x": ["n", "s", 3]}
+    for body, constants in (
+        ("p = Slice (table, zero, d, one)", numbers(zero=[0], one=[1])),
+        (
+            "e = Concat <axis = 0> (d, two) p = Slice (table, zero, e, one)",
+            numbers(zero=[0, -2], one=[1, 2], two=[2]),
+        ),
+    ):
+        text = f"d = Shape <start = 1, end = 2> (x) {body} y = Cast <to = 1> (p)"
+        check_text(text, {"x": random(2, 5, 3)}, table | constants, symbolic=symbolic)
+    with pytest.raises(ConversionError, match="end s is known only by name"):
+        check_text(text, {"x": random(2, 5, 3)}, table | numbers(zero=[1, 0], one=[1, 2], two=[2]), symbolic=symbolic)
 
 
 # --- Gather --------------------------------------------------------------------------------------------------
@@ -220,7 +244,7 @@ def test_split_behind_a_convolution(axis):
 
 
 def test_split_of_an_open_axis_is_refused():
-    with pytest.raises(ConversionError, match="the size of input input.*--input"):
+    with pytest.raises(ConversionError, match=r"the sizes of input input.*--input"):
         imported(node_model("Split", {"x": random(4, 3)}, opset=13, outputs=2, symbolic={"x": ["n", 3]}))
 
 
@@ -228,6 +252,16 @@ def test_split_of_an_open_axis_is_refused():
 def test_tile(repeats):
     check("Tile", {"x": random(2, 3)}, numbers(repeats=repeats))
     check("Tile", {"x": random(2, 3)}, numbers(repeats=repeats), symbolic={"x": ["n", 3]})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
+def test_tile_by_an_open_batch(dtype):
+    text = "d = Shape <end = 1> (x) r = Concat <axis = 0> (d, two) y = Tile (token, r)"
+    constants = numbers(two=[2, 1]) | {"token": random(1, 2, 3, dtype=dtype)}
+    check_text(text, {"x": random(4, 3)}, constants, symbolic={"x": ["n", 3]})
+    constants["token"] = random(2, 2, 3, dtype=dtype)
+    with pytest.raises(ConversionError, match="an axis longer than 1 is repeated"):
+        check_text(text, {"x": random(4, 3)}, constants, symbolic={"x": ["n", 3]})
 
 
 def test_tile_behind_a_convolution():
@@ -328,11 +362,19 @@ def test_triangle(upper, k, dtype):
     check("Trilu", feeds, constants, upper=upper, symbolic={"x": ["n", 4, 5]})
 
 
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("k", [-1, 0, 1])
+def test_triangle_of_open_sizes(upper, k):
+    feeds, symbolic = {"x": random(2, 4, 5)}, {"x": ["n", "s", "t"]}
+    check("Trilu", feeds, {"k": np.int64(k)}, upper=upper, symbolic=symbolic)
+    check("Trilu", feeds, {"k": np.int64(k)}, upper=upper, symbolic={"x": [2, "s", 5]})
+
+
 @pytest.mark.parametrize("axis", [-1, 0, 1, -2])
-@pytest.mark.parametrize("dtype", ["int64", "int32", "float32"])
-def test_one_hot(axis, dtype):
+@pytest.mark.parametrize(("dtype", "depth"), [("int64", "int64"), ("int32", "int32"), ("float32", "float32")])
+def test_one_hot(axis, dtype, depth):
     indices = np.array([[0, 3, -1], [2, 7, -4]], dtype)
-    check("OneHot", {"i": indices}, {"depth": np.int64(4), "values": np.float32([-1, 2.5])}, axis=axis)
+    check("OneHot", {"i": indices}, {"depth": np.array(4, depth), "values": np.float32([-1, 2.5])}, axis=axis)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32"])

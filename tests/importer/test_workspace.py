@@ -104,7 +104,7 @@ def test_ones_of_an_open_size():
 
 
 def test_a_size_that_no_tensor_has_is_refused():
-    with pytest.raises(ConversionError, match="the size m is known only by name.*--input"):
+    with pytest.raises(ConversionError, match=r"the size m is known only by name.*--input"):
         workspace().ones([symbol("m")], "float32")
 
 

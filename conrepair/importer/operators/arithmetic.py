@@ -53,7 +53,7 @@ def binary(node: Node) -> Any:
 @operator("Identity", "Dropout", ignores=("consumed_inputs", "is_test", "ratio", "seed"))
 def identity(node: Node) -> Any:
     """Dropout does nothing when a model is used; its mask says so since opset 12, and was empty before."""
-    if node.operator == "Dropout" and node.has(2) and np.any(node.constant(2)):
+    if node.operator == "Dropout" and node.has(2) and np.any(node.constant(2)) and node.constant(1, 0.5) != 0:
         node.refuse("training_mode is on, so its output is random")
     value = node.value(0)
     if node.outputs == 1:
@@ -142,7 +142,8 @@ def _cumulative(node: Node, function: Any) -> Any:
         index = tuple(slice(None, -1) if place == axis else slice(None) for place in range(node.rank(0)))
         x = ops.pad(x[index], padding, constant_values=start)
     result = function(x, axis=axis)
-    return ops.flip(result, axis=axis) if node.attribute("reverse", 0) else result
+    result = ops.flip(result, axis=axis) if node.attribute("reverse", 0) else result
+    return node.output(result, None, node.shape(0))
 
 
 def _as(x: Any, dtype: str) -> Any:

@@ -20,7 +20,12 @@ def branch(node: Node) -> Any:
     return node.subgraph(chosen, [])
 
 
-@operator("Loop", constant=("M", "cond"), refuses="conditions that depend on values, more than 1024 rounds")
+@operator(
+    "Loop",
+    constant=("M", "cond"),
+    ignores=("body",),
+    refuses="conditions that depend on values, more than 1024 rounds",
+)
 def loop(node: Node) -> Any:
     count, going = node.constant(0), bool(np.all(node.constant(1, True)))
     carried = [node.value(index) for index in range(2, len(node.inputs))]
@@ -36,6 +41,8 @@ def loop(node: Node) -> Any:
         rows.append(results[len(carried) :])
         going = bool(condition)
         round_ += 1
+    if not rows and node.outputs > len(carried):
+        node.refuse("without a round nothing tells the shapes of its rows")
     return [*carried, *_stacked(node, rows, [0] * len(rows[0]) if rows else [])]
 
 

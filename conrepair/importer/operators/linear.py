@@ -10,8 +10,9 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import Node, broadcast_shape
 from conrepair.importer.registry import operator
+from conrepair.importer.values import Size
 
 
 @operator("Gemm")
@@ -36,7 +37,13 @@ def matmul(node: Node) -> Any:
         kernel = node.constant(1)
         y = node.layer(keras.layers.Dense, node.tensor(0), weights=[kernel], units=kernel.shape[1], use_bias=False)
         return node.output(y, None, (*node.shape(0)[:-1], kernel.shape[1]))
-    return ops.matmul(node.tensor(0), node.tensor(1))
+    return node.output(ops.matmul(node.tensor(0), node.tensor(1)), None, _product_shape(node))
+
+
+def _product_shape(node: Node) -> list[Size]:
+    one, two = node.shape(0), node.shape(1)
+    rows, columns = one[-2:-1], two[-1:] if len(two) > 1 else ()
+    return [*broadcast_shape([one[:-2], two[:-2]], node.new_size), *rows, *columns]
 
 
 @operator("MatMulBias", domain="conrepair")
@@ -57,7 +64,17 @@ def einsum(node: Node) -> Any:
     # Keras looks for indices among the small letters.
     letters = "".join(sorted(set(filter(str.isalpha, equation))))
     equation = equation.translate(str.maketrans(letters, string.ascii_lowercase[: len(letters)]))
-    return ops.einsum(equation, *(node.tensor(index) for index in range(len(node.inputs))))
+    y = ops.einsum(equation, *(node.tensor(index) for index in range(len(node.inputs))))
+    terms, arrow, result = equation.partition("->")
+    if not arrow or "." in equation:
+        return y
+    shapes = (node.shape(index) for index in range(len(node.inputs)))
+    sizes = {
+        letter: size
+        for term, shape in zip(terms.split(","), shapes, strict=True)
+        for letter, size in zip(term, shape, strict=True)
+    }
+    return node.output(y, None, [sizes[letter] for letter in result])
 
 
 @operator("Det")

@@ -56,9 +56,8 @@ def shift(node: Node) -> Any:
         return ops.bitwise_right_shift(x, ops.where(outside, ops.full_like(y, bits - 1), y))
 
     def unsigned(x: Any, y: Any) -> Any:
-        outside = ops.greater_equal(y, np.asarray(bits, dtype))
-        most = np.asarray(bits - 1, dtype)
-        shifted = (ops.bitwise_left_shift if left else ops.bitwise_right_shift)(x, ops.minimum(y, most))
+        outside = ops.greater_equal(y, bits)
+        shifted = (ops.bitwise_left_shift if left else ops.bitwise_right_shift)(x, ops.minimum(y, bits - 1))
         return ops.where(outside, ops.zeros_like(shifted), shifted)
 
     return node.elementwise(unsigned if dtype.startswith("u") else function)
@@ -85,7 +84,14 @@ def is_inf(node: Node) -> Any:
 
 @operator("Where")
 def where(node: Node) -> Any:
-    return node.elementwise(ops.where)
+    def function(condition: Any, one: Any, two: Any) -> Any:
+        if not all(isinstance(x, np.ndarray) and x.ndim == 0 for x in (one, two)):
+            return ops.where(condition, one, two)
+        # Arrays without axes lose their type in Keras's files.
+        y = ops.where(condition, one.reshape(1), two.reshape(1))
+        return y if len(condition.shape) else ops.reshape(y, ())
+
+    return node.elementwise(function)
 
 
 @operator("Cast", refuses="text, 4-bit and 8-bit float types")

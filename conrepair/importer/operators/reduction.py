@@ -103,4 +103,5 @@ def top_k(node: Node) -> Any:
         values, indices = ops.top_k(reverse(x), k)
         values = reverse(values)
     order = inverse(swap)
-    return [node.output(values, order), node.output(ops.cast(indices, "int64"), order)]
+    shape = [k if place == axis else size for place, size in enumerate(node.shape(0))]
+    return [node.output(values, order, shape), node.output(ops.cast(indices, "int64"), order, shape)]

@@ -82,11 +82,14 @@ def expand(node: Node) -> Any:
     if all(map(known, [*source, *target])):
         return ops.broadcast_to(x, [int(number) for number in final])
     # A size that only a run knows is borrowed from a tensor that has it, or is the input's own.
-    dtype = node.dtype(0)
     grown = [1 if wanted == mine else wanted for mine, wanted in zip(source, target, strict=True)]
-    if dtype == "bool":
-        return node.output(ops.logical_and(x, node.ones(grown, "bool")), None, final)
-    return node.output(ops.multiply(x, node.ones(grown, dtype)), None, final)
+    return node.output(stretched(node, x, grown), None, final)
+
+
+def stretched(node: Node, x: Any, sizes: Sequence[Size]) -> Any:
+    """The node's first input, as the tensor or array `x`, broadcast to sizes of which some are known by name."""
+    dtype = node.dtype(0)
+    return (ops.logical_and if dtype == "bool" else ops.multiply)(x, node.ones(sizes, dtype))
 
 
 @operator("ConstantOfShape", refuses="sizes that depend on values")

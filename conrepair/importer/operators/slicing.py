@@ -9,8 +9,9 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.node import Node
+from conrepair.importer.operators.shape import stretched
 from conrepair.importer.registry import operator
-from conrepair.importer.shapes import split_lengths
+from conrepair.importer.shapes import slice_of, split_lengths
 from conrepair.importer.values import Tensor, inverse, known
 
 _FAR = 2**31 - 1
@@ -20,14 +21,15 @@ _TABLES = {"float16", "float32"}  # others lose by what an Embedding computes in
 @operator("Slice", constant=("starts", "ends", "axes", "steps"))
 def slices(node: Node) -> Any:
     value = node.value(0)
-    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    if not isinstance(value, Tensor):
+        return _rows_of_table(node)
     starts, ends = node.constant_or_attribute("starts", 1), _ends(node)
     axes = node.constant_or_attribute("axes", 3, list(range(len(starts))))
     steps = node.constant_or_attribute("steps", 4, [1] * len(starts))
     index, shape = [slice(None)] * value.rank, list(value.shape)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         size = value.shape[axis]
-        part = _slice(start, end, step, size)
+        part = slice_of(start, end, step, int(size)) if known(size) else _open_slice(node, start, end, step)
         index[value.order[axis]] = part
         if part != slice(None):
             # What is left of an open axis is a size of its own.
@@ -35,6 +37,25 @@ def slices(node: Node) -> Any:
     if all(part == slice(None) for part in index):
         return [value]
     return node.output(value.stored[tuple(index)], value.order, shape)
+
+
+def _rows_of_table(node: Node) -> Any:
+    """The first rows of a constant, as many as a size known by name says: positions up to the sequence's length."""
+    x, sizes = node.tensor(0), node.sizes(2)
+    axes, steps = node.constant(3, np.arange(len(sizes))).tolist(), node.constant(4, np.ones(len(sizes), int)).tolist()
+    shape = list(node.shape(0))
+    for axis, start, end, step in zip(axes, node.constant(1).tolist(), sizes, steps, strict=True):
+        if known(end):
+            x = x[(*[slice(None)] * (axis % len(shape)), slice_of(start, int(end), step, shape[axis]))]
+            shape[axis] = x.shape[axis]
+        elif (start, step) == (0, 1):
+            x, shape[axis] = (
+                ops.take(x, ops.subtract(ops.cumsum(node.ones([end], "int64"), axis=0), 1), axis=axis),
+                end,
+            )
+        else:
+            node.refuse(f"the end {end} is known only by name, and it isn't the first rows that are wanted")
+    return node.output(x, None, shape)
 
 
 def _ends(node: Node) -> list[int]:
@@ -45,24 +66,18 @@ def _ends(node: Node) -> list[int]:
     axes = node.constant_or_attribute("axes", 3, list(range(len(sizes))))
     result = []
     for axis, size in zip(axes, sizes, strict=True):
-        if not known(size) and size != shape[axis]:
+        if not known(size) and (size != shape[axis] or min(node.constant(4, np.ones(1, int))) < 0):
             node.refuse(f"the end {size} is known only by name; fix sizes with --input")
         result.append(int(size) if known(size) else _FAR)
     return result
 
 
-def _slice(start: int, end: int, step: int, size: Any) -> slice:
-    """A slice of numbers that TensorFlow takes: none beyond the axis where its size is known."""
-    if known(size):
-        first, behind, _ = slice(start, end, step).indices(int(size))
-        if not range(first, behind, step):
-            return slice(0, 0)
-        if step < 0:
-            return slice(None if first == size - 1 else first, None if behind < 0 else behind, step)
-        whole = (first, behind, step) == (0, int(size), 1)
-        return slice(None) if whole else slice(first, None if behind == size else behind, step)
+def _open_slice(node: Node, start: int, end: int, step: int) -> slice:
+    """The same of an axis whose size isn't known: only what means the same for every size."""
     if step < 0:
-        return slice(None if start >= _FAR or start == -1 else start, None if end <= -_FAR else end, step)
+        if start < -1:
+            node.refuse(f"a start of {start} with step {step} depends on an unknown size; fix it with --input")
+        return slice(None if start >= _FAR or start == -1 else start, None if abs(end) >= _FAR else end, step)
     if (start == 0 or start <= -_FAR) and end >= _FAR and step == 1:
         return slice(None)
     return slice(start if start > -_FAR else None, None if end >= _FAR else end, step)
@@ -122,9 +137,17 @@ def split(node: Node) -> Any:
 
 @operator("Tile", constant=("repeats",))
 def tile(node: Node) -> Any:
-    repeats = [int(number) for number in node.constant(1)]
-    shape = [size * number for size, number in zip(node.shape(0), repeats, strict=True)]
-    return node.output(ops.tile(node.tensor(0), repeats), None, shape)
+    source, repeats = node.shape(0), node.sizes(1)
+    shape = [size * number for size, number in zip(source, repeats, strict=True)]
+    if any(
+        not known(number) and not (known(size) and size == 1) for size, number in zip(source, repeats, strict=True)
+    ):
+        node.refuse("an axis longer than 1 is repeated a number of times that is known only by name")
+    times = [int(number) if known(number) else 1 for number in repeats]
+    x = ops.tile(node.tensor(0), times) if any(number != 1 for number in times) else node.tensor(0)
+    if all(map(known, repeats)):
+        return node.output(x, None, shape)
+    return node.output(stretched(node, x, [1 if known(number) else number for number in repeats]), None, shape)
 
 
 @operator("Pad", constant=("pads", "constant_value", "axes"))
@@ -192,9 +215,14 @@ def space_to_depth(node: Node) -> Any:
 @operator("Trilu", constant=("k",))
 def triangle(node: Node) -> Any:
     k = int(np.asarray(node.constant(1, 0)).item())
-    rows, columns = node.known_shape(0, [-2, -1])
-    mask = (np.triu if node.attribute("upper", 1) else np.tril)(np.ones((rows, columns), bool), k)
-    x = node.tensor(0)
+    rows, columns = node.shape(0)[-2:]
+    upper, x = node.attribute("upper", 1), node.tensor(0)
+    if known(rows) and known(columns):
+        mask = (np.triu if upper else np.tril)(np.ones((rows, columns), bool), k)
+    else:
+        row, column = (ops.cumsum(node.ones([size], "int64"), axis=0) for size in (rows, columns))
+        distance = ops.subtract(column, ops.expand_dims(row, 1))
+        mask = (ops.greater_equal if upper else ops.less_equal)(distance, k)
     return node.output(ops.where(mask, x, ops.zeros_like(x)), None, node.shape(0))
 
 
@@ -207,7 +235,9 @@ def one_hot(node: Node) -> Any:
     indices = ops.cast(node.tensor(0), "int64")
     indices = ops.where(ops.less(indices, 0), ops.add(indices, depth), indices)
     hot = ops.one_hot(indices, depth, axis=-1 if axis == rank - 1 else axis, dtype="bool")
-    return ops.where(hot, np.asarray(on, dtype), np.asarray(off, dtype))
+    shape = [*node.shape(0)[:axis], depth, *node.shape(0)[axis:]]
+    # Arrays without axes lose their type in Keras's files.
+    return node.output(ops.where(hot, np.asarray([on], dtype), np.asarray([off], dtype)), None, shape)
 
 
 @operator("Compress", constant=("condition",))
