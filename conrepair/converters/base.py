@@ -56,6 +56,7 @@ class Converter:
         options: By name.
         preference: The smaller, the sooner it's chosen among equals.
         accepts: Says why a model of the source framework is not for this converter; None when it is.
+        automatic: False: only used when pinned with `via`.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Converter:
     options: Mapping[str, Option] = field(default_factory=dict)
     preference: int = 10
     accepts: Callable[[Model], str | None] = lambda _: None
+    automatic: bool = True
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The given options, checked, with defaults for the rest.

@@ -12,6 +12,7 @@ from typing import Any
 
 from conrepair.converters.base import Converter, Option
 from conrepair.converters.torch_onnx import symbolic_axes
+from conrepair.converters.onnx_passes.wants import Wants
 from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
 from conrepair.frameworks.model import Model
 
@@ -19,11 +20,10 @@ __all__ = ["CONVERTER"]
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
-    import onnx
     import onnx_ir
-    from onnx_ir.passes.common import IdentityEliminationPass
 
-    from conrepair.converters.onnx_opset import lower_opset
+    from conrepair.converters.onnx_passes.normalise import normalise
+    from conrepair.converters.onnx_torch_integers import mark_integers
     from conrepair.frameworks.onnx import OnnxRunnable
     from conrepair.frameworks.torch import example_inputs
     from conrepair.runtime.torchvision import import_torchvision
@@ -31,13 +31,30 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import_torchvision()  # onnx2torch imports it
     import onnx2torch
 
-    # With its external data, which onnx_ir would leave to be looked for in the working directory.
-    graph = onnx_ir.from_proto(onnx.load(model.path))
-    IdentityEliminationPass()(graph)
-    lower_opset(graph, options["opset"])
+    from conrepair.converters.onnx_torch_operators import register
+
+    register()
+    graph = normalise(model.path, _wants(options["opset"]), model.inputs)
+    mark_integers(graph)
     module = onnx2torch.convert(onnx_ir.to_proto(graph)).eval()
     inputs = OnnxRunnable(model).inputs
     return _save(module, example_inputs(with_declared_sizes(inputs, model.inputs)), inputs, folder)
+
+
+def _wants(opset: int) -> Wants:
+    """What onnx2torch's own registry lacks is expanded."""
+    import onnx
+    from onnx2torch.node_converters.registry import _CONVERTER_REGISTRY
+
+    known = {(item.operation_type, item.version) for item in _CONVERTER_REGISTRY if not item.domain}
+    lacking = frozenset(
+        schema.name
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.domain == ""
+        and schema.since_version <= opset
+        and (schema.name, onnx.defs.get_schema(schema.name, opset, "").since_version) not in known
+    )
+    return Wants(highest=opset, expand=lacking, identities=False, own_outputs=True)
 
 
 def _save(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folder: Path) -> str:
@@ -70,5 +87,5 @@ CONVERTER = Converter(
     distributions=("onnx2torch", "torch", "torchvision", "onnx", "onnx-ir"),
     needs=frozenset({"torch"}),
     convert=_convert,
-    options={"opset": Option(13, "opset to lower the graph to before the tool reads it")},
+    options={"opset": Option(17, "opset to lower the graph to before the tool reads it")},
 )

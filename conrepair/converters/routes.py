@@ -44,7 +44,7 @@ def find_route(
     Raises:
         ConfigError: if there's none; says what can be reached.
     """
-    edges = list(CONVERTERS.values() if converters is None else converters)
+    edges = _automatic(converters)
     queue: list[tuple[int, int, tuple[str, ...], str, tuple[Converter, ...]]] = [(0, 0, (), source, ())]
     settled: set[str] = set()
     while queue:
@@ -82,7 +82,7 @@ def pinned_route(names: Sequence[str], source: str, target: str | None = None) -
 
 def reachable(source: str, converters: Iterable[Converter] | None = None) -> set[str]:
     """All formats that some route from `source` ends at."""
-    edges = list(CONVERTERS.values() if converters is None else converters)
+    edges = _automatic(converters)
     found: set[str] = set()
     ahead = [source]
     while ahead:
@@ -92,3 +92,8 @@ def reachable(source: str, converters: Iterable[Converter] | None = None) -> set
                 found.add(edge.target)
                 ahead.append(edge.target)
     return found
+
+
+def _automatic(converters: Iterable[Converter] | None) -> list[Converter]:
+    """Those that are used without being pinned."""
+    return [item for item in (CONVERTERS.values() if converters is None else converters) if item.automatic]

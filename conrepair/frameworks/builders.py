@@ -16,7 +16,7 @@ from conrepair.frameworks.model import Factory, Model, from_json
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["build_from_factory"]
+__all__ = ["build_from_factory", "calibration_inputs"]
 
 _CALIBRATION_SAMPLES = 8
 _CHECKPOINT_KEYS = ("state_dict", "model_state_dict", "model")
@@ -99,7 +99,7 @@ def _save_torch(
         network.train()
         try:
             with torch.no_grad():
-                network(*(torch.from_numpy(_calibration(spec, seed)) for spec in specs))
+                network(*(torch.from_numpy(calibration_inputs(spec, seed)) for spec in specs))
         # The network's own code runs here, which may raise anything.
         except Exception as error:
             listing = "; ".join(map(str, specs)) or "none"
@@ -153,13 +153,13 @@ def _set_keras_statistics(network: Any, seed: int) -> None:
     momenta = [layer.momentum for layer in norms]
     for layer in norms:
         layer.momentum = 0.0  # moving statistics become those of the batch
-    arrays = [_calibration(spec_of(tensor), seed) for tensor in network.inputs]
+    arrays = [calibration_inputs(spec_of(tensor), seed) for tensor in network.inputs]
     network(arrays[0] if len(arrays) == 1 else arrays, training=True)
     for layer, momentum in zip(norms, momenta, strict=True):
         layer.momentum = momentum
 
 
-def _calibration(spec: TensorSpec, seed: int) -> npt.NDArray[Any]:
+def calibration_inputs(spec: TensorSpec, seed: int) -> npt.NDArray[Any]:
     """Seeded inputs; images vary slowly over the picture, as photos do, plus a little noise."""
     generator = np.random.default_rng(seed)
     shape = [size if isinstance(size, int) else _CALIBRATION_SAMPLES for size in spec.shape]
