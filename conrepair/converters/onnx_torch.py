@@ -6,6 +6,7 @@ exporter writes them for shared tensors); so the graph is lowered and cleaned fi
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = ["CONVERTER"]
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx_ir
 
+    from conrepair.converters.onnx_passes.files import is_large, save
     from conrepair.converters.onnx_passes.normalise import normalise
     from conrepair.converters.onnx_torch_integers import mark_integers
     from conrepair.frameworks.onnx import OnnxRunnable
@@ -36,7 +38,11 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     register()
     graph = normalise(model.path, _wants(options["opset"]), model.inputs)
     mark_integers(graph)
-    module = onnx2torch.convert(onnx_ir.to_proto(graph)).eval()
+    with tempfile.TemporaryDirectory() as scratch:
+        if is_large(graph):
+            save(graph, Path(scratch) / "model.onnx")
+        proto = str(Path(scratch) / "model.onnx") if is_large(graph) else onnx_ir.to_proto(graph)
+        module = onnx2torch.convert(proto).eval()
     inputs = OnnxRunnable(model).inputs
     return _save(module, example_inputs(with_declared_sizes(inputs, model.inputs)), inputs, folder)
 

@@ -117,7 +117,7 @@ def _compute(nodes: list[onnx_ir.Node], model: onnx_ir.Model) -> None:
     results = _run(nodes, constants, wanted, model) if wanted else []
     for value, array in zip(wanted, results, strict=True):
         _replace(value, array, model.graph)
-    model.graph.remove(nodes, safe=False)
+    model.graph.remove(nodes, safe=True)
 
 
 def _is_used_outside(value: onnx_ir.Value, nodes: list[onnx_ir.Node]) -> bool:

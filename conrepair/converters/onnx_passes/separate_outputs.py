@@ -16,6 +16,8 @@ def separate_outputs(model: onnx_ir.Model) -> None:
     seen: set[int] = set()
     for position, value in enumerate(graph.outputs):
         node = value.producer()
+        if value.type is not None and not isinstance(value.type, onnx_ir.TensorType):
+            continue  # sequences: Identity takes them from opset 14 on
         alone = node is not None and len(node.outputs) == 1 and not value.uses()
         if alone and id(value) not in seen:
             seen.add(id(value))
