@@ -27,6 +27,13 @@ __all__ = ["lower_opset"]
 _DOMAINS = {"", "ai.onnx"}
 _FLATTENING = {"Hardmax", "LogSoftmax", "Softmax"}
 
+# Values of attributes that are older than they are, which schemas don't list, and the opset they came with.
+_NEW_VALUES = {
+    ("GridSample", "mode"): {"linear": 20, "cubic": 20},
+    ("Pad", "mode"): {"wrap": 19},
+    ("Resize", "coordinate_transformation_mode"): {"half_pixel_symmetric": 19},
+}
+
 
 def lower_opset(model: onnx_ir.Model, opset: int, expand: Collection[str] = ()) -> None:
     """Rewrite `model` in place to an opset not above the given one.
@@ -116,6 +123,8 @@ def _lower(node: onnx_ir.Node, current: int, opset: int) -> None:
         changed = name in new.attributes and attribute.default_value != new.attributes[name].default_value
         if changed and name not in node.attributes:
             raise _refusal(node, opset, f"attribute {name} had another default")
+        if name in node.attributes and opset < _NEW_VALUES.get((node.op_type, name), {}).get(_text(node, name), 0):
+            raise _refusal(node, opset, f"attribute {name}={_text(node, name)}")
         if name not in new.attributes and attribute.required and not _is_input(name, new):
             raise _refusal(node, opset, f"attribute {name} was required")
     dropped = [name for name in node.attributes if name not in old.attributes]
@@ -135,6 +144,10 @@ def _lower(node: onnx_ir.Node, current: int, opset: int) -> None:
         if numbers is not None:
             node.attributes[name] = onnx_ir.AttrInt64s(name, numbers)
     node.resize_inputs(min(len(node.inputs), old.max_input))
+
+
+def _text(node: onnx_ir.Node, name: str) -> str:
+    return str(node.attributes[name].value)
 
 
 def _is_input(name: str, schema: Any) -> bool:

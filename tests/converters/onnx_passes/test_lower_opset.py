@@ -269,6 +269,11 @@ def test_a_default_that_changed_is_refused() -> None:
     assert "attribute mode had another default" in refusal(proto, 17)
 
 
+def test_values_of_attributes_that_came_later_are_refused() -> None:
+    proto = model(NODE("Pad", ["x", "pads"], ["y"], "wrapped", mode="wrap"), opset=19, pads=np.ones(8, np.int64))
+    assert "mode=wrap" in refusal(proto, 18)
+
+
 def test_constants_that_were_no_lists_are_refused() -> None:
     """Their attribute was a real number, which a list of whole numbers must not replace."""
     proto = model(NODE("Dropout", ["x", "ratio"], ["y"]), opset=13, ratio=np.float32(0.5))
