@@ -52,15 +52,18 @@ def _wants(opset: int) -> Wants:
     import onnx
     from onnx2torch.node_converters.registry import _CONVERTER_REGISTRY
 
+    from conrepair.converters.onnx_torch_integers import REPLACED
+
     known = {(item.operation_type, item.version) for item in _CONVERTER_REGISTRY if not item.domain}
     lacking = frozenset(
         schema.name
         for schema in onnx.defs.get_all_schemas_with_history()
         if schema.domain == ""
+        and schema.name not in REPLACED
         and schema.since_version <= opset
         and (schema.name, onnx.defs.get_schema(schema.name, opset, "").since_version) not in known
     )
-    return Wants(highest=opset, expand=lacking, identities=False, own_outputs=True)
+    return Wants(highest=opset, expand=lacking, identities=False, explicit_pads=True, own_outputs=True)
 
 
 def _save(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folder: Path) -> str:

@@ -22,12 +22,14 @@ DOMAIN = "conrepair"
 
 OPERANDS: Mapping[str, frozenset[int]] = {
     "ConstantOfShape": frozenset({0}),
+    "CumSum": frozenset({1}),
     "Expand": frozenset({1}),
     "Gather": frozenset({1}),
     "Pad": frozenset({1, 3}),
     "Range": frozenset({0, 1, 2}),
     "ReduceSum": frozenset({1}),
     "Reshape": frozenset({1}),
+    "Resize": frozenset({1, 2, 3}),
     "Slice": frozenset({1, 2, 3, 4}),
     "Split": frozenset({1}),
     "Squeeze": frozenset({1}),
@@ -38,15 +40,20 @@ OPERANDS: Mapping[str, frozenset[int]] = {
 }
 """Operators on tensors that take integers, and the positions of those operands."""
 
-REPLACED = {"ScatterND"}
-"""Operators that are ours whatever they're given."""
+REPLACED = {
+    "Acosh", "Asinh", "Atanh", "Cosh", "CumSum", "GatherElements", "GlobalMaxPool", "IsInf", "LayerNormalization",
+    "NonZero", "Pow", "Range", "Resize", "ScatterND", "Selu", "Sinh", "TopK", "Trilu",
+}  # fmt: skip
+"""Operators that are ours whatever they're given: onnx2torch lacks them, or computes something else."""
 
 _COMPUTING = {
     "Abs", "Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather", "Greater",
     "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range",
-    "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice", "Squeeze", "Sub", "Unsqueeze", "Where",
+    "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice", "Squeeze", "Sub", "Transpose", "Unsqueeze",
+    "Where",
 }  # fmt: skip
 _TENSOR = "Tensor"  # our operator that makes a tensor of integers
+_HIGHEST_RANK = 2  # paddings are computed in pairs
 _LONGEST = 64  # elements; longer vectors of integers are data
 
 
@@ -63,7 +70,7 @@ def mark_integers(model: onnx_ir.Model) -> None:
         if node.domain == DOMAIN:
             continue
         places = OPERANDS.get(node.op_type, frozenset())
-        if node.op_type in REPLACED or any(_is_integer(node.inputs[i], integers) for i in places & _present(node)):
+        if node.op_type in REPLACED or _has_computed_bounds(node) or any(_is_integer(node.inputs[i], integers) for i in places & _present(node)):
             node.domain = DOMAIN
         for index, value in enumerate(node.inputs):
             if value in integers and index not in places:
@@ -72,6 +79,11 @@ def mark_integers(model: onnx_ir.Model) -> None:
         if value in integers:
             raise NotImplementedError(f"output {value.name} is a shape")  # separate_outputs put an Identity there
     model.opset_imports[DOMAIN] = graph.opset_imports[DOMAIN] = 1
+
+
+def _has_computed_bounds(node: onnx_ir.Node) -> bool:
+    bounds = [value for value in node.inputs[1:] if value is not None]
+    return node.op_type == "Clip" and not all(value.is_initializer() for value in bounds)
 
 
 def _computes_integers(node: onnx_ir.Node, integers: set[onnx_ir.Value]) -> bool:
@@ -90,7 +102,7 @@ def _computes_integers(node: onnx_ir.Node, integers: set[onnx_ir.Value]) -> bool
 
 def _is_short(value: onnx_ir.Value) -> bool:
     shape = static_shape(value)
-    return shape is not None and len(shape) <= 1 and math.prod(shape) <= _LONGEST and value.dtype in _KINDS
+    return shape is not None and len(shape) <= _HIGHEST_RANK and math.prod(shape) <= _LONGEST and value.dtype in _KINDS
 
 
 _KINDS = {onnx_ir.DataType.INT64, onnx_ir.DataType.INT32, onnx_ir.DataType.BOOL}

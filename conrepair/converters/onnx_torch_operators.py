@@ -17,6 +17,7 @@ import torch
 from torch.nn import functional
 
 from conrepair.converters.onnx_torch_integers import DOMAIN, OPERANDS
+from conrepair.converters.onnx_torch_resize import resize
 
 __all__ = ["register"]
 
@@ -133,7 +134,7 @@ def _each(function: Callable[..., Any]) -> Callable[..., Integers]:
 
 def _divide(one: Any, two: Any) -> Any:
     """Towards zero, as ONNX divides whole numbers."""
-    return -(-one // two) if (one < 0) != (two < 0) else one // two
+    return -(-one // two) if bool(one < 0) != bool(two < 0) else one // two
 
 
 def _cast(value: Integers, to: int) -> Integers:
@@ -153,23 +154,32 @@ def _object(value: Any) -> Integers:
 
 
 def _concat(*values: Integers, axis: int) -> Integers:
-    return np.concatenate([value.reshape(-1) for value in values])
+    return np.concatenate(values, axis=axis)
 
 
 def _slice_integers(
     value: Integers, starts: Integers, ends: Integers, axes: Integers | None = None, steps: Integers | None = None
 ) -> Integers:
-    step = 1 if steps is None else _list(steps)[0]
-    return value[_list(starts)[0] : _list(ends)[0] : step]
+    first, last = _list(starts), _list(ends)
+    places = range(len(first)) if axes is None else _list(axes)
+    strides = [1] * len(first) if steps is None else _list(steps)
+    for start, end, axis, step in zip(first, last, places, strides, strict=True):
+        selection = [slice(None)] * value.ndim
+        selection[axis] = slice(start, end, step)
+        value = value[tuple(selection)]
+    return value
 
 
-def _flat(value: Integers, *_: Any, **__: Any) -> Integers:
-    """Squeeze to a scalar."""
-    return value.reshape(())
+def _squeeze_integers(value: Integers, axes: Integers | None = None) -> Integers:
+    return np.squeeze(value, None if axes is None else tuple(_list(axes)))
 
 
-def _vector(value: Integers, *_: Any, **__: Any) -> Integers:
-    return value.reshape(-1)
+def _unsqueeze_integers(value: Integers, axes: Integers) -> Integers:
+    return np.expand_dims(value, tuple(_list(axes)))
+
+
+def _transpose_integers(value: Integers, perm: Sequence[int] | None = None) -> Integers:
+    return np.transpose(value, perm)
 
 
 def _reshape_integers(value: Integers, shape: Integers, **_: Any) -> Integers:
@@ -192,7 +202,10 @@ def _range_integers(start: Integers, limit: Integers, delta: Integers) -> Intege
 
 
 def _reduced(function: Callable[[Any, Any], Any]) -> Callable[..., Integers]:
-    def apply(value: Integers, axes: Integers | None = None, keepdims: int = 1, **_: Any) -> Integers:
+    def apply(value: Integers, axes: Any = None, keepdims: int = 1, **_: Any) -> Integers:
+        del axes
+        if value.ndim > 1:
+            raise NotImplementedError("reducing a matrix of integers")
         result = functools.reduce(function, _list(value))
         return np.array([result], dtype=object) if keepdims and value.ndim else _scalar(result)
 
@@ -282,7 +295,9 @@ def _full(shape: Integers, value: Tensor | None = None) -> Tensor:
 
 
 def _range(start: Any, limit: Any, delta: Any) -> Tensor:
-    return torch.arange(start.item(), limit.item(), delta.item())
+    given = [item for item in (start, limit, delta) if isinstance(item, Tensor)]
+    dtype = given[0].dtype if given else None
+    return torch.arange(start.item(), limit.item(), delta.item(), dtype=dtype)
 
 
 def _gather_tensor(tensor: Tensor, places: Any, axis: int = 0) -> Tensor:
@@ -312,9 +327,14 @@ def _split(tensor: Tensor, sizes: Integers, axis: int = 0, outputs: int = 1, **_
     return parts if outputs > 1 else parts[0]
 
 
-def _top_k(tensor: Tensor, k: Integers, axis: int = -1, largest: int = 1, outputs: int = 2, **_: Any) -> Any:
-    found = torch.topk(tensor, _list(k)[0], dim=axis, largest=bool(largest), sorted=True)
-    return (found.values, found.indices) if outputs > 1 else found.values
+def _top_k(
+    tensor: Tensor, k: Any, axis: int = -1, largest: int = 1, outputs: int = 2, **_: Any
+) -> Any:
+    """Of equal elements, ONNX takes those in front; torch.topk takes any."""
+    values, places = torch.sort(tensor, dim=axis, descending=bool(largest), stable=True)
+    count = _list(k)[0]
+    found = values.narrow(axis, 0, count), places.narrow(axis, 0, count)
+    return found if outputs > 1 else found[0]
 
 
 def _reduce_sum(
@@ -332,22 +352,99 @@ def _trilu(tensor: Tensor, k: Any = None, upper: int = 1) -> Tensor:
     return tensor.triu(diagonal) if upper else tensor.tril(diagonal)
 
 
+_REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+
+
 def _scatter_nd(tensor: Tensor, indices: Tensor, updates: Tensor, reduction: str = "none") -> Tensor:
-    if reduction not in {"none", "add"}:
-        raise NotImplementedError(f"ScatterND with reduction {reduction}")
-    return tensor.index_put(tuple(indices.unbind(-1)), updates, accumulate=reduction == "add")
+    places = tuple(indices.unbind(-1))
+    if reduction in {"none", "add"}:
+        return tensor.index_put(places, updates, accumulate=reduction == "add")
+    depth = len(places)
+    flat = places[0] * 0
+    for axis, place in enumerate(places):
+        flat = flat * tensor.shape[axis] + torch.where(place < 0, place + tensor.shape[axis], place)
+    rows = tensor.reshape(-1, *tensor.shape[depth:])
+    parts = updates.reshape(-1, *tensor.shape[depth:])
+    index = flat.reshape(-1, *[1] * (parts.ndim - 1)).expand_as(parts)
+    return rows.scatter_reduce(0, index, parts, _REDUCTIONS[reduction]).reshape(tensor.shape)
 
 
-_SEVERAL = {_split, _top_k}
+def _cum_sum(tensor: Tensor, axis: Any, exclusive: int = 0, reverse: int = 0) -> Tensor:
+    place = _list(axis)[0]
+    turned = tensor.flip(place) if reverse else tensor
+    result = turned.cumsum(place, dtype=tensor.dtype)
+    if exclusive:
+        result = result - turned
+    return result.flip(place) if reverse else result
+
+
+def _is_inf(tensor: Tensor, detect_negative: int = 1, detect_positive: int = 1) -> Tensor:
+    result = torch.zeros_like(tensor, dtype=torch.bool)
+    if detect_negative:
+        result = result | torch.isneginf(tensor)
+    return result | torch.isposinf(tensor) if detect_positive else result
+
+
+def _non_zero(tensor: Tensor) -> Tensor:
+    return tensor.nonzero().T
+
+
+def _pow(base: Tensor, exponent: Tensor) -> Tensor:
+    return torch.pow(base, exponent).to(base.dtype)
+
+
+def _gather_elements(tensor: Tensor, places: Tensor, axis: int = 0) -> Tensor:
+    places = places.to(torch.int64)
+    return tensor.gather(axis, torch.where(places < 0, places + tensor.shape[axis], places))
+
+
+def _selu(tensor: Tensor, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Tensor:
+    return gamma * torch.where(tensor > 0, tensor, alpha * torch.expm1(tensor.clamp(max=0)))
+
+
+def _clip(tensor: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    result = tensor if low is None else torch.maximum(tensor, low)
+    return result if high is None else torch.minimum(result, high)
+
+
+def _global_max_pool(tensor: Tensor) -> Tensor:
+    return tensor.amax(tuple(range(2, tensor.ndim)), keepdim=True)
+
+
+def _layer_norm(
+    tensor: Tensor,
+    scale: Tensor,
+    bias: Tensor | None = None,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    outputs: int = 1,
+    **_: Any,
+) -> Any:
+    shape = tensor.shape[axis % tensor.ndim :]
+    if scale.shape == shape and (bias is None or bias.shape == shape):
+        result = functional.layer_norm(tensor, shape, scale, bias, epsilon)
+    else:
+        result = functional.layer_norm(tensor, shape, eps=epsilon) * scale
+        result = result if bias is None else result + bias
+    if outputs == 1:
+        return result
+    axes = tuple(range(axis % tensor.ndim, tensor.ndim))
+    variance, mean = torch.var_mean(tensor, axes, correction=0, keepdim=True)
+    return (result, mean, torch.rsqrt(variance + epsilon))[:outputs]
+
+
+_SEVERAL = {_layer_norm, _split, _top_k}
 
 _TENSORS: dict[str, Callable[..., Any]] = {
     "ConstantOfShape": _full,
+    "CumSum": _cum_sum,
     "Expand": _expand,
     "Gather": _gather_tensor,
     "Pad": _pad,
     "Range": _range,
     "ReduceSum": _reduce_sum,
     "Reshape": _reshape,
+    "Resize": resize,
     "Slice": _slice,
     "Split": _split,
     "Squeeze": _squeeze,
@@ -355,6 +452,23 @@ _TENSORS: dict[str, Callable[..., Any]] = {
     "TopK": _top_k,
     "Trilu": _trilu,
     "Unsqueeze": _unsqueeze,
+}
+
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "Acosh": torch.acosh,
+    "Asinh": torch.asinh,
+    "Atanh": torch.atanh,
+    "Clip": _clip,
+    "Cosh": torch.cosh,
+    "GatherElements": _gather_elements,
+    "GlobalMaxPool": _global_max_pool,
+    "IsInf": _is_inf,
+    "LayerNormalization": _layer_norm,
+    "NonZero": _non_zero,
+    "Pow": _pow,
+    "ScatterND": _scatter_nd,
+    "Selu": _selu,
+    "Sinh": torch.sinh,
 }
 
 _INTEGERS: dict[str, Callable[..., Any]] = {
@@ -389,17 +503,18 @@ _INTEGERS: dict[str, Callable[..., Any]] = {
     "Shape": _shape,
     "Size": _size,
     "Slice": _slice_integers,
-    "Squeeze": _flat,
+    "Squeeze": _squeeze_integers,
     "Sub": _each(lambda one, two: one - two),
-    "Unsqueeze": _vector,
+    "Transpose": _transpose_integers,
+    "Unsqueeze": _unsqueeze_integers,
     "Where": _each(lambda condition, one, two: one if condition else two),
 }
 
 _OPERATORS: dict[str, tuple[Callable[..., Any], frozenset[int] | None]] = {
     **{name: (function, OPERANDS[name]) for name, function in _TENSORS.items()},
     **{f"Integer{name}": (function, None) for name, function in _INTEGERS.items()},
+    **{name: (function, frozenset()) for name, function in _OTHERS.items()},
     "Tensor": (_tensor, None),
-    "ScatterND": (_scatter_nd, frozenset()),
 }
 
 

@@ -141,7 +141,7 @@ def _lower(node: onnx_ir.Node, current: int, opset: int) -> None:
     for name in dropped:
         del node.attributes[name]
     for name, numbers in lists.items():
-        if numbers is not None:
+        if numbers or (numbers is not None and not node.op_type.startswith("Reduce")):
             node.attributes[name] = onnx_ir.AttrInt64s(name, numbers)
     node.resize_inputs(min(len(node.inputs), old.max_input))
 

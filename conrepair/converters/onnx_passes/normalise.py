@@ -9,6 +9,7 @@ from pathlib import Path
 import onnx_ir
 
 from conrepair.converters.onnx_passes.declare_sizes import declare_sizes
+from conrepair.converters.onnx_passes.explicit_pads import explicit_pads
 from conrepair.converters.onnx_passes.files import load
 from conrepair.converters.onnx_passes.fold_constants import fold_constants
 from conrepair.converters.onnx_passes.fold_shapes import fold_shapes
@@ -75,6 +76,8 @@ def passes_for(wants: Wants, declared: Sequence[TensorSpec] = ()) -> Iterator[Pa
         if wants.fold:
             yield "fold_shapes", fold_shapes
             yield "fold_constants", fold_constants
+    if wants.explicit_pads:
+        yield "explicit_pads", explicit_pads
     yield "remove_unused", remove_unused
     if wants.own_outputs:
         yield "separate_outputs", separate_outputs

@@ -18,6 +18,7 @@ class Wants:
         fold: Compute what depends on constants only.
         identities: Whether it can read Identity nodes; where not, they're taken out.
         batch: Number to write for a symbolic first dimension; None leaves it symbolic.
+        explicit_pads: Paddings are numbers, not "as many as needed" (`auto_pad`).
         own_outputs: Every output of the graph is the only output of a node of its own.
     """
 
@@ -27,4 +28,5 @@ class Wants:
     fold: bool = True
     identities: bool = True
     batch: int | None = None
+    explicit_pads: bool = False
     own_outputs: bool = False
