@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.torch_onnx import symbolic_axes
 from conrepair.converters.onnx_passes.wants import Wants
+from conrepair.converters.torch_onnx import symbolic_axes
 from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
 from conrepair.frameworks.model import Model
 

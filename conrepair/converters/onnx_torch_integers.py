@@ -49,8 +49,8 @@ REPLACED = {
 _COMPUTING = {
     "Abs", "Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather", "Greater",
     "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range",
-    "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice", "Squeeze", "Sub", "Transpose", "Unsqueeze",
-    "Where",
+    "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice", "Squeeze", "Sub", "Transpose",
+    "Unsqueeze", "Where",
 }  # fmt: skip
 _TENSOR = "Tensor"  # our operator that makes a tensor of integers
 _HIGHEST_RANK = 2  # paddings are computed in pairs
@@ -70,12 +70,16 @@ def mark_integers(model: onnx_ir.Model) -> None:
         if node.domain == DOMAIN:
             continue
         places = OPERANDS.get(node.op_type, frozenset())
-        if node.op_type in REPLACED or _has_computed_bounds(node) or any(_is_integer(node.inputs[i], integers) for i in places & _present(node)):
+        if (
+            node.op_type in REPLACED
+            or _has_computed_bounds(node)
+            or any(_is_integer(node.inputs[i], integers) for i in places & _present(node))
+        ):
             node.domain = DOMAIN
         for index, value in enumerate(node.inputs):
             if value in integers and index not in places:
                 node.replace_input_with(index, _tensor_of(value, node))
-    for index, value in enumerate(graph.outputs):
+    for value in graph.outputs:
         if value in integers:
             raise NotImplementedError(f"output {value.name} is a shape")  # separate_outputs put an Identity there
     model.opset_imports[DOMAIN] = graph.opset_imports[DOMAIN] = 1
@@ -102,7 +106,9 @@ def _computes_integers(node: onnx_ir.Node, integers: set[onnx_ir.Value]) -> bool
 
 def _is_short(value: onnx_ir.Value) -> bool:
     shape = static_shape(value)
-    return shape is not None and len(shape) <= _HIGHEST_RANK and math.prod(shape) <= _LONGEST and value.dtype in _KINDS
+    return (
+        shape is not None and len(shape) <= _HIGHEST_RANK and math.prod(shape) <= _LONGEST and value.dtype in _KINDS
+    )
 
 
 _KINDS = {onnx_ir.DataType.INT64, onnx_ir.DataType.INT32, onnx_ir.DataType.BOOL}

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from conrepair.converters.onnx_torch_integers import DOMAIN, OPERANDS
@@ -22,7 +23,6 @@ from conrepair.converters.onnx_torch_resize import resize
 __all__ = ["register"]
 
 Integers = npt.NDArray[np.object_]
-Tensor = torch.Tensor
 
 
 @functools.cache
@@ -76,8 +76,7 @@ def _converter(function: Callable[..., Any], places: frozenset[int] | None) -> C
                 operands.append(_GIVEN)
                 names.append(name)
         attributes = {
-            name: value.to_torch() if hasattr(value, "to_torch") else value
-            for name, value in node.attributes.items()
+            name: value.to_torch() if hasattr(value, "to_torch") else value for name, value in node.attributes.items()
         }
         if function in _SEVERAL:
             attributes["outputs"] = len(node.output_values)
@@ -327,9 +326,7 @@ def _split(tensor: Tensor, sizes: Integers, axis: int = 0, outputs: int = 1, **_
     return parts if outputs > 1 else parts[0]
 
 
-def _top_k(
-    tensor: Tensor, k: Any, axis: int = -1, largest: int = 1, outputs: int = 2, **_: Any
-) -> Any:
+def _top_k(tensor: Tensor, k: Any, axis: int = -1, largest: int = 1, outputs: int = 2, **_: Any) -> Any:
     """Of equal elements, ONNX takes those in front; torch.topk takes any."""
     values, places = torch.sort(tensor, dim=axis, descending=bool(largest), stable=True)
     count = _list(k)[0]
@@ -398,7 +395,9 @@ def _gather_elements(tensor: Tensor, places: Tensor, axis: int = 0) -> Tensor:
     return tensor.gather(axis, torch.where(places < 0, places + tensor.shape[axis], places))
 
 
-def _selu(tensor: Tensor, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Tensor:
+def _selu(
+    tensor: Tensor, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875
+) -> Tensor:
     return gamma * torch.where(tensor > 0, tensor, alpha * torch.expm1(tensor.clamp(max=0)))
 
 
@@ -516,5 +515,3 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], frozenset[int] | None]] = {
     **{name: (function, frozenset()) for name, function in _OTHERS.items()},
     "Tensor": (_tensor, None),
 }
-
-

@@ -82,13 +82,16 @@ def _coordinates(new: int, length: int, scale: float, system: str) -> Array:
 
 
 def _nearest(places: Array, length: int, rounding: str) -> npt.NDArray[np.int64]:
-    rounded = {
-        "ceil": np.ceil,
-        "floor": np.floor,
-        "round_prefer_ceil": lambda place: np.floor(place + 0.5),
-        "round_prefer_floor": lambda place: np.ceil(place - 0.5),
-    }[rounding](places)
-    return np.clip(rounded, 0, length - 1).astype(np.int64)
+    if rounding == "ceil":
+        rounded = np.ceil(places)
+    elif rounding == "floor":
+        rounded = np.floor(places)
+    elif rounding == "round_prefer_ceil":
+        rounded = np.floor(places + 0.5)
+    else:
+        rounded = np.ceil(places - 0.5)
+    result: npt.NDArray[np.int64] = np.clip(rounded, 0, length - 1).astype(np.int64)
+    return result
 
 
 def _matrix(places: Array, length: int, mode: str, a: float, exclude: bool) -> Array:

@@ -43,6 +43,7 @@ def _without_erfc(proto: Any) -> Any:
     import onnx_ir
 
     from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
+    from conrepair.converters.onnx_passes.initializers import new_initializer
 
     if all(node.op_type != "Erfc" for node in proto.graph.node):
         return proto
@@ -55,11 +56,7 @@ def _without_erfc(proto: Any) -> Any:
         result = node.outputs[0]
         if result.dtype is None:
             raise ConversionError(f"the type of Erfc '{node.name}' isn't known; take another route.")
-        tensor = onnx_ir.tensor(np.array(1, result.dtype.numpy()), name=f"{result.name}/one")
-        one = onnx_ir.Value(
-            name=tensor.name, type=onnx_ir.TensorType(result.dtype), shape=onnx_ir.Shape([]), const_value=tensor
-        )
-        model.graph.register_initializer(one)
+        one = new_initializer(model.graph, f"{result.name}/one", np.array(1, result.dtype.numpy()))
         difference = onnx_ir.node("Sub", [one, result])
         onnx_ir.convenience.replace_all_uses_with([result], [difference.outputs[0]], replace_graph_outputs=True)
         difference.replace_input_with(1, result)

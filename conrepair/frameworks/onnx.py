@@ -141,6 +141,7 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 
 def spec_of_value(value: Any) -> TensorSpec:
+    """Describe an input or output of an ONNX Runtime session."""
     dtype = value.type.removeprefix("tensor(").removesuffix(")")
     dtype = {"float": "float32", "double": "float64"}.get(dtype, dtype)
     shape = tuple(item if isinstance(item, int) else str(item or "?") for item in value.shape)

@@ -92,6 +92,8 @@ def _specialise(body: onnx_ir.Function, call: onnx_ir.Node) -> None:
     graph = model.graph
     for name in list(graph.initializers):  # which functions can't have
         value = graph.initializers.pop(name)
+        if value.const_value is None:
+            raise ValueError(f"{name} has no value")
         constant = onnx_ir.Node("", "Constant", [], [onnx_ir.AttrTensor("value", value.const_value)])
         result = constant.outputs[0]
         result.name, result.type, result.shape = name, value.type, value.shape

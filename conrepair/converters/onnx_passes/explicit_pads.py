@@ -10,7 +10,7 @@ _WINDOWED = {"AveragePool", "Conv", "LpPool", "MaxPool"}
 
 
 def explicit_pads(model: onnx_ir.Model) -> None:
-    """Replace `auto_pad` in place where the padding follows; where a size that it depends on is symbolic, it stays."""
+    """Replace `auto_pad` in place where the padding is known; it isn't where it depends on a symbolic size."""
     for node in model.graph.all_nodes():
         mode = node.attributes.get("auto_pad") if node.op_type in _WINDOWED and not node.domain else None
         if mode is None or mode.as_string() == "NOTSET":

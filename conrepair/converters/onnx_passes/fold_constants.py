@@ -16,6 +16,7 @@ import onnx_ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitializersFromInputsPass
 
 from conrepair.converters.onnx_passes.infer_shapes import infer_shapes, static_shape
+from conrepair.converters.onnx_passes.initializers import new_initializer
 from conrepair.converters.onnx_passes.session import open_session
 
 __all__ = ["fold_constants"]
@@ -45,7 +46,7 @@ def fold_constants(model: onnx_ir.Model) -> None:
 
 
 def _fold_shapes(graph: onnx_ir.Graph) -> int:
-    """Replace Shape and Size of tensors whose sizes are known, as far as they're asked for; how many were replaced."""
+    """Replace Shape and Size where the sizes that they ask for are known; how many were replaced."""
     count = 0
     for node in list(graph):
         sizes = _sizes(node)
@@ -65,7 +66,8 @@ def _sizes(node: onnx_ir.Node) -> list[int] | None:
         return None
     start, end = (node.attributes[name].as_int() if name in node.attributes else None for name in ("start", "end"))
     sizes = list(source.shape)[start:end]
-    return [int(size) for size in sizes] if all(isinstance(size, int) for size in sizes) else None
+    numbers = [size for size in sizes if isinstance(size, int)]
+    return numbers if len(numbers) == len(sizes) else None
 
 
 def _constant_nodes(graph: onnx_ir.Graph) -> list[onnx_ir.Node]:
@@ -102,15 +104,23 @@ def _is_plain(value: onnx_ir.Value) -> bool:
     return kind.dtype in _PLAIN
 
 
+_BITS = (8, 16, 32, 64)
 _PLAIN = {
     getattr(onnx_ir.DataType, name)
-    for name in "FLOAT DOUBLE FLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL".split()
+    for name in (
+        "FLOAT",
+        "DOUBLE",
+        "FLOAT16",
+        "BOOL",
+        *(f"{kind}{bits}" for kind in ("INT", "UINT") for bits in _BITS),
+    )
 }
 
 
 def _compute(nodes: list[onnx_ir.Node], model: onnx_ir.Model) -> None:
-    inner = {value for node in nodes for value in node.outputs}
-    wanted = [value for value in inner if value.name and _is_used_outside(value, nodes)]
+    removed = set(nodes)
+    inner = dict.fromkeys(value for node in nodes for value in node.outputs)
+    wanted = [value for value in inner if value.name and _is_used_outside(value, removed)]
     constants = dict.fromkeys(
         value for node in nodes for value in node.inputs if value is not None and value not in inner
     )
@@ -120,9 +130,8 @@ def _compute(nodes: list[onnx_ir.Node], model: onnx_ir.Model) -> None:
     model.graph.remove(nodes, safe=True)
 
 
-def _is_used_outside(value: onnx_ir.Value, nodes: list[onnx_ir.Node]) -> bool:
-    inside = set(nodes)
-    return value.is_graph_output() or any(use.node not in inside for use in value.uses())
+def _is_used_outside(value: onnx_ir.Value, nodes: set[onnx_ir.Node]) -> bool:
+    return value.is_graph_output() or any(use.node not in nodes for use in value.uses())
 
 
 def _run(
@@ -159,10 +168,6 @@ def _element(array: npt.NDArray[np.generic]) -> int:
 
 def _replace(value: onnx_ir.Value, array: npt.NDArray[np.generic], graph: onnx_ir.Graph) -> None:
     """Let an initializer of the same name take a value's place."""
-    tensor = onnx_ir.tensor(np.asarray(array), name=value.name)
-    constant = onnx_ir.Value(
-        name=value.name, type=onnx_ir.TensorType(tensor.dtype), shape=onnx_ir.Shape(tensor.shape), const_value=tensor
-    )
-    value.name = f"{value.name}/computed"
+    name, value.name = str(value.name), f"{value.name}/computed"
+    constant = new_initializer(graph, name, array)
     onnx_ir.convenience.replace_all_uses_with([value], [constant], replace_graph_outputs=True)
-    graph.register_initializer(constant)

@@ -12,6 +12,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
+from conrepair.converters.onnx_passes.initializers import new_initializer
 
 __all__ = ["fold_shapes"]
 
@@ -28,9 +29,7 @@ def fold_shapes(model: onnx_ir.Model) -> None:
         infer_shapes(model)
         known = _evaluate(model.graph)
         changed = [_write_constant(value, sizes, model.graph) for value, sizes in known.items()]
-        changed += [
-            _write_target(node, known, model.graph) for node in model.graph if node.op_type == "Reshape"
-        ]
+        changed += [_write_target(node, known, model.graph) for node in model.graph if node.op_type == "Reshape"]
         if not any(changed):
             return
 
@@ -94,10 +93,11 @@ def _gather(node: onnx_ir.Node, operands: Sequence[list[Size]]) -> list[Size] | 
 
 def _slice(node: onnx_ir.Node, operands: Sequence[list[Size]]) -> list[Size] | None:
     sizes, *bounds = operands
-    if any(not isinstance(item, int) for bound in bounds for item in bound) or any(len(item) != 1 for item in bounds):
+    numbers = [item for bound in bounds for item in bound if isinstance(item, int)]
+    if len(numbers) != len(bounds) or any(len(bound) != 1 for bound in bounds):
         return None
-    start, end, step = bounds[0][0], bounds[1][0], bounds[3][0] if len(bounds) > 3 else 1
-    return sizes[start:end:step] if isinstance(step, int) and step > 0 else None  # type: ignore[misc]
+    start, end, step = numbers[0], numbers[1], numbers[3] if len(numbers) > 3 else 1
+    return sizes[start:end:step] if step > 0 else None
 
 
 def _concat(node: onnx_ir.Node, operands: Sequence[list[Size]]) -> list[Size] | None:
@@ -111,9 +111,7 @@ def _elementwise(function: Callable[[int, int], int]) -> Callable[..., list[Size
         if {len(first), len(second)} - {1, length}:
             return None
         pairs = zip(first * (length // len(first)), second * (length // len(second)), strict=True)
-        return [
-            function(one, two) if isinstance(one, int) and isinstance(two, int) else None for one, two in pairs
-        ]
+        return [function(one, two) if isinstance(one, int) and isinstance(two, int) else None for one, two in pairs]
 
     return rule
 
@@ -147,28 +145,24 @@ def _write_constant(value: onnx_ir.Value, sizes: list[Size], graph: onnx_ir.Grap
     if not value.uses():
         return False
     array = np.array(sizes, kind.numpy()).reshape([len(sizes)] * (_rank(value) or 0))
-    constant = _constant(f"{value.name}/known", array, graph)
+    constant = new_initializer(graph, f"{value.name}/known", array)
     onnx_ir.convenience.replace_all_uses_with([value], [constant])
     return True
 
 
 def _write_target(node: onnx_ir.Node, known: Mapping[onnx_ir.Value, list[Size]], graph: onnx_ir.Graph) -> bool:
     source, target = node.inputs[:2]
-    if source is None or target not in known or onnx_ir.convenience.get_const_tensor(target) is not None:
+    if (
+        source is None
+        or target is None
+        or target not in known
+        or onnx_ir.convenience.get_const_tensor(target) is not None
+    ):
         return False
     sizes = known[target]
     unknown = [axis for axis, size in enumerate(sizes) if not isinstance(size, int)]
     if len(unknown) != 1 or any(isinstance(size, int) and size < 1 for size in sizes):
         return False
     array = np.array([size if isinstance(size, int) else -1 for size in sizes], np.int64)
-    node.replace_input_with(1, _constant(f"{target.name}/known for {node.outputs[0].name}", array, graph))
+    node.replace_input_with(1, new_initializer(graph, f"{target.name}/known for {node.outputs[0].name}", array))
     return True
-
-
-def _constant(name: str, array: np.ndarray, graph: onnx_ir.Graph) -> onnx_ir.Value:  # type: ignore[type-arg]
-    tensor = onnx_ir.tensor(array, name=name)
-    value = onnx_ir.Value(
-        name=name, type=onnx_ir.TensorType(tensor.dtype), shape=onnx_ir.Shape(array.shape), const_value=tensor
-    )
-    graph.register_initializer(value)
-    return value

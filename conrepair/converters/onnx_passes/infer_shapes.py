@@ -20,7 +20,7 @@ def infer_shapes(model: onnx_ir.Model) -> None:
     for name, value in list(graph.initializers.items()):
         tensor = value.const_value
         if tensor is not None and tensor.nbytes > _SMALL:
-            value.type, value.shape = onnx_ir.TensorType(tensor.dtype), onnx_ir.Shape(tensor.shape)
+            value.type, value.shape = onnx_ir.TensorType(tensor.dtype), onnx_ir.Shape(tensor.shape.numpy())
             del graph.initializers[name]
             if value not in graph.inputs:
                 graph.inputs.append(value)
@@ -71,7 +71,7 @@ def static_shape(value: onnx_ir.Value | None) -> list[int] | None:
         return None
     shape = value.shape
     if shape is None and value.const_value is not None:
-        shape = onnx_ir.Shape(value.const_value.shape)
+        shape = onnx_ir.Shape(value.const_value.shape.numpy())
     if shape is None or not all(isinstance(size, int) for size in shape):
         return None
     return [int(size) for size in shape]  # type: ignore[arg-type]

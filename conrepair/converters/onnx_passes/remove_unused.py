@@ -10,5 +10,6 @@ __all__ = ["remove_unused"]
 
 def remove_unused(model: onnx_ir.Model) -> None:
     """Remove unused nodes, initializers, functions and opset imports in place; inputs stay."""
-    for step in (RemoveUnusedNodesPass(), RemoveUnusedFunctionsPass(), RemoveUnusedOpsetsPass()):
-        step(model)
+    RemoveUnusedNodesPass()(model)
+    RemoveUnusedFunctionsPass()(model)  # type: ignore[no-untyped-call]
+    RemoveUnusedOpsetsPass()(model)

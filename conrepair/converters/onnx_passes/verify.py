@@ -146,7 +146,5 @@ def _relative(one: Array, two: Array) -> float:
 
 
 def _draw(spec: TensorSpec, position: int, batch: int) -> Array:
-    shape = tuple(
-        size if isinstance(size, int) else _SIZE if axis else batch for axis, size in enumerate(spec.shape)
-    )
+    shape = tuple(size if isinstance(size, int) else _SIZE if axis else batch for axis, size in enumerate(spec.shape))
     return calibration_inputs(replace(spec, shape=shape), position).astype(numpy_dtype(spec.dtype))

@@ -66,7 +66,9 @@ def test_an_output_can_be_constant() -> None:
 
 
 def test_several_outputs_of_one_node() -> None:
-    proto = graph_of("a, b = Split<axis = 0>(w) c = Add(x, a) y = Mul(c, b)", w=np.arange(8, dtype=np.float32).reshape(2, 4))
+    proto = graph_of(
+        "a, b = Split<axis = 0>(w) c = Add(x, a) y = Mul(c, b)", w=np.arange(8, dtype=np.float32).reshape(2, 4)
+    )
     assert operators(after(proto, fold_constants)) == ["Add", "Mul"]
 
 
@@ -102,7 +104,9 @@ def test_subgraphs_that_read_a_constant_still_do() -> None:
 
 
 def test_shapes_that_are_known() -> None:
-    proto = graph_of("r = Relu(x) s = Shape<start = 1>(r) p = ReduceProd<keepdims = 0>(s) f = Cast<to = 1>(p) y = Add(x, f)")
+    proto = graph_of(
+        "r = Relu(x) s = Shape<start = 1>(r) p = ReduceProd<keepdims = 0>(s) f = Cast<to = 1>(p) y = Add(x, f)"
+    )
     assert operators(after(proto, fold_constants)) == ["Add"]
 
 

@@ -12,7 +12,8 @@ import pytest
 import small_models as small
 from onnx import helper, numpy_helper, parser
 
-from conrepair.converters.onnx_passes import files, normalise as module
+from conrepair.converters.onnx_passes import files
+from conrepair.converters.onnx_passes import normalise as module
 from conrepair.converters.onnx_passes.normalise import normalise, passes_for
 from conrepair.converters.onnx_passes.session import open_session
 from conrepair.converters.onnx_passes.wants import Wants
@@ -80,7 +81,9 @@ def test_a_function_of_another_opset(tmp_path: Path) -> None:
     assert operators(normalise(saved("y = mine.F(x)", tmp_path / "a.onnx", functions=same), Wants())) == ["Relu"]
     other = '<domain: "mine", opset_import: ["" : 13]> F (a) => (b) { b = ReduceMean<axes = [1]>(a) }'
     path = saved("y = mine.F(x)", tmp_path / "b.onnx", functions=other)
-    with pytest.raises(ConversionError, match="function F is written in opset 13, the model in opset 18, .*ReduceMean"):
+    with pytest.raises(
+        ConversionError, match=r"function F is written in opset 13, the model in opset 18, .*ReduceMean"
+    ):
         normalise(path, Wants())
 
 
