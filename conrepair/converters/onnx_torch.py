@@ -77,6 +77,7 @@ def _save(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folder: Pa
     shapes = tuple(dict.fromkeys(symbolic_axes(spec), torch.export.Dim.AUTO) for spec in inputs)
     try:
         program = torch.export.export(module, examples, dynamic_shapes=shapes)
+        _report_fixed(program, inputs)
         torch.export.save(program, folder / "model.pt2")
     # torch.export raises a dozen types; whichever, the next way is tried, and its failure is the result.
     except Exception as error:  # noqa: BLE001
@@ -87,6 +88,16 @@ def _save(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folder: Pa
             torch.jit.trace(module, examples, check_trace=False).save(str(folder / "model.pt"))
         return "model.pt"
     return "model.pt2"
+
+
+def _report_fixed(program: Any, inputs: tuple[TensorSpec, ...]) -> None:
+    """Say in the log which symbolic dimensions torch.export had to give a number."""
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"][-len(inputs) :]
+    for node, spec in zip(placeholders, inputs, strict=False):
+        shape = node.meta["val"].shape
+        for axis, name in symbolic_axes(spec).items():
+            if isinstance(shape[axis], int):
+                print(f"torch.export fixed dimension {name} of input {spec.name} at {shape[axis]}")  # noqa: T201
 
 
 CONVERTER = Converter(

@@ -50,12 +50,12 @@ def resize(
     if coordinate_transformation_mode == "tf_crop_and_resize":
         raise NotImplementedError("Resize with tf_crop_and_resize")
     given = [] if scales is None else [float(scale) for scale in scales]
-    wanted = [] if sizes is None or given else [int(size) for size in sizes]
+    wanted = [] if sizes is None or given else list(sizes)
     for axis in range(tensor.ndim):
         if (given and given[axis] == 1) or (not given and wanted[axis] == tensor.shape[axis]):
             continue
         length = int(tensor.shape[axis])
-        new = int(np.floor(length * np.float32(given[axis]))) if given else wanted[axis]
+        new = int(np.floor(length * np.float32(given[axis]))) if given else int(wanted[axis])
         scale = given[axis] if given else new / length
         places = _coordinates(new, length, scale, coordinate_transformation_mode)
         if mode == "nearest":
