@@ -1,7 +1,8 @@
 """ONNX to PyTorch by onnx2torch.
 
-onnx2torch knows the operators of opset 13, and stumbles over Identity nodes on weights (the older PyTorch
-exporter writes them for shared tensors); so the graph is lowered and cleaned first.
+onnx2torch knows most operators of opset 17, reads sizes from tensors, and stumbles over Identity nodes on weights
+(the older PyTorch exporter writes them for shared tensors); so the graph is normalised first, and operators on sizes
+are ours (docs/normalisation.md).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
     from conrepair.converters.onnx_passes.files import is_large, save
     from conrepair.converters.onnx_passes.normalise import normalise
-    from conrepair.converters.onnx_torch_integers import mark_integers
+    from conrepair.converters.torch_domain.marking import mark_integers
     from conrepair.frameworks.onnx import OnnxRunnable
     from conrepair.frameworks.torch import example_inputs
     from conrepair.runtime.torchvision import import_torchvision
@@ -33,7 +34,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import_torchvision()  # onnx2torch imports it
     import onnx2torch
 
-    from conrepair.converters.onnx_torch_operators import register
+    from conrepair.converters.torch_domain.register import register
 
     register()
     graph = normalise(model.path, _wants(options["opset"]), model.inputs)
@@ -52,7 +53,7 @@ def _wants(opset: int) -> Wants:
     import onnx
     from onnx2torch.node_converters.registry import _CONVERTER_REGISTRY
 
-    from conrepair.converters.onnx_torch_integers import REPLACED
+    from conrepair.converters.torch_domain.marking import REPLACED
 
     known = {(item.operation_type, item.version) for item in _CONVERTER_REGISTRY if not item.domain}
     lacking = frozenset(
@@ -69,8 +70,8 @@ def _wants(opset: int) -> Wants:
 def _save(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folder: Path) -> str:
     """Save as an exported program, else as TorchScript.
 
-    onnx2torch keeps some constants (pads, axes) as tensors that its modules read while running, which
-    torch.export can't follow; a trace writes their values down.
+    torch.export can't follow modules that read elements of tensors while running; a trace writes their values
+    down, which are those of the example.
     """
     import torch
 

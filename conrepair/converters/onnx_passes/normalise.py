@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -100,5 +99,5 @@ def _accusation(path: Path, passes: Iterator[Pass], reference: Reference) -> Con
                 f"pass {name} changed what {path.name} computes ({difference}), so its result was not used. "
                 "Please report it; another route (`via`) may do without it."
             )
-    names = ", ".join(name for name, _ in itertools.chain(done))
+    names = ", ".join(name for name, _ in done)
     return ConversionError(f"the passes {names} changed what {path.name} computes, but none of them alone.")
