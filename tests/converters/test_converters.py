@@ -25,8 +25,8 @@ from conrepair.runtime.errors import ConfigError, ConversionError, ModelLoadErro
 from conrepair.runtime.files import sha256_of
 
 NAMES = [
-    "torch-onnx-dynamo", "torch-onnx-script", "onnx2torch", "keras-onnx-tf2onnx", "keras-savedmodel", "keras-tflite",
-    "savedmodel-onnx-tf2onnx", "savedmodel-tflite", "tflite-onnx-tf2onnx",
+    "torch-onnx-dynamo", "torch-onnx-script", "onnx2torch", "onnx-normalise", "keras-onnx-tf2onnx",
+    "keras-savedmodel", "keras-tflite", "savedmodel-onnx-tf2onnx", "savedmodel-tflite", "tflite-onnx-tf2onnx",
 ]  # fmt: skip
 WITH_OPSET = [name for name in NAMES if name.endswith("tf2onnx") or name.startswith("torch-onnx")]
 

@@ -10,6 +10,7 @@ from conrepair.runtime.errors import ConversionError
 
 __all__ = ["raise_opset"]
 
+_SCAN = 9  # opset that changed Scan's meaning
 _SMALL = 1024  # bytes; larger initializers stay out of the converter, which copies models of up to 2 GiB
 
 
@@ -22,6 +23,11 @@ def raise_opset(model: onnx_ir.Model, opset: int) -> None:
     inline_functions(model)
     if model.opset_imports.get("", opset) >= opset:
         return
+    if model.opset_imports[""] < _SCAN <= opset and any(node.op_type == "Scan" for node in model.graph.all_nodes()):
+        raise ConversionError(
+            f"Scan can't be raised from opset {model.opset_imports['']} to {opset}: it had a batch dimension before "
+            f"opset {_SCAN}, which ONNX's version converter doesn't know. Export the model with a higher opset."
+        )
     light = model.clone()
     weights = {}
     for name, value in list(light.graph.initializers.items()):

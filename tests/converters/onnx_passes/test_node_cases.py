@@ -37,7 +37,10 @@ def _cases() -> Iterator[Case]:
         found = collect_testcases(None)
     for case in found:
         inputs, expected = case.data_sets[0]
-        feeds = {value.name: array for value, array in zip(case.model.graph.input, inputs, strict=False)}
+        feeds = {
+            value.name: np.asarray(item) if isinstance(item, np.generic) else item
+            for value, item in zip(case.model.graph.input, inputs, strict=False)
+        }
         try:
             results = open_session(case.model.SerializeToString()).run(None, feeds)
         # onnxruntime raises one class per status code, without a common base of their own.

@@ -52,7 +52,7 @@ TO_FLOAT = "y = Cast<to = 1>(r)"
         ("s = Shape<end = 1>(x) n = Concat<axis = 0>(s, a1, a1) e = ConstantOfShape(n) y = Add(x, e)", 3),
         ("s = Shape(x) n = Mul(s, ones) w = Expand(half, n) y = Add(x, w)", 3),
         ("s = Size(x) d = Div(s, i4) u = Unsqueeze(d, a0) n = Concat<axis = 0>(u, minus) y = Reshape(x, n)", 2),
-        ("s = Shape(x) b = Gather(s, i0) r = Range(i0, b, i1) f = Cast<to = 1>(r) u = Unsqueeze(f, a12) y = Add(x, u)",
+        ("s = Shape(x) b = Gather(s, i0) r = Range(i0, b, i1) f = Cast<to=1>(r) u = Unsqueeze(f, a12) y = Add(x, u)",
          3),
         ("s = Shape(x) b = Gather(s, i0) m = Mod(b, i1) f = Cast<to = 1>(m) y = Add(x, f)", 3),
         ("s = Shape(x) e = Equal(s, minus3) n = Where(e, ones, s) w = Expand(half, n) y = Mul(x, w)", 3),
@@ -71,7 +71,8 @@ def test_sizes_of_any_batch(tmp_path: Path, text: str, rank: int) -> None:
         "i0": np.array(0), "i1": np.array(1), "i4": np.array(4), "a0": np.array([0]), "a1": np.array([1]),
         "a12": np.array([1, 2]), "rest": np.array([12]), "minus": np.array([-1]), "minus3": np.array([-1, -1, -1]),
         "ones": np.array([1, 1, 1]), "half": np.float32([0.5]), "big": np.array([2**62]),
-        "small": np.array([-(2**62)]), "pads": np.array([0, 1, 2, 0, 0, 3]), "several": np.array([2, -3]), "twice": np.array([1, 2, 1]),
+        "small": np.array([-(2**62)]), "pads": np.array([0, 1, 2, 0, 0, 3]),
+        "several": np.array([2, -3]), "twice": np.array([1, 2, 1]),
         "parts": np.array([1, 2]), "u3": np.ones((1, 3, 4), np.float32), "f1": np.float32(3),
     }  # fmt: skip
     used = {name: value for name, value in known.items() if f" {name}" in text or f"({name}" in text}
