@@ -1,16 +1,19 @@
 """ONNX to PyTorch by onnx2torch.
 
-onnx2torch knows the operators of opset 13, and stumbles over Identity nodes on weights (the older PyTorch
-exporter writes them for shared tensors); so the graph is lowered and cleaned first.
+onnx2torch knows most operators of opset 17, reads sizes from tensors, and stumbles over Identity nodes on weights
+(the older PyTorch exporter writes them for shared tensors); so the graph is normalised first, and operators on sizes
+are ours (docs/normalisation.md).
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
+from conrepair.converters.onnx_passes.wants import Wants
 from conrepair.converters.torch_result import save_torch
 from conrepair.data.tensor_spec import with_declared_sizes
 from conrepair.frameworks.model import Model
@@ -19,11 +22,11 @@ __all__ = ["CONVERTER"]
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
-    import onnx
     import onnx_ir
-    from onnx_ir.passes.common import IdentityEliminationPass
 
-    from conrepair.converters.onnx_opset import lower_opset
+    from conrepair.converters.onnx_passes.files import is_large, save
+    from conrepair.converters.onnx_passes.normalise import normalise
+    from conrepair.converters.torch_domain.marking import mark_integers
     from conrepair.frameworks.onnx import OnnxRunnable
     from conrepair.frameworks.torch import example_inputs
     from conrepair.runtime.torchvision import import_torchvision
@@ -31,13 +34,37 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import_torchvision()  # onnx2torch imports it
     import onnx2torch
 
-    # With its external data, which onnx_ir would leave to be looked for in the working directory.
-    graph = onnx_ir.from_proto(onnx.load(model.path))
-    IdentityEliminationPass()(graph)
-    lower_opset(graph, options["opset"])
-    module = onnx2torch.convert(onnx_ir.to_proto(graph)).eval()
+    from conrepair.converters.torch_domain.register import register
+
+    register()
+    graph = normalise(model.path, _wants(options["opset"]), model.inputs)
+    mark_integers(graph)
+    with tempfile.TemporaryDirectory() as scratch:
+        if is_large(graph):
+            save(graph, Path(scratch) / "model.onnx")
+        proto = str(Path(scratch) / "model.onnx") if is_large(graph) else onnx_ir.to_proto(graph)
+        module = onnx2torch.convert(proto).eval()
     inputs = OnnxRunnable(model).inputs
     return save_torch(module, example_inputs(with_declared_sizes(inputs, model.inputs)), inputs, folder)
+
+
+def _wants(opset: int) -> Wants:
+    """What onnx2torch's own registry lacks is expanded."""
+    import onnx
+    from onnx2torch.node_converters.registry import _CONVERTER_REGISTRY
+
+    from conrepair.converters.torch_domain.marking import REPLACED
+
+    known = {(item.operation_type, item.version) for item in _CONVERTER_REGISTRY if not item.domain}
+    lacking = frozenset(
+        schema.name
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.domain == ""
+        and schema.name not in REPLACED
+        and schema.since_version <= opset
+        and (schema.name, onnx.defs.get_schema(schema.name, opset, "").since_version) not in known
+    )
+    return Wants(highest=opset, expand=lacking, identities=False, explicit_pads=True, own_outputs=True)
 
 
 CONVERTER = Converter(
@@ -47,5 +74,5 @@ CONVERTER = Converter(
     distributions=("onnx2torch", "torch", "torchvision", "onnx", "onnx-ir"),
     needs=frozenset({"torch"}),
     convert=_convert,
-    options={"opset": Option(13, "opset to lower the graph to before the tool reads it")},
+    options={"opset": Option(17, "opset to lower the graph to before the tool reads it")},
 )

@@ -20,6 +20,7 @@ def save(proto: Any, folder: Path) -> str:
     """
     import onnx
 
+    proto = _without_erfc(proto)
     opsets = {item.domain: item.version for item in proto.opset_import}
     foreign = set()
     for node in proto.graph.node:
@@ -34,3 +35,33 @@ def save(proto: Any, folder: Path) -> str:
         )
     onnx.save(proto, folder / _FILE)
     return _FILE
+
+
+def _without_erfc(proto: Any) -> Any:
+    """Write erfc(x), which Keras's GELU is made of and ONNX doesn't have, as 1 - erf(x)."""
+    import numpy as np
+    import onnx_ir
+
+    from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
+    from conrepair.converters.onnx_passes.initializers import new_initializer
+
+    if all(node.op_type != "Erfc" for node in proto.graph.node):
+        return proto
+    model = onnx_ir.from_proto(proto)
+    nodes = [node for node in model.graph if node.op_type == "Erfc"]
+    for node in nodes:
+        node.op_type = "Erf"
+    infer_shapes(model)
+    for node in nodes:
+        result = node.outputs[0]
+        if result.dtype is None:  # because another operator wasn't converted, which is reported with this one
+            node.op_type = "Erfc"
+            continue
+        one = new_initializer(model.graph, f"{result.name}/one", np.array(1, result.dtype.numpy()))
+        difference = onnx_ir.node("Sub", [one, result])
+        onnx_ir.convenience.replace_all_uses_with([result], [difference.outputs[0]], replace_graph_outputs=True)
+        difference.replace_input_with(1, result)
+        difference.outputs[0].name, result.name = result.name, f"{result.name}/erf"
+        difference.outputs[0].type, difference.outputs[0].shape = result.type, result.shape
+        node.append(difference)
+    return onnx_ir.to_proto(model)

@@ -17,7 +17,7 @@ from conrepair.frameworks.model import Factory, Model, from_json
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["build_from_factory"]
+__all__ = ["build_from_factory", "calibration_inputs"]
 
 _CALIBRATION_SAMPLES = 8
 _PIXEL_MIDDLE, _PIXEL_SPREAD = 127.5, 60.0
@@ -103,7 +103,7 @@ def _save_torch(
         network.train()
         try:
             with torch.no_grad():
-                network(*(torch.from_numpy(_calibration(spec, seed)) for spec in specs))
+                network(*(torch.from_numpy(calibration_inputs(spec, seed)) for spec in specs))
         # The network's own code runs here, which may raise anything.
         except Exception as error:
             listing = "; ".join(map(str, specs)) or "none"
@@ -159,7 +159,7 @@ def _set_keras_statistics(network: Any, seed: int) -> None:
     momenta = [layer.momentum for layer in norms]
     for layer in norms:
         layer.momentum = 0.0  # moving statistics become those of the batch
-    arrays = [_calibration(spec_of(tensor), seed) for tensor in network.inputs]
+    arrays = [calibration_inputs(spec_of(tensor), seed) for tensor in network.inputs]
     if takes_pixels(network):
         arrays = [np.clip(_PIXEL_MIDDLE + _PIXEL_SPREAD * array, 0, 255) for array in arrays]
     network(arrays[0] if len(arrays) == 1 else arrays, training=True)
@@ -167,7 +167,7 @@ def _set_keras_statistics(network: Any, seed: int) -> None:
         layer.momentum = momentum
 
 
-def _calibration(spec: TensorSpec, seed: int) -> npt.NDArray[Any]:
+def calibration_inputs(spec: TensorSpec, seed: int) -> npt.NDArray[Any]:
     """Seeded inputs; images vary slowly over the picture, as photos do, plus a little noise."""
     generator = np.random.default_rng(seed)
     shape = [size if isinstance(size, int) else _CALIBRATION_SAMPLES for size in spec.shape]

@@ -21,7 +21,7 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.onnx_quantization import io_quantization
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 
-__all__ = ["FRAMEWORK", "OnnxFramework", "OnnxRunnable"]
+__all__ = ["FRAMEWORK", "OnnxFramework", "OnnxRunnable", "spec_of_value", "table_sizes"]
 
 _LEVELS = {
     "disabled": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
@@ -61,8 +61,8 @@ class OnnxRunnable(Runnable):
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:
             raise load_error(model, "an ONNX model", error) from error
-        self.inputs = tuple(map(_spec_of_value, self._session.get_inputs()))
-        self.outputs = tuple(map(_spec_of_value, self._session.get_outputs()))
+        self.inputs = tuple(map(spec_of_value, self._session.get_inputs()))
+        self.outputs = tuple(map(spec_of_value, self._session.get_outputs()))
         if any(spec.dtype in _STORED for spec in self.inputs + self.outputs):
             known = io_quantization(onnx.load(model.path, load_external_data=False))
             self.inputs = tuple(replace(spec, quantization=known.get(spec.name)) for spec in self.inputs)
@@ -89,7 +89,7 @@ class OnnxFramework:
         for tensor in onnx_tensors(proto.graph):
             if tensor.dims:
                 weights[_dtype_name(tensor.data_type)] += int(np.prod(tensor.dims, dtype=np.int64))
-        sizes = _table_sizes(proto)
+        sizes = table_sizes(proto)
         return Description(
             format="ONNX",
             inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in runnable.inputs),
@@ -109,7 +109,7 @@ class OnnxFramework:
         return OnnxRunnable(model, "all" if second_opinion else "disabled")
 
 
-def _table_sizes(proto: onnx.ModelProto) -> dict[str, int]:
+def table_sizes(proto: onnx.ModelProto) -> dict[str, int]:
     """The smallest constant table that each input is looked up in."""
     names = {value.name: value.name for value in proto.graph.input}
     tables = {tensor.name: list(tensor.dims) for tensor in proto.graph.initializer}
@@ -140,7 +140,8 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from _nodes(subgraph)
 
 
-def _spec_of_value(value: Any) -> TensorSpec:
+def spec_of_value(value: Any) -> TensorSpec:
+    """Describe an input or output of an ONNX Runtime session."""
     dtype = value.type.removeprefix("tensor(").removesuffix(")")
     dtype = {"float": "float32", "double": "float64"}.get(dtype, dtype)
     shape = tuple(item if isinstance(item, int) else str(item or "?") for item in value.shape)

@@ -13,7 +13,7 @@ import pytest
 import small_models as small
 from onnx import helper, numpy_helper
 
-from conrepair.converters.onnx_opset import lower_opset
+from conrepair.converters.onnx_passes.lower_opset import lower_opset
 from conrepair.runtime.errors import ConversionError, ExitCode
 
 FLOAT = onnx.TensorProto.FLOAT
@@ -99,10 +99,16 @@ def test_an_empty_list_of_axes() -> None:
     check_equal(model(NODE("ReduceMean", ["x", "axes"], ["y"]), opset=18, axes=np.zeros(0, np.int64)), 13)
 
 
-def test_no_axes_that_mean_nothing_is_reduced() -> None:
-    proto = model(NODE("ReduceMean", ["x"], ["y"], "mean", noop_with_empty_axes=1), opset=18)
-    assert "ReduceMean 'mean'" in refusal(proto, 13)
-    assert "noop_with_empty_axes=1" in refusal(proto, 13)
+@pytest.mark.parametrize("constants", [{}, {"axes": np.zeros(0, np.int64)}])
+def test_no_axes_that_mean_nothing_is_reduced(constants: dict[str, Any]) -> None:
+    node = NODE("ReduceMean", ["x", *constants], ["y"], "mean", noop_with_empty_axes=1)
+    (node,) = check_equal(model(node, opset=18, **constants), 13).graph.node
+    assert node.op_type == "Identity"
+
+
+def test_no_axes_of_a_reduction_that_changes_single_elements() -> None:
+    proto = model(NODE("ReduceL2", ["x"], ["y"], "norm", noop_with_empty_axes=1), opset=18)
+    np.testing.assert_allclose(run(lowered(proto, 13)), np.abs(DATA), rtol=1e-5)
 
 
 def test_axes_that_are_computed() -> None:
@@ -155,25 +161,106 @@ def test_defaults_are_dropped() -> None:
 
 
 def test_an_attribute_of_another_value_is_refused() -> None:
-    proto = model(NODE("Split", ["x"], ["y", "z"], "halves", num_outputs=2), opset=18)
-    assert "Split 'halves'" in (message := refusal(proto, 13))
-    assert "num_outputs=2" in message
+    proto = model(NODE("AveragePool", ["x"], ["y"], "pool", kernel_shape=[2, 2], dilations=[2, 2]), opset=19)
+    assert "AveragePool 'pool'" in (message := refusal(proto, 13))
+    assert "dilations=(2, 2)" in message
 
 
 def test_an_operator_that_came_later_is_refused() -> None:
-    assert "came with opset 20" in (message := refusal(model(NODE("Gelu", ["x"], ["y"], "gelu"), opset=20), 13))
-    assert "Gelu 'gelu'" in message
+    assert "came with opset 14" in (message := refusal(model(NODE("Trilu", ["x"], ["y"], "lower"), opset=17), 13))
+    assert "Trilu 'lower'" in message
+
+
+# --- What newer opsets added ---
+
+
+@pytest.mark.parametrize(("axis", "count"), [(1, 2), (-1, 3), (3, 5)])
+def test_split_into_a_number_of_parts(axis: int, count: int) -> None:
+    """5 into 3 are 2, 2, 1."""
+    outputs = ["y", *(f"part_{index}" for index in range(count - 1))]
+    proto = model(NODE("Split", ["x"], outputs, "parts", axis=axis, num_outputs=count), opset=18)
+    assert len(check_equal(proto, 13).graph.node[-1].input) == 2
+
+
+@pytest.mark.parametrize("bounds", [{"start": 1}, {"end": -1}, {"start": -2, "end": 10}, {"start": 3, "end": 1}])
+def test_a_part_of_a_shape(bounds: dict[str, int]) -> None:
+    nodes = [NODE("Shape", ["x"], ["shape"], **bounds), NODE("Cast", ["shape"], ["y"], to=FLOAT)]
+    check_equal(model(*nodes, opset=15, rank=1), 13)
+
+
+@pytest.mark.parametrize("axes", [[1], [-1, 2]])
+def test_pads_of_some_axes(axes: list[int]) -> None:
+    pads = np.arange(1, 2 * len(axes) + 1)
+    node = NODE("Pad", ["x", "pads", "value", "axes"], ["y"])
+    check_equal(model(node, opset=18, pads=pads, value=np.float32(0.5), axes=np.array(axes)), 13)
+
+
+@pytest.mark.parametrize("operands", [{"scales": np.array([3.0, 2.0], np.float32)}, {"sizes": np.array([9, 7])}])
+def test_a_resize_of_some_axes(operands: dict[str, Any]) -> None:
+    inputs = ["x", "", "scales"] if "scales" in operands else ["x", "", "", "sizes"]
+    check_equal(model(NODE("Resize", inputs, ["y"], axes=[3, 2], mode="linear"), opset=18, **operands), 13)
+
+
+# --- Operators that came later ---
+
+
+@pytest.mark.parametrize(
+    ("node", "opset"),
+    [
+        (NODE("HardSwish", ["x"], ["y"]), 14),
+        (NODE("Gelu", ["x"], ["y"]), 20),
+        (NODE("Gelu", ["x"], ["y"], approximate="tanh"), 20),
+        (NODE("Mish", ["x"], ["y"]), 18),
+        (NODE("LayerNormalization", ["x", "scale", "bias"], ["y"], axis=-1), 17),
+        (NODE("LayerNormalization", ["x", "scale"], ["y"], epsilon=0.1), 17),
+        (NODE("GroupNormalization", ["x", "weight", "shift"], ["y"], num_groups=3), 21),
+        (NODE("RMSNormalization", ["x", "scale"], ["y"]), 23),
+        (NODE("CastLike", ["x", "scale"], ["y"]), 19),
+        (NODE("Swish", ["x"], ["y"]), 24),
+    ],
+    ids=lambda item: item.op_type if isinstance(item, onnx.NodeProto) else "",
+)
+def test_operators_are_replaced_by_their_definition(node: onnx.NodeProto, opset: int) -> None:
+    shapes = {"scale": 5, "bias": 5, "weight": 3, "shift": 3}
+    constants = {name: np.linspace(0.5, 2, shapes[name], dtype=np.float32) for name in node.input[1:]}
+    proto = model(node, opset=opset, **constants)
+    result = lowered(proto, 13)
+    np.testing.assert_allclose(run(result), run(proto), rtol=1e-5, atol=1e-6)
+    assert node.op_type not in {item.op_type for item in result.graph.node}
+
+
+def test_operators_that_the_consumer_lacks_are_replaced_in_any_opset() -> None:
+    graph = onnx_ir.from_proto(proto := model(NODE("Softmax", ["x"], ["y"]), opset=13))
+    lower_opset(graph, 17, {"Softmax", "Relu"})
+    result = onnx_ir.to_proto(graph)
+    assert "Softmax" not in {item.op_type for item in result.graph.node}
+    assert [item.version for item in result.opset_import] == [13]
+    np.testing.assert_allclose(run(result), run(proto), rtol=1e-6)
+
+
+def test_types_that_the_older_operator_lacks_are_refused() -> None:
+    nodes = [
+        NODE("Cast", ["x"], ["whole"], to=onnx.TensorProto.INT32),
+        NODE("Relu", ["whole"], ["positive"], "relu"),
+        NODE("Cast", ["positive"], ["y"], to=FLOAT),
+    ]
+    assert "X of type tensor(int32)" in (message := refusal(model(*nodes, opset=14), 13))
+    assert "Relu 'relu'" in message
 
 
 # --- Operators that meant another thing ---
 
 
-@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
 @pytest.mark.parametrize("attributes", [{}, {"axis": 1}])
 def test_softmax_flattened_before_opset_13(operator: str, attributes: dict[str, int]) -> None:
     proto = model(NODE(operator, ["x"], ["y"], "last", **attributes), opset=13)
     check_equal(proto, 13)
-    assert f"{operator} 'last'" in refusal(proto, 12)
+    np.testing.assert_allclose(run(lowered(proto, 12)), run(proto), rtol=1e-5, atol=1e-6)
+
+
+def test_hardmax_has_no_definition_to_replace_it_by() -> None:
+    assert "Hardmax 'last'" in refusal(model(NODE("Hardmax", ["x"], ["y"], "last"), opset=13), 12)
 
 
 def test_a_default_that_changed_is_refused() -> None:
@@ -182,18 +269,17 @@ def test_a_default_that_changed_is_refused() -> None:
     assert "attribute mode had another default" in refusal(proto, 17)
 
 
-@pytest.mark.parametrize(
-    ("node", "constants", "opset", "named"),
-    [
-        (NODE("Clip", ["x", "low"], ["y"]), {"low": np.float32(0.5)}, 10, "input min"),
-        (NODE("Dropout", ["x", "ratio"], ["y"]), {"ratio": np.float32(0.5)}, 11, "input ratio"),
-    ],
-)
-def test_constants_that_were_no_lists_are_refused(
-    node: onnx.NodeProto, constants: dict[str, Any], opset: int, named: str
-) -> None:
+def test_values_of_attributes_that_came_later_are_refused() -> None:
+    proto = model(NODE("Pad", ["x", "pads"], ["y"], "wrapped", mode="wrap"), opset=19, pads=np.ones(8, np.int64))
+    assert "mode=wrap" in refusal(proto, 18)
+
+
+def test_constants_that_were_no_lists_are_refused() -> None:
     """Their attribute was a real number, which a list of whole numbers must not replace."""
-    assert named in refusal(model(node, opset=13, **constants), opset)
+    proto = model(NODE("Dropout", ["x", "ratio"], ["y"]), opset=13, ratio=np.float32(0.5))
+    assert "input ratio" in refusal(proto, 11)
+    clip = model(NODE("Clip", ["x", "low"], ["y"]), opset=13, low=np.float32(0.5))
+    assert "Clip" not in {node.op_type for node in check_equal(clip, 10).graph.node}, "its definition instead"
 
 
 # --- Whole graphs ---

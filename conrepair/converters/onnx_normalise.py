@@ -1,0 +1,50 @@
+"""ONNX to ONNX: the rewrites that come before converters, as a step that can be audited itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.converters.base import Converter, Option
+from conrepair.converters.onnx_passes.wants import Wants
+from conrepair.frameworks.model import Model
+
+__all__ = ["CONVERTER"]
+
+_FILE = "model.onnx"
+
+
+def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    from conrepair.converters.onnx_passes.files import save
+    from conrepair.converters.onnx_passes.normalise import normalise
+
+    opset = options["opset"]
+    wants = Wants(
+        lowest=opset or 1,
+        highest=opset or None,
+        expand=frozenset(name for name in options["expand"].replace(" ", "").split(",") if name),
+        fold=options["fold"],
+        identities=options["identities"],
+        batch=options["batch"] or None,
+    )
+    save(normalise(model.path, wants, model.inputs), folder / _FILE)
+    return _FILE
+
+
+CONVERTER = Converter(
+    name="onnx-normalise",
+    source="onnx",
+    target="onnx",
+    distributions=("onnx", "onnx-ir", "onnxruntime"),
+    needs=frozenset({"onnx"}),
+    convert=_convert,
+    options={
+        "opset": Option(0, "ONNX opset to lower or raise the graph to; 0 leaves it"),
+        "fold": Option(True, "compute what depends on constants only"),
+        "identities": Option(False, "keep Identity nodes"),
+        "expand": Option("", "operators, separated by commas, to replace by ONNX's definition of them"),
+        "batch": Option(0, "number to write for a symbolic batch; 0 leaves it"),
+    },
+    automatic=False,
+)

@@ -1,0 +1,56 @@
+"""Write the padding that `auto_pad` asks for as numbers."""
+
+from __future__ import annotations
+
+import onnx_ir
+
+__all__ = ["explicit_pads"]
+
+_WINDOWED = {"AveragePool", "Conv", "LpPool", "MaxPool"}
+
+
+def explicit_pads(model: onnx_ir.Model) -> None:
+    """Replace `auto_pad` in place where the padding is known; it isn't where it depends on a symbolic size."""
+    for node in model.graph.all_nodes():
+        mode = node.attributes.get("auto_pad") if node.op_type in _WINDOWED and not node.domain else None
+        if mode is None or mode.as_string() == "NOTSET":
+            continue
+        pads = _pads(node, mode.as_string())
+        if pads is not None:
+            node.attributes["pads"] = onnx_ir.AttrInt64s("pads", pads)
+            del node.attributes["auto_pad"]
+
+
+def _pads(node: onnx_ir.Node, mode: str) -> list[int] | None:
+    kernel = _kernel(node)
+    source = node.inputs[0]
+    if kernel is None or source is None or source.shape is None:
+        return None
+    rank = len(kernel)
+    if mode == "VALID":
+        return [0] * 2 * rank
+    strides, dilations = _numbers(node, "strides", rank), _numbers(node, "dilations", rank)
+    totals = []
+    for length, size, stride, dilation in zip(source.shape[2:], kernel, strides, dilations, strict=True):
+        reach = (size - 1) * dilation + 1
+        if stride == 1:
+            totals.append(reach - 1)
+        elif isinstance(length, int):
+            totals.append(max((-(-length // stride) - 1) * stride + reach - length, 0))
+        else:
+            return None
+    smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
+    return [*smaller, *larger] if mode == "SAME_UPPER" else [*larger, *smaller]
+
+
+def _kernel(node: onnx_ir.Node) -> list[int] | None:
+    if "kernel_shape" in node.attributes:
+        return list(node.attributes["kernel_shape"].as_ints())
+    weight = node.inputs[1] if node.op_type == "Conv" else None
+    if weight is None or weight.shape is None or not all(isinstance(size, int) for size in weight.shape[2:]):
+        return None
+    return [int(size) for size in weight.shape[2:]]  # type: ignore[arg-type]
+
+
+def _numbers(node: onnx_ir.Node, name: str, rank: int) -> list[int]:
+    return list(node.attributes[name].as_ints()) if name in node.attributes else [1] * rank

@@ -1,0 +1,103 @@
+"""Rewrite a model into what a consumer reads, and make sure that it computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import onnx_ir
+
+from conrepair.converters.onnx_passes.declare_sizes import declare_sizes
+from conrepair.converters.onnx_passes.explicit_pads import explicit_pads
+from conrepair.converters.onnx_passes.files import load
+from conrepair.converters.onnx_passes.fold_constants import fold_constants
+from conrepair.converters.onnx_passes.fold_shapes import fold_shapes
+from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
+from conrepair.converters.onnx_passes.inline_functions import inline_functions
+from conrepair.converters.onnx_passes.lower_opset import lower_opset
+from conrepair.converters.onnx_passes.raise_opset import raise_opset
+from conrepair.converters.onnx_passes.remove_identities import remove_identities
+from conrepair.converters.onnx_passes.remove_unused import remove_unused
+from conrepair.converters.onnx_passes.separate_outputs import separate_outputs
+from conrepair.converters.onnx_passes.verify import Reference
+from conrepair.converters.onnx_passes.wants import Wants
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.runtime.errors import ConversionError
+
+__all__ = ["Pass", "normalise", "passes_for"]
+
+Pass = tuple[str, Callable[[onnx_ir.Model], None]]
+"""A name, and what rewrites a model in place."""
+
+
+def normalise(path: str | Path, wants: Wants, declared: Sequence[TensorSpec] = ()) -> onnx_ir.Model:
+    """Load a model and rewrite it; the file isn't changed.
+
+    The outputs are compared once, after all passes; only when they differ are the passes applied one by one
+    again, to name the guilty one.
+
+    Args:
+        path: Of an ONNX file, with external data beside it.
+        wants: What the consumer reads.
+        declared: The inputs' sizes, where the model leaves them symbolic.
+
+    Raises:
+        ConversionError: if the model can't be expressed as wanted, or a pass changed what it computes.
+    """
+    path = Path(path)
+    model = load(path)
+    for _, step in passes_for(wants, declared):
+        step(model)
+    reference = Reference(path, declared, wants.batch)
+    if reference.difference(model) is not None:
+        raise _accusation(path, passes_for(wants, declared), reference)
+    if reference.unknown:
+        print(f"the normalised model was not compared with {path.name}: {reference.unknown}")  # noqa: T201
+    return model
+
+
+def passes_for(wants: Wants, declared: Sequence[TensorSpec] = ()) -> Iterator[Pass]:
+    """The passes that a consumer needs, in order."""
+    yield "inline_functions", inline_functions
+    yield "declare_sizes", lambda model: declare_sizes(model, declared, wants.batch)
+    yield "infer_shapes", infer_shapes
+    if not wants.identities:
+        yield "remove_identities", remove_identities
+    if wants.fold:
+        yield "fold_shapes", fold_shapes
+        yield "fold_constants", fold_constants
+    yield "raise_opset", lambda model: raise_opset(model, wants.lowest)
+    highest = wants.highest
+    if highest is not None or wants.expand:
+        yield "lower_opset", lambda model: lower_opset(model, highest or _current(model), wants.expand)
+        if not wants.identities:
+            yield "remove_identities", remove_identities
+        if wants.fold:
+            yield "fold_shapes", fold_shapes
+            yield "fold_constants", fold_constants
+    if wants.explicit_pads:
+        yield "explicit_pads", explicit_pads
+    yield "remove_unused", remove_unused
+    if wants.own_outputs:
+        yield "separate_outputs", separate_outputs
+    yield "infer_shapes", infer_shapes
+
+
+def _current(model: onnx_ir.Model) -> int:
+    return model.opset_imports.get("", 1)
+
+
+def _accusation(path: Path, passes: Iterator[Pass], reference: Reference) -> ConversionError:
+    """Find the first pass after which the outputs differ."""
+    done = list(passes)
+    model = load(path)
+    for name, step in done:
+        step(model)
+        difference = reference.difference(model)
+        if difference is not None:
+            return ConversionError(
+                f"pass {name} changed what {path.name} computes ({difference}), so its result was not used. "
+                "Please report it; another route (`via`) may do without it."
+            )
+    names = ", ".join(name for name, _ in done)
+    return ConversionError(f"the passes {names} changed what {path.name} computes, but none of them alone.")

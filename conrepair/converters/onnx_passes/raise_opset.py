@@ -1,0 +1,54 @@
+"""Raise the opset of an ONNX graph by the ONNX package's version converter."""
+
+from __future__ import annotations
+
+import onnx
+import onnx_ir
+
+from conrepair.converters.onnx_passes.inline_functions import inline_functions
+from conrepair.runtime.errors import ConversionError
+
+__all__ = ["raise_opset"]
+
+_SCAN = 9  # opset that changed Scan's meaning
+_SMALL = 1024  # bytes; larger initializers stay out of the converter, which copies models of up to 2 GiB
+
+
+def raise_opset(model: onnx_ir.Model, opset: int) -> None:
+    """Rewrite `model` in place to at least the given opset; left alone when it is high enough.
+
+    Raises:
+        ConversionError: if the converter has no way up.
+    """
+    inline_functions(model)
+    if model.opset_imports.get("", opset) >= opset:
+        return
+    if model.opset_imports[""] < _SCAN <= opset and any(node.op_type == "Scan" for node in model.graph.all_nodes()):
+        raise ConversionError(
+            f"Scan can't be raised from opset {model.opset_imports['']} to {opset}: it had a batch dimension before "
+            f"opset {_SCAN}, which ONNX's version converter doesn't know. Export the model with a higher opset."
+        )
+    light = model.clone()
+    weights = {}
+    for name, value in list(light.graph.initializers.items()):
+        if value.const_value is not None and value.const_value.nbytes > _SMALL:
+            weights[name] = value.const_value
+            value.type, value.shape = onnx_ir.TensorType(value.const_value.dtype), value.shape
+            del light.graph.initializers[name]
+            if value not in light.graph.inputs:
+                light.graph.inputs.append(value)
+    try:
+        proto = onnx.version_converter.convert_version(onnx_ir.to_proto(light), opset)
+    # The converter raises what its C++ throws: RuntimeError, ConvertError, ValueError, IndexError.
+    except Exception as error:
+        raise ConversionError(
+            f"the model can't be raised from opset {model.opset_imports['']} to {opset}: {error}. "
+            "Export it with a higher opset."
+        ) from error
+    graph = onnx_ir.from_proto(proto).graph
+    inputs = len(model.graph.inputs)
+    for value in graph.inputs[inputs:]:
+        value.const_value = weights[str(value.name)]
+        graph.register_initializer(value)
+    del graph.inputs[inputs:]
+    model.graph = graph

@@ -1,0 +1,1 @@
+"""An ONNX domain of operators that onnx2torch is taught: sizes stay integers or torch.export's symbols."""
