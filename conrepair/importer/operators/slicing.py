@@ -42,7 +42,10 @@ def slices(node: Node) -> Any:
 def _rows_of_table(node: Node) -> Any:
     """The first rows of a constant, as many as a size known by name says: positions up to the sequence's length."""
     x, sizes = node.tensor(0), node.sizes(2)
-    axes, steps = node.constant(3, np.arange(len(sizes))).tolist(), node.constant(4, np.ones(len(sizes), int)).tolist()
+    axes, steps = (
+        node.constant(3, np.arange(len(sizes))).tolist(),
+        node.constant(4, np.ones(len(sizes), int)).tolist(),
+    )
     shape = list(node.shape(0))
     for axis, start, end, step in zip(axes, node.constant(1).tolist(), sizes, steps, strict=True):
         if known(end):
