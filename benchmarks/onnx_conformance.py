@@ -33,6 +33,7 @@ from conrepair.importer.registry import rules
 from conrepair.importer.values import DTYPES
 from conrepair.runtime.errors import ConversionError
 
+_HALF_ULPS = {"float16": 2 * 2.0**-10, "bfloat16": 2 * 2.0**-7}
 OUTCOMES = ("right", "refused", "wrong", "crashed", "constant", "type", "unknown")
 
 
@@ -108,7 +109,8 @@ def _run(case: Any, inputs: list[Any], expected: list[Any]) -> tuple[str, str]:
         if (one.shape, one.dtype) != (two.shape, two.dtype):
             return "wrong", f"{one.dtype}{list(one.shape)} instead of {two.dtype}{list(two.shape)}"
         wide = np.float64 if one.dtype.kind in "fV" else one.dtype
-        close = np.allclose(one.astype(wide), two.astype(wide), rtol=case.rtol, atol=case.atol, equal_nan=True)
+        rtol = max(case.rtol, _HALF_ULPS.get(one.dtype.name, 0.0))
+        close = np.allclose(one.astype(wide), two.astype(wide), rtol=rtol, atol=case.atol, equal_nan=True)
         if not close:
             return "wrong", f"differs by up to {np.nanmax(np.abs(one.astype(float) - two.astype(float))):.2g}"
     return "right", ""

@@ -65,6 +65,7 @@ def _parser(default_config: str) -> argparse.ArgumentParser:
     _add_convert(verbs)
     _add_inspect(verbs)
     _add_doctor(verbs)
+    _add_environments(verbs)
     return parser
 
 
@@ -224,5 +225,19 @@ def _add_doctor(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         from conrepair.pipeline.doctor import doctor
 
         return doctor(as_json=options.format == "json", quiet=options.quiet)
+
+    parser.set_defaults(run=run)
+
+
+def _add_environments(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "List, make or remove the environments of converters that can't share ours."
+    parser = _verb(verbs, "environments", about)
+    parser.add_argument("action", nargs="?", choices=("list", "make", "remove"), default="list")
+    parser.add_argument("name", nargs="?", help="of an environment, for make and remove")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.environments import environments
+
+        return environments(options.action, options.name, quiet=options.quiet)
 
     parser.set_defaults(run=run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from conrepair.cli import main
+from conrepair.runtime.environments import ENVIRONMENTS, Environment
 from conrepair.runtime.files import sha256_of
 
 HEAVY = {"numpy", "onnx", "onnxruntime", "pydantic", "rich", "scipy", "tensorflow", "torch", "tvm"}
@@ -55,7 +57,9 @@ def test_help_imports_no_library() -> None:
     assert result.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("verb", ["run", "compare", "architectures", "convert", "inspect", "doctor"])
+@pytest.mark.parametrize(
+    "verb", ["run", "compare", "architectures", "matrix", "convert", "inspect", "doctor", "environments"]
+)
 def test_every_verb_has_help_with_exit_codes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([verb, "--help"])
@@ -185,3 +189,41 @@ def test_a_broken_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "$.models[0]: unknown key 'conversion'; did you mean 'conversions'?" in printed
     assert main(["run", str(tmp_path / "none.json")]) == 2
     assert "no such configuration file" in capsys.readouterr().err
+
+
+def test_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "pins.txt").touch()
+    small = Environment("onnx2tf", "tests", 0.01, 1, tmp_path / "pins.txt")
+    monkeypatch.setitem(ENVIRONMENTS, "onnx2tf", small)
+    assert main(["environments"]) == 0
+    listing = capsys.readouterr().out
+    assert listing.count("not made (about") == 2
+    assert "onnx-tflite-onnx2tf" in listing
+    assert main(["environments", "make", "onnx2tf", "-q"]) == 0
+    folder = tmp_path / "conrepair" / "environments" / f"onnx2tf-{small.key}"
+    assert capsys.readouterr().out.startswith(f"{folder}: 0.0 GB, made in")
+    assert main(["environments", "list"]) == 0
+    assert capsys.readouterr().out.count("not made (about") == 1
+    assert main(["environments", "remove", "onnx2tf"]) == 0
+    assert capsys.readouterr().out == f"removed {folder}\n"
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("arguments", [["make"], ["remove"], ["list", "onnx2tf"], ["make", "nope"]])
+def test_environments_without_a_name_or_with_a_wrong_one(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["environments", *arguments]) == 2
+    assert "litert-torch, onnx2tf" in capsys.readouterr().err
+
+
+def test_a_conversion_whose_environment_cannot_be_made(
+    net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    huge = dataclasses.replace(ENVIRONMENTS["onnx2tf"], gigabytes=1e9)
+    monkeypatch.setitem(ENVIRONMENTS, "onnx2tf", huge)
+    via = ["--via", "onnx-tflite-onnx2tf", "-o", str(tmp_path / "net.tflite")]
+    assert main(["convert", str(net), "--to", "tflite", *via, "-q"]) == 2
+    assert "environment onnx2tf needs about 1e+09 GB" in capsys.readouterr().err

@@ -11,7 +11,9 @@ from typing import Any
 
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
+from conrepair.runtime.environments import ENVIRONMENTS, make_environment, normalized
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["Converter", "Option"]
 
@@ -84,10 +86,11 @@ class Converter:
         options: By name.
         preference: The smaller, the sooner it's chosen among equals.
         accepts: Says why a model of the source framework is not for this converter; None when it is.
-        automatic: False: only used when pinned with `via`.
+        automatic: Whether routes are found through it; else it's used only where it's named (`via`).
         intent: The precision that options ask for ("float16", "int8", "int8 weights"); None keeps the source's.
         calibrates: How many samples options want to calibrate with; 0 for none.
         convert_calibrated: As `convert`, with feeds behind the options; called when `calibrates` wants samples.
+        environment: Name of the environment that its tool runs in, when it's not ours.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Converter:
     intent: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     calibrates: Callable[[Mapping[str, Any]], int] = lambda _: 0
     convert_calibrated: Callable[[Model, Path, Mapping[str, Any], CalibrationFeeds], str] | None = None
+    environment: str | None = None
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The given options, checked, with defaults for the rest.
@@ -121,8 +125,25 @@ class Converter:
             for name, option in self.options.items()
         }
 
+    def prepare(self, display: ProgressDisplay) -> None:
+        """Make the environment of its tool, if it has one that isn't there.
+
+        Raises:
+            ToolEnvironmentError: if that fails.
+        """
+        if self.environment is not None:
+            make_environment(ENVIRONMENTS[self.environment], display)
+
     def versions(self) -> dict[str, str]:
-        """Versions of the packages that take part; "missing" for one that isn't installed."""
+        """Versions of the packages that take part; "missing" for one that isn't installed.
+
+        For a tool in an environment of its own, those pinned there, made or not, and the hash of all its pins.
+        """
+        if self.environment is not None:
+            environment = ENVIRONMENTS[self.environment]
+            pins = environment.pins
+            versions = {name: pins.get(normalized(name), "missing") for name in self.distributions}
+            return versions | {f"environment {environment.name}": environment.key}
         result = {}
         for name in self.distributions:
             try:

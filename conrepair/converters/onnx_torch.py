@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.torch_onnx import symbolic_axes
-from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
+from conrepair.converters.torch_result import save_torch
+from conrepair.data.tensor_spec import with_declared_sizes
 from conrepair.frameworks.model import Model
 
 __all__ = ["CONVERTER"]
@@ -37,30 +37,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     lower_opset(graph, options["opset"])
     module = onnx2torch.convert(onnx_ir.to_proto(graph)).eval()
     inputs = OnnxRunnable(model).inputs
-    return _save(module, example_inputs(with_declared_sizes(inputs, model.inputs)), inputs, folder)
-
-
-def _save(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folder: Path) -> str:
-    """Save as an exported program, else as TorchScript.
-
-    onnx2torch keeps some constants (pads, axes) as tensors that its modules read while running, which
-    torch.export can't follow; a trace writes their values down.
-    """
-    import torch
-
-    shapes = tuple(dict.fromkeys(symbolic_axes(spec), torch.export.Dim.AUTO) for spec in inputs)
-    try:
-        program = torch.export.export(module, examples, dynamic_shapes=shapes)
-        torch.export.save(program, folder / "model.pt2")
-    # torch.export raises a dozen types; whichever, the next way is tried, and its failure is the result.
-    except Exception as error:  # noqa: BLE001
-        first_line = str(error).strip().splitlines()[:1]
-        print(f"torch.export: {type(error).__name__}: {first_line}; tracing instead")  # noqa: T201
-        (folder / "model.pt2").unlink(missing_ok=True)
-        with torch.inference_mode():
-            torch.jit.trace(module, examples, check_trace=False).save(str(folder / "model.pt"))
-        return "model.pt"
-    return "model.pt2"
+    return save_torch(module, example_inputs(with_declared_sizes(inputs, model.inputs)), inputs, folder)
 
 
 CONVERTER = Converter(

@@ -9,12 +9,15 @@ from conrepair.converters import (
     keras_onnx_export,
     keras_savedmodel,
     keras_tflite,
+    keras_torch,
     onnx_float16,
     onnx_keras,
     onnx_onnxsim,
     onnx_onnxslim,
     onnx_quantize_dynamic,
     onnx_quantize_static,
+    onnx_savedmodel_onnx2tf,
+    onnx_tflite_onnx2tf,
     onnx_torch,
     onnx_version_converter,
     savedmodel_onnx,
@@ -22,6 +25,7 @@ from conrepair.converters import (
     tflite_onnx,
     torch_onnx_dynamo,
     torch_onnx_script,
+    torch_tflite_litert,
 )
 from conrepair.converters.base import Converter
 from conrepair.runtime.errors import ConfigError
@@ -37,6 +41,7 @@ _MODULES = (
     keras_onnx_export,
     keras_savedmodel,
     keras_tflite,
+    keras_torch,
     savedmodel_onnx,
     savedmodel_tflite,
     tflite_onnx,
@@ -46,6 +51,9 @@ _MODULES = (
     onnx_quantize_dynamic,
     onnx_quantize_static,
     onnx_float16,
+    torch_tflite_litert,
+    onnx_savedmodel_onnx2tf,
+    onnx_tflite_onnx2tf,
 )
 
 CONVERTERS: dict[str, Converter] = {module.CONVERTER.name: module.CONVERTER for module in _MODULES}

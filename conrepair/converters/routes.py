@@ -38,7 +38,7 @@ def find_route(
     Args:
         source: Framework of the model.
         target: Framework to reach; the same as `source` means a round trip.
-        converters: Default: all. Those that aren't automatic are left out.
+        converters: Default: all; those that aren't automatic are left out.
         model: What is converted, so that converters that don't accept it aren't tried first.
 
     Raises:
@@ -81,7 +81,7 @@ def pinned_route(names: Sequence[str], source: str, target: str | None = None) -
 
 
 def reachable(source: str, converters: Iterable[Converter] | None = None) -> set[str]:
-    """All formats that some route from `source` ends at."""
+    """All formats that some route through automatic converters from `source` ends at."""
     edges = _automatic(converters)
     found: set[str] = set()
     ahead = [source]

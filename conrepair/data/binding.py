@@ -70,7 +70,7 @@ def layout_permutation(given: Sequence[Dimension], wanted: Sequence[Dimension]) 
 
     Returns:
         The identity when the shapes fit, the axes for numpy.transpose when moving channels to the end or to
-        the front makes them fit, None otherwise.
+        the front makes them fit (or fit better, where sizes are open), None otherwise.
     """
     rank = len(given)
     if rank != len(wanted):
@@ -79,10 +79,13 @@ def layout_permutation(given: Sequence[Dimension], wanted: Sequence[Dimension]) 
     candidates = [identity]
     if rank >= 3:
         candidates += [(0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))]
-    for permutation in candidates:
-        if all(_compatible(given[axis], size) for axis, size in zip(permutation, wanted, strict=True)):
-            return permutation
-    return None
+    fitting = [
+        permutation
+        for permutation in candidates
+        if all(_compatible(given[axis], size) for axis, size in zip(permutation, wanted, strict=True))
+    ]
+    # An open size fits everything, so that sizes which agree say more: [N, 3, h, w] for [N, ?, ?, 3].
+    return max(fitting, key=lambda item: _agreeing(given, wanted, item), default=None)
 
 
 def image_layout(spec: TensorSpec) -> str | None:
@@ -119,6 +122,11 @@ def _declared(sample: TensorSpec, spec: TensorSpec) -> tuple[int, ...] | None:
         ("NCHW", "NHWC"): (0, 2, 3, 1),
         ("NHWC", "NCHW"): (0, 3, 1, 2),
     }.get((str(sample.layout), str(spec.layout)))
+
+
+def _agreeing(given: Sequence[Dimension], wanted: Sequence[Dimension], permutation: tuple[int, ...]) -> int:
+    pairs = zip(permutation, wanted, strict=True)
+    return sum(isinstance(size, int) and given[axis] == size for axis, size in pairs)
 
 
 def _compatible(given: Dimension, wanted: Dimension) -> bool:

@@ -67,9 +67,16 @@ class KerasRunnable(Runnable):
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         arrays = [feeds[spec.name] for spec in self.inputs]
-        result = self.network.predict_on_batch(_packed(self.network, arrays))
+        result = self.network.predict_on_batch(self.packed(arrays))
         leaves = keras.tree.flatten(result)
         return {spec.name: np.asarray(leaf) for spec, leaf in zip(self.outputs, leaves, strict=True)}
+
+    def packed(self, values: list[Any]) -> Any:
+        """Arrays or tensors in the structure that the model takes: a tensor, a list or a dict."""
+        structure = getattr(self.network, "_inputs_struct", None)
+        if structure is None:
+            return values[0] if len(values) == 1 else values
+        return keras.tree.pack_sequence_as(structure, values)
 
 
 class KerasFramework:
@@ -142,14 +149,6 @@ def _in_float64(network: Any) -> Any:
     double = keras.models.clone_model(network, inputs, clone_function=rebuild, recursive=True)
     double.set_weights(network.get_weights())
     return double
-
-
-def _packed(network: Any, arrays: list[Array]) -> Any:
-    """The arrays in the structure that the model takes: a tensor, a list or a dict."""
-    structure = getattr(network, "_inputs_struct", None)
-    if structure is None:
-        return arrays[0] if len(arrays) == 1 else arrays
-    return keras.tree.pack_sequence_as(structure, arrays)
 
 
 def spec_of(tensor: Any) -> TensorSpec:

@@ -356,6 +356,7 @@ class _Audit:
             timeout=self.config.limits.seconds,
             # Whether data can be read depends on more than the payload: the photos are still being decoded.
             keep_failure=not calibrates,
+            prepare=lambda: step.prepare(self.display),
         )
         return self._kept(task)
 

@@ -112,6 +112,7 @@ def convert(options: argparse.Namespace) -> int:
         taken = declared
         for index, (step, chosen) in enumerate(zip(route.steps, settings, strict=True)):
             stage.show(step.name)
+            step.prepare(display)
             folder = scratch / str(index)
             folder.mkdir()
             data = calibration.for_step(step.name, chosen, taken) if step.calibrates(chosen) else None

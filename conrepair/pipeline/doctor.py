@@ -15,6 +15,7 @@ from rich.table import Table
 
 from conrepair.backends.registry import BACKENDS
 from conrepair.converters.registry import CONVERTERS
+from conrepair.runtime.environments import ENVIRONMENTS, find_environment
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
@@ -86,6 +87,10 @@ def _findings(*, quiet: bool) -> Iterator[Finding]:
         "disk", free > _LOW_SPACE_GIB, f"{free:.1f} GiB free here", "audits keep every intermediate model: free some"
     )
     yield Finding("zoo cache", True, str(cache_folder()))
+    for wanted in ENVIRONMENTS.values():
+        made = find_environment(wanted)
+        state = f"{made.gigabytes:.1f} GB" if made else "not made yet, and made when it's needed"
+        yield Finding(f"environment {wanted.name}", True, f"{wanted.purpose}: {state}")
 
 
 def _probe_all(*, quiet: bool) -> dict[str, Finding]:

@@ -241,8 +241,20 @@ def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int) -> npt.NDAr
 
 
 def _with_declared_layouts(inputs: tuple[TensorSpec, ...], model: Model) -> tuple[TensorSpec, ...]:
-    declared = {spec.name: spec.layout for spec in model.inputs if spec.layout}
-    return tuple(dataclasses.replace(spec, layout=declared.get(spec.name, spec.layout)) for spec in inputs)
+    """Take over the layouts declared for a model; they are its source's: not where a converter moved the axis."""
+    declared = {spec.name: spec for spec in model.inputs if spec.layout}
+    return tuple(
+        dataclasses.replace(spec, layout=declared[spec.name].layout)
+        if spec.name in declared and _same_sizes(spec, declared[spec.name])
+        else spec
+        for spec in inputs
+    )
+
+
+def _same_sizes(one: TensorSpec, two: TensorSpec) -> bool:
+    pairs = zip(one.shape, two.shape, strict=False)
+    fit = all(isinstance(a, str) or isinstance(b, str) or a == b for a, b in pairs)
+    return fit and len(one.shape) == len(two.shape)
 
 
 def _described(model: Model, folder: Path) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class Task:
             payload, not for what a user is about to mend.
         keep_stopped: Whether a crash, a time-out and a lack of memory are stored too. They are taken for as long as
             the limits are the same.
+        prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the
+            task's failure.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Task:
     timeout: float = 600.0
     keep_failure: bool = False
     keep_stopped: bool = False
+    prepare: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -156,11 +159,14 @@ class Scheduler:
                         continue
                     if any((other.task.kind, other.work.key) == (task.kind, work.key) for other in running.values()):
                         continue
-                    started = self._start(task, work)
-                    if started is None:
+                    lane = self._workers.idle_lane(task.needs)
+                    if lane is None:
                         continue
-                    running[started.future] = started
-                else:
+                    settled = _unprepared(task)
+                    if settled is None:
+                        started = self._start(task, work, lane)
+                        running[started.future] = started
+                if settled is not None:
                     self.results[task.name] = settled
                     advance(task.name)
                 waiting.remove(task)
@@ -216,10 +222,7 @@ class Scheduler:
         limits = {"seconds": task.timeout, "memory_gb": self._workers.memory_gb}
         return job_key(task.kind, {"job": work.key, "limits": limits}, "")
 
-    def _start(self, task: Task, work: _Work) -> _Running | None:
-        lane = self._workers.idle_lane(task.needs)
-        if lane is None:
-            return None
+    def _start(self, task: Task, work: _Work, lane: Lane) -> _Running:
         scratch = self._store.scratch()
         folder = scratch.__enter__()
         job = Job(f"{_JOBS}:{task.kind}", work.payload, folder, task.needs, task.timeout)
@@ -247,6 +250,15 @@ class Scheduler:
     def _keep_failure(self, kind: str, key: str, job: Job, failure: Failure) -> None:
         _empty(job.folder)
         self._store.put(kind, key, job.folder, {"failure": asdict(failure)})
+
+
+def _unprepared(task: Task) -> Result | None:
+    """Prepare a task; its result if that fails."""
+    try:
+        task.prepare()
+    except ConrepairError as error:
+        return Result(failure=Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code)))
+    return None
 
 
 def _without_paths(value: Any) -> Any:

@@ -91,7 +91,11 @@ def _summary(matrix: Matrix) -> list[str]:
     seconds = sum(audit.seconds for audit in matrix.audits)
     return [
         f"{len(matrix.cells)} directions of {len(matrix.models)} models: {counts}"
-        + (f"; another route works for {around} of those that fail." if words.keys() - {v.value for v in GOOD} else ".")
+        + (
+            f"; another route works for {around} of those that fail."
+            if words.keys() - {v.value for v in GOOD}
+            else "."
+        )
         + f" {seconds:.0f} s.",
         "",
         "Every cell is judged against the file in its row's format; the number is the relative L2 difference of the",

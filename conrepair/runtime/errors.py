@@ -19,6 +19,8 @@ __all__ = [
     "ModelLoadError",
     "SourceChangedError",
     "StorageError",
+    "ToolCrashError",
+    "ToolEnvironmentError",
     "UsageError",
 ]
 
@@ -70,6 +72,14 @@ class ConversionError(ConrepairError):
 
 class SourceChangedError(ConversionError):
     """A file changed while it was read, so what was made from it is not what its hash says."""
+
+
+class ToolCrashError(ConversionError):
+    """The process that a converter's tool ran in died; unlike a refusal, that needn't happen again."""
+
+
+class ToolEnvironmentError(UsageError):
+    """The environment that a converter's tool needs could not be made, or isn't there."""
 
 
 class InferenceError(ConrepairError):

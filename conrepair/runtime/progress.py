@@ -64,6 +64,11 @@ class ProgressDisplay:
     ) -> None:
         self._progress.stop()
 
+    def note(self, text: str) -> None:
+        """Say something that is worth a line of its own, unless nobody wants to hear."""
+        if self._bars or self._lines:
+            self._console.print(text, markup=False)
+
     def transfer(self, name: str, done: int, total: int) -> None:
         """Show a download as a bar of its own, in KiB; it goes when it's complete.
 

@@ -29,7 +29,7 @@ from typing import Any
 
 import pebble
 
-from conrepair.runtime.errors import ConrepairError, ExitCode, SourceChangedError
+from conrepair.runtime.errors import ConrepairError, ExitCode, SourceChangedError, ToolCrashError
 from conrepair.runtime.files import explain_write_error
 
 __all__ = ["Failure", "FailureKind", "Job", "Lane", "Outcome", "Success", "Workers"]
@@ -386,6 +386,8 @@ def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
         result |= {"kind": "storage", "message": storage}
     elif isinstance(error, SourceChangedError):
         result |= {"kind": "changed", "exit_code": int(error.exit_code)}
+    elif isinstance(error, ToolCrashError):
+        result |= {"kind": "crash"}
     elif isinstance(error, ConrepairError):
         result |= {"kind": "refused", "exit_code": int(error.exit_code)}
     elif isinstance(error, MemoryError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from conrepair.converters.base import Converter, Option
 from conrepair.converters.registry import CONVERTERS, converter
 from conrepair.converters.routes import find_route, pinned_route, reachable
 from conrepair.frameworks.model import Model
+from conrepair.runtime.environments import ENVIRONMENTS, Environment
 from conrepair.runtime.errors import ConfigError, ExitCode
 
 FORMATS: tuple[str, ...] = FormatName.__args__  # type: ignore[attr-defined]
@@ -138,6 +140,13 @@ def test_no_other_route_is_better(edges: list[tuple[str, str, int]], source: str
     assert [step.source for step in steps] == [source, *(step.target for step in steps[:-1])]
 
 
+def test_converters_that_arent_automatic_are_left_out() -> None:
+    named = dataclasses.replace(edge("a", "b", 1), name="named", automatic=False)
+    assert find_route("a", "b", [named, edge("a", "c"), edge("c", "b")]).name == "a-c+c-b"
+    assert reachable("a", [named]) == set()
+    assert refusal("a", "b", [named]).endswith("from a one reaches: nothing")
+
+
 # --- The converters there are ---
 
 
@@ -203,6 +212,11 @@ def test_pins_that_end_elsewhere() -> None:
         pinned_route(["torch-onnx-script"], "torch", "tflite")
 
 
+def test_a_pin_that_isnt_automatic() -> None:
+    names = ["torch-tflite-litert", "tflite-onnx-tf2onnx", "onnx-savedmodel-onnx2tf"]
+    assert pinned_route(names, "torch", "tensorflow").name == "+".join(names)
+
+
 # --- Options ---
 
 
@@ -265,3 +279,18 @@ def test_versions_of_what_isnt_installed() -> None:
     item = Converter("x", "a", "b", ("pip", "no-such-package-at-all"), frozenset(), _convert)
     assert item.versions()["no-such-package-at-all"] == "missing"
     assert item.versions()["pip"][0].isdigit()
+
+
+def test_versions_of_a_tool_in_an_environment_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are part of the conversion's key, all of them."""
+    pins = tmp_path / "pins.txt"
+    monkeypatch.setitem(ENVIRONMENTS, "small", Environment("small", "tests", 0.1, 1, pins))
+    item = Converter("x", "a", "b", ("pip", "Some_Tool"), frozenset(), _convert, environment="small")
+    pins.write_text("some-tool==1.2\nnumpy==1.0\n")
+    versions = item.versions()
+    assert (versions["pip"], versions["Some_Tool"]) == ("missing", "1.2")
+    pins.write_text("some-tool==1.2\nnumpy==1.1\n")
+    assert item.versions() != versions
+    litert = CONVERTERS["torch-tflite-litert"].versions()
+    assert litert["litert-torch"] == ENVIRONMENTS["litert-torch"].pins["litert-torch"]
+    assert litert["torch"] == importlib.metadata.version("torch").partition("+")[0], "programs are handed over"

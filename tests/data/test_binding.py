@@ -74,6 +74,14 @@ def test_declared_layouts_decide_where_shapes_are_ambiguous() -> None:
     assert binding.permutation == (0, 2, 3, 1)
 
 
+def test_sizes_that_agree_say_more_than_open_ones() -> None:
+    samples = [spec("x", "batch", 3, "height", "width")]
+    (binding,) = bind_inputs(samples, [spec("x", "n", "?", "?", 3)])
+    assert binding.permutation == (0, 2, 3, 1)
+    (binding,) = bind_inputs(samples, [spec("x", "n", "?", "?", "?")])
+    assert binding.permutation is None
+
+
 def test_an_input_without_data_is_named() -> None:
     with pytest.raises(DataError, match=r"no array of the data fits input mask: float32\[n, 9\]"):
         bind_inputs([spec("x", "batch", 4)], [spec("x", "n", 4), spec("mask", "n", 9)])

@@ -1,4 +1,4 @@
-"""What jobs refuse: a source that isn't any longer what its hash says."""
+"""What workers do, where the other tests don't see it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import small_models as small
 
 from conrepair.config.model import ModelConfig
 from conrepair.data.feeds import DataReference
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import to_json
-from conrepair.pipeline.jobs import describe, execute
+from conrepair.data.tensor_spec import Dimension, TensorSpec
+from conrepair.frameworks.model import Model, to_json
+from conrepair.pipeline.jobs import _with_declared_layouts, describe, execute
 from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.sources import source_task
 from conrepair.runtime.errors import SourceChangedError
@@ -74,3 +74,16 @@ def test_such_a_failure_is_not_kept(tmp_path: Path) -> None:
         again = Scheduler(store, workers)
         again.run([task], side_by_side=1)
         assert again.results["net"].entry is not None
+
+
+def layout_of(declared: tuple[Dimension, ...], found: tuple[Dimension, ...]) -> str | None:
+    model = Model("onnx", "net.onnx", "", inputs=(TensorSpec("x", declared, "float32", layout="NCHW"),))
+    (spec,) = _with_declared_layouts((TensorSpec("x", found, "float32"),), model)
+    return spec.layout
+
+
+def test_a_declared_layout_is_not_that_of_a_conversion_which_moved_the_channels() -> None:
+    assert layout_of(("batch", 3, 224, 224), ("n", 3, 224, 224)) == "NCHW"
+    assert layout_of(("batch", 3, 224, 224), ("n", 3, "h", "w")) == "NCHW"
+    assert layout_of(("batch", 3, 224, 224), ("n", 224, 224, 3)) is None
+    assert layout_of(("batch", 3, 224, 224), ("n", 3)) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import signal
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from conrepair.config.model import ModelConfig
 from conrepair.pipeline import scheduler as module
 from conrepair.pipeline.scheduler import NotStoredError, Result, Scheduler, Task
 from conrepair.pipeline.sources import model_of, source_task
-from conrepair.runtime.errors import DataError
+from conrepair.runtime.errors import ConrepairError, DataError, ToolEnvironmentError
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.workers import Workers
 
@@ -420,3 +421,38 @@ def test_an_interruption_leaves_no_scratch_folder(room: Room) -> None:
         run()
     assert room.kept == ["echo"]
     assert room.run(room.task("b"))["b"].reused, "finished steps are kept"
+
+
+# --- Preparing ---
+
+
+def prepared(task: Task, calls: list[str], error: ConrepairError | None = None) -> Task:
+    def prepare() -> None:
+        calls.append(task.name)
+        if error is not None:
+            raise error
+
+    return dataclasses.replace(task, prepare=prepare)
+
+
+def test_a_task_is_prepared_once_before_it_runs_and_not_when_its_result_is_stored(room: Room) -> None:
+    calls: list[str] = []
+    room.run(prepared(room.task("a"), calls))
+    assert (calls, room.ran) == (["a"], ["a"])
+    assert room.run(prepared(room.task("a"), calls))["a"].reused
+    assert (calls, room.ran) == (["a"], [])
+
+
+def test_a_task_that_cannot_be_prepared_fails_and_blocks(room: Room) -> None:
+    calls: list[str] = []
+    error = ToolEnvironmentError("environment x could not be made: no network")
+    results = room.run(
+        prepared(room.task("a"), calls, error), room.task("b", "echo", "a"), room.task("c"), side_by_side=1
+    )
+    failure = results["a"].failure
+    assert failure is not None
+    assert (str(failure), failure.exit_code) == (str(error), int(error.exit_code))
+    assert results["b"].blocked_by == "a"
+    assert room.ran == ["c"]
+    assert entry(room.run(prepared(room.task("a"), calls))["a"]), "the failure wasn't stored"
+    assert calls == ["a", "a"]

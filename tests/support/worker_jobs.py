@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from conrepair.runtime.errors import DataError, ModelLoadError
+from conrepair.runtime.scripts import run_script
 
 Payload = dict[str, Any]
 
@@ -65,6 +67,12 @@ def meet(payload: Payload, folder: Path) -> Payload:
     if payload["leaves"]:
         (room / payload["name"]).unlink()
     return {"met": met}
+
+
+def script(payload: Payload, folder: Path) -> Payload:
+    """Calls a script in a process of its own."""
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        return run_script(Path(payload["script"]), {}, Path(scratch), what="the tool")
 
 
 # --- Exceptions ---

@@ -67,12 +67,17 @@ def quantized_product(node: Node) -> Any:
     return _requantized(node, _product(node, 0, 3, 2, 5), (1, 4, 6), 7)
 
 
-@operator("ConvInteger", constant=("w", "w_zero_point"))
+@operator("ConvInteger", constant=("w", "w_zero_point"), ignores=("kernel_shape",))
 def integer_convolution(node: Node) -> Any:
     return node.from_channels_last(ops.cast(_convolution(node, 1, 2, 3), "int32"))
 
 
-@operator("QLinearConv", constant=("w", "w_scale", "w_zero_point", "B"), refuses=_REFUSES)
+@operator(
+    "QLinearConv",
+    constant=("w", "w_scale", "w_zero_point", "B"),
+    ignores=("kernel_shape",),
+    refuses=_REFUSES,
+)
 def quantized_convolution(node: Node) -> Any:
     total = _convolution(node, 3, 2, 5)
     if node.has(8):

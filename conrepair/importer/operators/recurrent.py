@@ -54,7 +54,14 @@ class _Activation:
     key: tuple[Any, ...] = field(default=(), kw_only=True)
 
 
-@operator("RNN", "GRU", "LSTM", constant=("W", "R", "B", "P"), refuses=_REFUSES)
+@operator(
+    "RNN",
+    "GRU",
+    "LSTM",
+    constant=("W", "R", "B", "P"),
+    ignores=("hidden_size", "output_sequence"),
+    refuses=_REFUSES,
+)
 def recurrent(node: Node) -> Any:
     kind = _KINDS[node.operator]
     _refuse_variants(node)

@@ -108,7 +108,12 @@ def _region_taps(regions: Any, axis: int, bins: int, ratio: int, size: int, half
     return [(cell, ops.multiply(weight, near)) for cell, weight in taps]
 
 
-@operator("DeformConv", constant=("W", "B"), refuses="more or fewer than two spatial axes, unknown sizes")
+@operator(
+    "DeformConv",
+    constant=("W", "B"),
+    ignores=("kernel_shape",),
+    refuses="more or fewer than two spatial axes, unknown sizes",
+)
 def deformable_convolution(node: Node) -> Any:
     """Every tap of the kernel reads at its place plus an offset, times a mask; the rest is a matrix product."""
     kernel = node.constant(1)

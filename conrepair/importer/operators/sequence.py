@@ -14,7 +14,7 @@ from conrepair.importer.values import Value
 _INDEX = ("position",)
 
 
-@operator("SequenceEmpty", "SequenceConstruct")
+@operator("SequenceEmpty", "SequenceConstruct", ignores=("dtype",))
 def construct(node: Node) -> Any:
     return [tuple(node.value(index) for index in range(len(node.inputs)))]
 

@@ -1,0 +1,71 @@
+"""PyTorch to TFLite by litert-torch, with no ONNX between; in an environment of its own.
+
+Its PyTorch has our version, so that the network goes over as an exported program. litert-torch can't keep a symbolic
+batch (its lowering of `view` wants numbers), so the batch is fixed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from conrepair.converters.base import Converter, Option
+from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
+from conrepair.frameworks.detect import is_torchscript
+from conrepair.frameworks.model import Model
+from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.scripts import run_script
+
+__all__ = ["CONVERTER"]
+
+_FILE = "model.tflite"
+_SCRIPT = Path(__file__).parent / "scripts" / "torch_tflite.py"
+
+
+def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import torch
+
+    from conrepair.frameworks.torch import TorchRunnable, example_inputs
+
+    if reason := _accepts(model):
+        raise ConversionError(f"torch-tflite-litert can't take {model.path}: {reason}.")
+    runnable = TorchRunnable(model)
+    inputs = with_declared_sizes(runnable.inputs, model.inputs)
+    examples = example_inputs(tuple(_with_batch(spec, options["batch"]) for spec in inputs))
+    with tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder) as scratch:
+        program = Path(scratch) / "model.pt2"
+        with torch.no_grad():
+            torch.export.save(torch.export.export(runnable.module, examples), program)
+        arguments = {"program": str(program), "output": str(folder / _FILE)}
+        run_script(_SCRIPT, arguments, Path(scratch), what="litert-torch", environment_name="litert-torch")
+    return _FILE
+
+
+def _accepts(model: Model) -> str | None:
+    path = Path(model.path)
+    if model.factory is None and path.suffix != ".pt2" and is_torchscript(path):
+        return "torch.export doesn't read TorchScript; convert to ONNX by torch-onnx-script instead (`via`)"
+    return None
+
+
+def _with_batch(spec: TensorSpec, batch: int) -> TensorSpec:
+    if not spec.shape or isinstance(spec.shape[0], int):
+        return spec
+    return replace(spec, shape=(batch, *spec.shape[1:]))
+
+
+CONVERTER = Converter(
+    name="torch-tflite-litert",
+    source="torch",
+    target="tflite",
+    distributions=("litert-torch", "litert-converter", "ai-edge-litert", "torch"),
+    needs=frozenset({"torch"}),
+    convert=_convert,
+    options={"batch": Option(1, "the batch size that the result has, where the network's is symbolic")},
+    accepts=_accepts,
+    automatic=False,
+    environment="litert-torch",
+)

@@ -1,0 +1,310 @@
+"""Isolated Python environments for tools whose requirements conflict with ours, made on demand and kept.
+
+An environment is a virtual environment in the user's cache folder, named by its pins and Python's version. It's made
+where it stays, as virtual environments can't be moved; a record, written last, says that it is complete. A folder
+without one is what an interrupted attempt left, and is made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from conrepair.runtime.errors import ToolEnvironmentError, UsageError
+from conrepair.runtime.files import canonical_json, make_folder, write_json
+from conrepair.runtime.progress import ProgressDisplay
+
+__all__ = [
+    "ENVIRONMENTS",
+    "Environment",
+    "Made",
+    "environment",
+    "environments_folder",
+    "find_environment",
+    "leftovers",
+    "make_environment",
+    "remove_environment",
+]
+
+_RECORD = "record.json"
+_PYTHON = (3, 11)
+_LAST_LINES = 12
+_LAST_CHARACTERS = 2000
+_PINS = Path(__file__).parents[1] / "environments"
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)$")
+_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+_OFFLINE = re.compile(
+    r"No matching distribution|Could not fetch URL|ConnectionError|NewConnectionError|Max retries|Name or service"
+    r"|name resolution|ProxyError|SSLError|timed out"
+)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What an isolated environment consists of.
+
+    Attributes:
+        name: For people.
+        purpose: What it's for.
+        gigabytes: Of disk, about.
+        minutes: To make it, about.
+        requirements: A file of pins, one `name==version` a line, transitive ones included.
+    """
+
+    name: str
+    purpose: str
+    gigabytes: float
+    minutes: int
+    requirements: Path
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """Versions by normalized name."""
+        lines = self.requirements.read_text(encoding="utf-8").splitlines()
+        matches = [_PIN.match(line) for line in lines if line.strip() and not line.startswith("#")]
+        if not all(matches):
+            raise ValueError(f"{self.requirements} holds a line that isn't name==version")
+        return {normalized(match["name"]): match["version"] for match in matches if match}
+
+    @property
+    def key(self) -> str:
+        """Names the pins and Python's version: 16 hexadecimal digits."""
+        text = canonical_json({"pins": self.pins, "python": sys.version_info[:2]})
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Made:
+    """An environment that exists, complete.
+
+    Attributes:
+        folder: Where it is.
+        gigabytes: What it takes up.
+        seconds: What making it took.
+    """
+
+    folder: Path
+    gigabytes: float
+    seconds: float
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+
+ENVIRONMENTS: dict[str, Environment] = {
+    item.name: item
+    for item in (
+        Environment("litert-torch", "PyTorch to TFLite by litert-torch", 2.2, 2, _PINS / "litert-torch.txt"),
+        Environment("onnx2tf", "ONNX to TensorFlow and TFLite by onnx2tf", 2.7, 2, _PINS / "onnx2tf.txt"),
+    )
+}
+
+
+def environment(name: str) -> Environment:
+    """Return the environment of that name.
+
+    Raises:
+        UsageError: if there's none.
+    """
+    if name not in ENVIRONMENTS:
+        raise UsageError(f"there is no environment '{name}'; there are: {', '.join(ENVIRONMENTS)}")
+    return ENVIRONMENTS[name]
+
+
+def normalized(name: str) -> str:
+    """A package's name as all spellings of it are compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def environments_folder() -> Path:
+    """Where environments are kept (in the user's cache folder)."""
+    return Path(platformdirs.user_cache_dir("conrepair", appauthor=False)) / "environments"
+
+
+def find_environment(wanted: Environment, root: Path | None = None) -> Made | None:
+    """The environment, if it has been made and its interpreter is still there.
+
+    Args:
+        wanted: Which.
+        root: Default: `environments_folder()`.
+    """
+    folder = _folder(wanted, root)
+    try:
+        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        made = Made(folder, float(record["gigabytes"]), float(record["seconds"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return made if made.python.is_file() else None  # a link into a Python that was removed is no file
+
+
+def leftovers(wanted: Environment, root: Path | None = None) -> list[Path]:
+    """Folders of that name that are of no use: of other pins, another Python, or half-made."""
+    made = find_environment(wanted, root)
+    folders = sorted((root or environments_folder()).glob(f"{wanted.name}-" + "[0-9a-f]" * 16))
+    return [folder for folder in folders if made is None or folder != made.folder]
+
+
+def make_environment(wanted: Environment, display: ProgressDisplay, root: Path | None = None) -> Made:
+    """Return the environment, making it if it isn't there.
+
+    Args:
+        wanted: Which.
+        display: Shows progress.
+        root: Default: `environments_folder()`.
+
+    Raises:
+        ToolEnvironmentError: if it can't be made; says why, with the last lines of the tool that failed.
+        StorageError: if the cache folder can't be made.
+    """
+    if made := find_environment(wanted, root):
+        return made
+    _check(wanted, root or environments_folder())
+    with _lock(wanted, display, root) as lock:
+        if made := find_environment(wanted, root):  # by another process, meanwhile
+            return made
+        folder = _folder(wanted, root)
+        shutil.rmtree(folder, ignore_errors=True)
+        display.note(
+            f"making environment {wanted.name} in {folder} (about {wanted.gigabytes:g} GB, {wanted.minutes} minutes)"
+        )
+        try:
+            return _make(wanted, folder, display, lock)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def remove_environment(wanted: Environment, display: ProgressDisplay, root: Path | None = None) -> list[Path]:
+    """Remove the environment and its leftovers; returns the folders that were there."""
+    made = find_environment(wanted, root)
+    folders = [*([made.folder] if made else []), *leftovers(wanted, root)]
+    if folders:
+        with _lock(wanted, display, root):
+            for folder in folders:
+                (folder / _RECORD).unlink(missing_ok=True)  # first, so that half of it isn't taken for the whole
+                shutil.rmtree(folder)
+    return folders
+
+
+def _make(wanted: Environment, folder: Path, display: ProgressDisplay, lock: int) -> Made:
+    started = time.perf_counter()
+    with display.stage(f"environment {wanted.name}", len(wanted.pins)) as stage:
+
+        def watch(line: str) -> None:
+            if "(from -r " in line:  # what is asked for; "(from torch==2.13.0->...)" is what that needs
+                stage.advance(line.strip()[:60])
+            elif line.startswith(("Downloading", "  Downloading", "Installing")):
+                stage.show(line.strip()[:60])
+
+        stage.show("python -m venv")
+        _call(wanted, [sys.executable, "-m", "venv", str(folder)], watch, lock)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+        install = [*pip, "install", "--progress-bar", "off", "--requirement", str(wanted.requirements)]
+        _call(wanted, install, watch, lock)
+    size = sum(file.lstat().st_blocks * 512 for file in folder.rglob("*")) / 1e9
+    made = Made(folder, round(size, 2), round(time.perf_counter() - started, 1))
+    write_json(folder / _RECORD, {"gigabytes": made.gigabytes, "seconds": made.seconds, "pins": wanted.pins})
+    return made
+
+
+def _call(wanted: Environment, command: list[str], watch: Callable[[str], None], lock: int) -> None:
+    """Run a command, line by line.
+
+    The lock goes to it: if we are killed, it may go on for a while, and nobody else must start before it has ended.
+    """
+    lines: deque[str] = deque(maxlen=_LAST_LINES)
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        pass_fds=(lock,),
+        env={key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "PYTHONHOME"}},
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                lines.append(line.rstrip())
+                watch(line)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        words = "\n".join(lines)
+        last = "".join(f"\n  | {line}" for line in words[-_LAST_CHARACTERS:].splitlines())
+        raise ToolEnvironmentError(f"environment {wanted.name} could not be made: {_advice(command, words)}{last}")
+
+
+def _advice(command: list[str], words: str) -> str:
+    again = "then try again; or take another converter."
+    if _FULL.search(words):
+        return (
+            "there is no space left. Nothing of it was kept. Free some (pip needs room in the temporary folder as "
+            "well), or set XDG_CACHE_HOME to a folder on another disk, " + again
+        )
+    if "venv" in command:
+        return (
+            f"`{sys.executable} -m venv` failed. Check that this Python has venv and pip (Debian and Ubuntu keep "
+            "them in the package python3-venv), " + again
+        )
+    if _OFFLINE.search(words):
+        return (
+            "the package index could not be reached or doesn't have everything. Check the network and pip's "
+            "settings (`pip config list`), " + again
+        )
+    return "pip failed. See what it says, " + again
+
+
+def _check(wanted: Environment, root: Path) -> None:
+    """Refuse at once what can't come to a good end."""
+    if sys.version_info[:2] != _PYTHON:
+        here, needed = ".".join(map(str, sys.version_info[:2])), ".".join(map(str, _PYTHON))
+        raise ToolEnvironmentError(
+            f"environment {wanted.name} could not be made: its versions are pinned for Python {needed}, and this is "
+            f"{here}. Run conrepair with Python {needed}."
+        )
+    make_folder(root)
+    free = shutil.disk_usage(root).free / 1e9
+    if free < wanted.gigabytes:
+        raise ToolEnvironmentError(
+            f"environment {wanted.name} needs about {wanted.gigabytes:g} GB below {root}, where {free:.1f} GB are "
+            "free. Free some, or set XDG_CACHE_HOME to a folder on another disk."
+        )
+
+
+@contextlib.contextmanager
+def _lock(wanted: Environment, display: ProgressDisplay, root: Path | None) -> Iterator[int]:
+    """Hold the environment against other processes; yields the lock's descriptor."""
+    path = (root or environments_folder()) / f".{wanted.name}.lock"
+    make_folder(path.parent)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            display.note(f"waiting for another process that works on environment {wanted.name}")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _folder(wanted: Environment, root: Path | None) -> Path:
+    return (root or environments_folder()) / f"{wanted.name}-{wanted.key}"
