@@ -121,7 +121,7 @@ class Workspace:
                 self._origins.setdefault(size, (tensor.stored, tensor.order[axis]))
 
     def _guess(self, node: Node, index: int, axis: int, rank: int) -> Size:
-        """The name of a size that Keras doesn't know: ONNX's inference, else the first input's batch."""
+        """The name of a size that Keras doesn't know: ONNX's inference, else the batch of the only tensor."""
         inferred = node.ir.outputs[index].shape if index < len(node.ir.outputs) else None
         if inferred is not None and len(inferred) == rank:
             size = inferred[axis]
@@ -129,9 +129,9 @@ class Workspace:
                 return size
             if size.value is not None:
                 return symbol(str(size.value))
-        for value in node.inputs:
-            if axis == 0 and isinstance(value, Tensor) and value.rank == rank and not known(value.shape[0]):
-                return value.shape[0]
+        tensors = [value for value in node.inputs if isinstance(value, Tensor)]
+        if axis == 0 and len(tensors) == 1 and tensors[0].rank == rank and not known(tensors[0].shape[0]):
+            return tensors[0].shape[0]
         return self.new_size(f"{node.name}:{index}.{axis}")
 
     def new_size(self, name: str) -> Size:

@@ -137,3 +137,12 @@ def test_two_open_sizes_of_which_one_may_be_one():
 def test_symbols_are_sizes():
     assert symbol("n") == symbol("n")
     assert sympy.Gt(symbol("n"), 0) == sympy.true
+
+
+def test_the_batch_of_the_first_input_is_not_that_of_every_output():
+    """As many rows are picked as there are indices, whatever the sizes are called."""
+    feeds = {"x": random(4, 3), "i": np.array([[0], [1]])}
+    text = "p = GatherND (x, i) d = Shape (p) y = Expand (one, d)"
+    constants = {"one": np.ones((1, 1), np.float32)}
+    check_text(text, feeds, constants, outputs=["y", "d"], symbolic={"x": [None, 3], "i": [None, 1]})
+    check_text(text, feeds, constants, outputs=["y", "d"], symbolic={"x": ["n", 3], "i": ["m", 1]})

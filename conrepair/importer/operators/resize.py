@@ -20,7 +20,13 @@ _PROBES = (2, 3, 4, 5, 7, 8, 16, 31, 64)
 _HALF_PIXEL = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"}
 
 
-@operator("Resize", "Upsample", constant=("roi", "scales", "sizes"), refuses="fractional factors of unknown sizes")
+@operator(
+    "Resize",
+    "Upsample",
+    constant=("roi", "scales", "sizes"),
+    ignores=("antialias", "exclude_outside"),  # looked at where they make a difference
+    refuses="fractional factors of unknown sizes",
+)
 def resize(node: Node) -> Any:
     lengths, scales = _targets(node)
     order = channels_last(node.rank(0)) if node.rank(0) > 2 else tuple(range(node.rank(0)))
