@@ -34,6 +34,8 @@ def resize(node: Node) -> Any:
     changed = [axis for axis, scale in enumerate(scales) if scale != 1 or lengths[axis] != node.shape(0)[axis]]
     if _coordinate_mode(node) == "tf_crop_and_resize":
         _check_unscaled(node, _cropped_axes(node), scales)
+    if _coordinate_mode(node) == "align_corners":
+        _check_whole(node, changed, scales)
     factors = _factors(node, changed, lengths, scales)
     if factors is not None:
         x = _upsampled(node, x, factors, "nearest" if mode == "nearest" else "bilinear")
@@ -41,6 +43,17 @@ def resize(node: Node) -> Any:
     for axis in sorted(changed, key=lambda axis: scales[axis]):  # what shrinks goes first: less to compute
         x = _along(node, x, axis, order[axis], lengths, scales)
     return node.output(x, order, lengths)
+
+
+def _check_whole(node: Node, changed: list[int], scales: list[float]) -> None:
+    """The standard aligns with the corner of size x scale, ONNX Runtime and PyTorch with that of the rounded size."""
+    for axis in changed:
+        size = node.shape(0)[axis]
+        if known(size) and not (int(size) * scales[axis]).is_integer() and not node.has(3):
+            node.refuse(
+                f"with align_corners and a factor of {scales[axis]:g} of {size} cells, implementations disagree; "
+                "give sizes instead of scales"
+            )
 
 
 def _targets(node: Node) -> tuple[list[Size], list[float]]:
