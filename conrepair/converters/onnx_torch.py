@@ -7,6 +7,7 @@ are ours (docs/normalisation.md).
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +40,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     register()
     graph = normalise(model.path, _wants(options["opset"]), model.inputs)
     mark_integers(graph)
+    _plain_names(graph)
     with tempfile.TemporaryDirectory() as scratch:
         if is_large(graph):
             save(graph, Path(scratch) / "model.onnx")
@@ -46,6 +48,12 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
         module = onnx2torch.convert(proto).eval()
     inputs = OnnxRunnable(model).inputs
     return save_torch(module, example_inputs(with_declared_sizes(inputs, model.inputs)), inputs, folder)
+
+
+def _plain_names(model: Any) -> None:
+    """Names of nodes become names of modules, and torch.export can't read back what it saved of one with a ";"."""
+    for node in model.graph.all_nodes():
+        node.name = re.sub(r"[^\w./]", "_", node.name or "")
 
 
 def _wants(opset: int) -> Wants:

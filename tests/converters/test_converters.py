@@ -190,6 +190,17 @@ def test_whole_numbers(converted: Convert, name: str) -> None:
         assert done.about.inputs[0].high == small.WORDS
 
 
+def test_names_that_torch_export_cannot_read_back(tmp_path: Path) -> None:
+    """TFLite joins the names of fused operators by semicolons."""
+    network = onnx.load(small.onnx_convnet(tmp_path / "net.onnx"))
+    for node in network.graph.node:
+        node.name = f"a;{node.name}/b c"
+    onnx.save(network, tmp_path / "net.onnx")
+    done = convert(small.model_of("onnx", tmp_path / "net.onnx"), "onnx2torch", tmp_path / "out")
+    assert done.model.path.endswith(".pt2")
+    assert max(compare(done, 3).values()) < 1e-5
+
+
 @pytest.mark.parametrize("name", ["keras-onnx-tf2onnx", "keras-onnx-export", "keras-savedmodel", "keras-tflite"])
 def test_a_keras_model_of_a_dict(tmp_path: Path, name: str) -> None:
     small.keras_pair(as_dict=True).save(tmp_path / "net.keras")
