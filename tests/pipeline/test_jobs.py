@@ -13,6 +13,7 @@ from conrepair.config.model import ModelConfig
 from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.frameworks.model import Model, to_json
+from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.pipeline.jobs import _with_declared_layouts, describe, execute
 from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.sources import source_task
@@ -87,3 +88,17 @@ def test_a_declared_layout_is_not_that_of_a_conversion_which_moved_the_channels(
     assert layout_of(("batch", 3, 224, 224), ("n", 3, "h", "w")) == "NCHW"
     assert layout_of(("batch", 3, 224, 224), ("n", 224, 224, 3)) is None
     assert layout_of(("batch", 3, 224, 224), ("n", 3)) is None
+
+
+def test_the_code_of_every_room_that_jobs_use_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = set()
+    plain = Path.read_bytes
+
+    def watched(path: Path) -> bytes:
+        read.add(path.parent.name if path.parent.name != "operators" else "importer")
+        return plain(path)
+
+    monkeypatch.setattr(Path, "read_bytes", watched)
+    code_fingerprint.__wrapped__()
+    assert {"backends", "converters", "data", "frameworks", "importer", "runtime", "zoo", "pipeline"} <= read
+    assert not {"report", "evaluate", "config"} & read
