@@ -62,6 +62,7 @@ def _parser(default_config: str) -> argparse.ArgumentParser:
     _add_compare(verbs)
     _add_architectures(verbs)
     _add_matrix(verbs)
+    _add_converters(verbs)
     _add_convert(verbs)
     _add_inspect(verbs)
     _add_doctor(verbs)
@@ -172,6 +173,19 @@ def _add_matrix(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         from conrepair.pipeline.matrix_command import matrix
 
         return matrix(options.config, output=options.output, quiet=options.quiet)
+
+    parser.set_defaults(run=run)
+
+
+def _add_converters(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "converters", "List the converters, from which formats to which, and their options.")
+
+    def run(_: argparse.Namespace) -> int:
+        from conrepair.converters.listing import listing
+        from conrepair.runtime.progress import say
+
+        say(listing())
+        return 0
 
     parser.set_defaults(run=run)
 

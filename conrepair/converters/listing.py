@@ -1,0 +1,51 @@
+"""Write the list of converters: `python -m conrepair.converters.listing [FILE]`, or `conrepair converters`."""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from conrepair.converters.base import Converter
+from conrepair.converters.registry import CONVERTERS
+from conrepair.runtime.files import whole_output
+
+__all__ = ["listing"]
+
+_INTRODUCTION = """# Converters
+
+Made by `python -m conrepair.converters.listing docs/converters.md`.
+
+Routes are found through those marked "yes"; the others are used where they're named: `"via": ["onnx-onnxslim"]` in a
+configuration, `--via` on the command line. Options are given by converter: `"options": {"keras-tflite": {"quantize":
+"int8"}}`, or `--option keras-tflite.quantize=int8`. Those in an environment of their own are described in
+[environments.md](environments.md).
+"""
+
+
+def listing() -> str:
+    """The list as Markdown."""
+    parts = [_INTRODUCTION]
+    ordered = sorted(CONVERTERS.values(), key=_edge)
+    for (source, target), members in groupby(ordered, key=lambda item: (item.source, item.target)):
+        lines = ["| converter | automatic | tools | options |", "|---|---|---|---|", *map(_line, members)]
+        parts.append(f"## {source} to {target}\n\n" + "\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _edge(item: Converter) -> tuple[str, str, int, str]:
+    return item.source, item.target, item.preference, item.name
+
+
+def _line(item: Converter) -> str:
+    options = "; ".join(f"`{name}` ({option.default!r}): {option.meaning}" for name, option in item.options.items())
+    own = f" (environment `{item.environment}`)" if item.environment else ""
+    return f"| {item.name} | {'yes' if item.automatic else 'no'} | {', '.join(item.distributions)}{own} | {options} |"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        with whole_output(Path(sys.argv[1])) as temporary:
+            temporary.write_text(listing(), encoding="utf-8")
+    else:
+        sys.stdout.write(listing())
