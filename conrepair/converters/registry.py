@@ -12,6 +12,7 @@ from conrepair.converters import (
     keras_torch,
     onnx_float16,
     onnx_keras,
+    onnx_keras_onnx2keras,
     onnx_normalise,
     onnx_onnxsim,
     onnx_onnxslim,
@@ -56,6 +57,7 @@ _MODULES = (
     torch_tflite_litert,
     onnx_savedmodel_onnx2tf,
     onnx_tflite_onnx2tf,
+    onnx_keras_onnx2keras,
 )
 
 CONVERTERS: dict[str, Converter] = {module.CONVERTER.name: module.CONVERTER for module in _MODULES}

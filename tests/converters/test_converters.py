@@ -30,6 +30,7 @@ NAMES = [
     "tflite-onnx-tf2onnx", "keras-onnx-export", "onnx-onnxslim", "onnx-onnxsim", "onnx-version-converter",
 ]  # fmt: skip
 NARROWING = ["onnx-float16", "onnx-quantize-dynamic", "onnx-quantize-static"]  # see test_quantization.py
+APART = ["onnx-keras", "onnx-keras-onnx2keras"]  # see tests/importer and test_onnx2keras.py
 BY_TF2ONNX = [name for name in NAMES if name.endswith("tf2onnx") or name == "keras-onnx-export"]
 WITH_OPSET = [*BY_TF2ONNX, *(name for name in NAMES if name.startswith("torch-onnx"))]
 
@@ -562,7 +563,8 @@ def test_provenance(converted: Convert, name: str) -> None:
 
 
 def test_all_converters_are_here() -> None:
-    assert set(CONVERTERS) == {*NAMES, *NARROWING}
+    isolated = [name for name, item in CONVERTERS.items() if item.environment]  # see test_isolated.py
+    assert set(CONVERTERS) == {*NAMES, *NARROWING, *APART, *isolated}
 
 
 def test_a_converter_that_changes_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
