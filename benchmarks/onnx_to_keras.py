@@ -1,0 +1,260 @@
+"""Ways from ONNX to Keras, on ONNX models of different origins.
+
+    python -m benchmarks.onnx_to_keras [-o FILE] [NAME ...]
+
+Each conversion is a job in a worker process, as in an audit; then what came out runs on a batch of 4 beside ONNX
+Runtime (optimizations disabled). onnx2keras writes Lambda layers that a .keras file can't carry: such a network is
+measured in memory, and the table says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.onnx_models import Origin, made, origins
+from conrepair.converters.onnx_keras_onnx2keras import lambda_layers, make_network
+from conrepair.converters.registry import converter
+from conrepair.data.binding import bind_inputs
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.frameworks.builders import calibration_inputs
+from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.metrics.tensors import compare_tensors
+from conrepair.pipeline.jobs import conversion_payload
+from conrepair.runtime.errors import InferenceError
+from conrepair.runtime.workers import Failure, Job, Success, Workers
+
+Array = npt.NDArray[Any]
+
+OTHER, OWN = "onnx-keras-onnx2keras", "onnx-keras"
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "onnx2keras": (OTHER, {"normalise": False}),
+    "onnx2keras, normalised": (OTHER, {}),
+    "onnx2keras, normalised, change_ordering": (OTHER, {"change_ordering": True}),
+    "conrepair": (OWN, {}),
+}
+_BATCH = 4
+_REPEATS = 7
+_TIMEOUT = 300.0
+_PIXELS = 127.5, 60.0  # middle and spread
+_RIGHT = 1e-3  # relative L2 below which a result counts as right
+_WORDS = 160  # characters of a failure
+
+
+@dataclass(frozen=True)
+class Row:
+    """One conversion: `figures` are those of `measure`, None where there is nothing to measure."""
+
+    model: str
+    way: str
+    seconds: float | None
+    figures: Mapping[str, float] | None
+    failure: str = ""
+
+
+def main() -> int:
+    """Run and print; returns 1 when our importer fails or isn't right on a model."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="only models whose name contains one of these")
+    parser.add_argument("-o", "--output", type=Path, help="write the table there")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, Workers(1) as workers:
+        for number, origin in enumerate(origins()):
+            title = f"{origin.name}, {' > '.join(origin.via)}"
+            if options.names and not any(name in title for name in options.names):
+                continue
+            for row in _rows(title, origin, Path(scratch) / str(number), workers):
+                rows.append(row)
+                print(row, file=sys.stderr, flush=True)
+    text = table(rows)
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    print(text)
+    return int(any(row.way == "conrepair" and not _right(row) for row in rows))
+
+
+def _rows(title: str, origin: Origin, folder: Path, workers: Workers) -> Iterator[Row]:
+    model, about = made(origin, folder / "onnx", workers)
+    for number, (way, (name, chosen)) in enumerate(WAYS.items()):
+        step = converter(name)
+        options = step.complete(chosen)
+        target = folder / str(number)
+        payload = conversion_payload(model, step, options, about.inputs)
+        outcome = _call("conrepair.pipeline.jobs:convert", payload, target, workers)
+        payload = {"model": to_json(model), "inputs": to_json(about)["inputs"], "pixels": origin.pixels}
+        payload |= {"options": options, "file": None}
+        failure, seconds = "", None
+        if isinstance(outcome, Success):
+            made_model = outcome.value["model"]
+            payload["file"] = str(target / made_model["path"])
+            seconds = made_model["provenance"]["seconds"]
+        else:
+            failure = _first_line(outcome)
+            if "Lambda" not in failure:
+                yield Row(title, way, None, None, failure)
+                continue
+        measured = _call("benchmarks.onnx_to_keras:measure", payload, folder / f"{number}-measured", workers)
+        if isinstance(measured, Failure):
+            yield Row(title, way, seconds, None, _first_line(measured))
+        else:
+            figures = measured.value
+            yield Row(title, way, seconds or figures.pop("seconds"), figures, failure)
+
+
+def _call(function: str, payload: dict[str, Any], folder: Path, workers: Workers) -> Success | Failure:
+    folder.mkdir(parents=True)
+    return workers.call(Job(function, payload, folder, frozenset({"tensorflow"}), _TIMEOUT))
+
+
+def _first_line(failure: Failure) -> str:
+    text = re.sub(r"\S*/conrepair-benchmark-\S*/", "", next(iter(str(failure).splitlines()), ""))
+    return text if len(text) <= _WORDS else text[: _WORDS - 3] + "..."
+
+
+# --- in the worker ----------------------------------------------------------------------------------------
+
+
+def measure(payload: dict[str, Any], _: Path) -> dict[str, Any]:
+    """Compare a Keras model with the ONNX model that it was made from.
+
+    Args:
+        payload: "model" (ONNX), "inputs" (its specs), "pixels", "file" (the .keras file, None: make it by onnx2keras
+            in memory with "options").
+
+    Returns:
+        "error" (relative L2, the largest of all outputs), "ratio" (of the seconds of a batch), "transposes" in the
+        TensorFlow graph, "lambdas", "seconds" of the conversion if it happened here.
+    """
+    from conrepair.frameworks.keras import load_keras, spec_of
+    from conrepair.frameworks.onnx import OnnxRunnable
+
+    source = from_json(Model, payload["model"])
+    specs = tuple(from_json(TensorSpec, spec) for spec in payload["inputs"])
+    started = time.perf_counter()
+    if payload["file"] is None:
+        network = make_network(source, payload["options"])
+    else:
+        network = load_keras(Model("keras", payload["file"], ""))
+    seconds = time.perf_counter() - started
+    feeds = {spec.name: _drawn(spec, payload["pixels"]) for spec in specs}
+    arrays = []
+    for binding, tensor in zip(bind_inputs(specs, [spec_of(t) for t in network.inputs]), network.inputs, strict=True):
+        array = feeds[binding.sample]
+        turned = array if binding.permutation is None else array.transpose(binding.permutation)
+        arrays.append(np.ascontiguousarray(turned).astype(tensor.dtype))
+    session = OnnxRunnable(source)
+    reference, candidate = lambda: session.run(feeds), _prediction(network, arrays)
+    error = _error(reference(), candidate())
+    own, other = (_fastest(call) for call in (reference, candidate))
+    return {
+        "error": error,
+        "ratio": other / own,
+        "transposes": _transposes(network, arrays),
+        "lambdas": len(lambda_layers(network)),
+        "seconds": seconds,
+    }
+
+
+def _drawn(spec: TensorSpec, pixels: bool) -> Array:
+    shape = (_BATCH, *(size if isinstance(size, int) else _BATCH for size in spec.shape[1:]))
+    array = calibration_inputs(dataclasses.replace(spec, shape=shape), 1)
+    middle, spread = _PIXELS
+    return np.clip(middle + spread * array, 0, 255).astype(np.float32) if pixels else array
+
+
+def _prediction(network: Any, arrays: list[Array]) -> Callable[[], dict[str, Array]]:
+    import keras
+
+    def predict() -> dict[str, Array]:
+        result = network.predict_on_batch(arrays if len(arrays) > 1 else arrays[0])
+        return {f"output {index}": np.asarray(leaf) for index, leaf in enumerate(keras.tree.flatten(result))}
+
+    return predict
+
+
+def _error(expected: Mapping[str, Array], given: Mapping[str, Array]) -> float:
+    pairs, unpaired = pair_outputs(expected, given)
+    if unpaired:
+        raise InferenceError(f"its outputs are others: {unpaired[0].reason}.")
+    errors = []
+    for pair in pairs:
+        one, two = fit(pair, expected[pair.reference], given[pair.candidate])
+        if not np.isfinite(two).all():
+            raise InferenceError("its outputs are not finite.")
+        errors.append(compare_tensors(one, two, rtol=0, atol=0).relative_l2)
+    return float(max(errors))
+
+
+def _fastest(call: Callable[[], Any]) -> float:
+    """The shortest of some calls: other programs make calls longer, never shorter."""
+    call()
+    seconds = []
+    for _ in range(_REPEATS):
+        started = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
+
+
+def _transposes(network: Any, arrays: list[Array]) -> int:
+    """Transpose operations in the TensorFlow graph: those within layers too."""
+    import tensorflow as tf
+
+    specs = [tf.TensorSpec([None, *array.shape[1:]], array.dtype) for array in arrays]
+    function = tf.function(lambda *tensors: network(list(tensors) if len(tensors) > 1 else tensors[0]))
+    graph = function.get_concrete_function(*specs).graph.as_graph_def()
+    nodes = [*graph.node, *(node for item in graph.library.function for node in item.node_def)]
+    return sum(node.op == "Transpose" for node in nodes)
+
+
+# --- the table --------------------------------------------------------------------------------------------
+
+
+def _right(row: Row) -> bool:
+    return row.figures is not None and row.figures["error"] < _RIGHT
+
+
+def table(rows: list[Row]) -> str:
+    """Sums by way, then all rows, as Markdown."""
+    lines = ["| way | models | a Keras model | right (error below 1e-3) | right, in a file that loads |"]
+    lines += ["|---|---|---|---|---|"]
+    for way in WAYS:
+        own = [row for row in rows if row.way == way]
+        right = [row for row in own if _right(row)]
+        whole = [row for row in right if not row.failure]
+        came = [row for row in own if row.figures is not None]
+        lines.append(f"| {way} | {len(own)} | {len(came)} | {len(right)} | {len(whole)} |")
+    lines += ["", "| model | way | error | seconds | Transpose | Lambda | time / ONNX Runtime | failure |"]
+    lines += ["|---|---|---|---|---|---|---|---|"]
+    last = ""
+    for row in rows:
+        lines.append(f"| {row.model if row.model != last else ''} | {row.way} | {' | '.join(_cells(row))} |")
+        last = row.model
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: Row) -> list[str]:
+    seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
+    failure = row.failure.replace("|", "/")
+    if row.figures is None:
+        return ["", seconds, "", "", "", failure]
+    figures = row.figures
+    counts = [f"{figures['transposes']:.0f}", f"{figures['lambdas']:.0f}"]
+    return [f"{figures['error']:.0e}", seconds, *counts, f"{figures['ratio']:.1f}", "no file" if failure else ""]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
