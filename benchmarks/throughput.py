@@ -165,7 +165,7 @@ def _models(room: Path, workers: Workers) -> dict[str, Model]:
     payload = {
         "target": entry.factory,
         "kwargs": {},
-        "weights": {"path": str(weights), "sha256": ""},
+        "weights": {"path": str(weights), "sha256": sha256_of(weights)},
         "inputs": [{"name": "", "shape": ["batch", 3, 224, 224], "dtype": "float32"}],
         "initialize": "as-built",
         "seed": 0,
