@@ -1,4 +1,4 @@
-"""Write the padding that `auto_pad` asks for as numbers."""
+"""Write the padding that `auto_pad`, or the `output_shape` of a transposed convolution, asks for as numbers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ _WINDOWED = {"AveragePool", "Conv", "LpPool", "MaxPool"}
 
 
 def explicit_pads(model: onnx_ir.Model) -> None:
-    """Replace `auto_pad` in place where the padding is known; it isn't where it depends on a symbolic size."""
+    """Replace it in place where the padding is known; it isn't where it depends on a symbolic size."""
     for node in model.graph.all_nodes():
+        if node.op_type == "ConvTranspose" and not node.domain and "output_shape" in node.attributes:
+            _from_output_shape(node)
         mode = node.attributes.get("auto_pad") if node.op_type in _WINDOWED and not node.domain else None
         if mode is None or mode.as_string() == "NOTSET":
             continue
@@ -43,14 +45,38 @@ def _pads(node: onnx_ir.Node, mode: str) -> list[int] | None:
     return [*smaller, *larger] if mode == "SAME_UPPER" else [*larger, *smaller]
 
 
+def _from_output_shape(node: onnx_ir.Node) -> None:
+    kernel, source = _kernel(node), node.inputs[0]
+    if kernel is None or source is None or source.shape is None:
+        return
+    rank, lengths = len(kernel), [length for length in source.shape[2:] if isinstance(length, int)]
+    wanted = list(node.attributes["output_shape"].as_ints())[-rank:]
+    if len(lengths) < rank:
+        return
+    strides, dilations = _numbers(node, "strides", rank), _numbers(node, "dilations", rank)
+    extra = _numbers(node, "output_padding", rank, usual=0)
+    totals = [
+        strides[axis] * (lengths[axis] - 1) + extra[axis] + (kernel[axis] - 1) * dilations[axis] + 1 - wanted[axis]
+        for axis in range(rank)
+    ]
+    if min(totals) < 0:
+        return
+    smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
+    upper = "auto_pad" in node.attributes and node.attributes["auto_pad"].as_string() == "SAME_UPPER"
+    pads = [*smaller, *larger] if upper else [*larger, *smaller]
+    node.attributes["pads"] = onnx_ir.AttrInt64s("pads", pads)
+    for name in ("auto_pad", "output_shape"):
+        node.attributes.pop(name, None)
+
+
 def _kernel(node: onnx_ir.Node) -> list[int] | None:
     if "kernel_shape" in node.attributes:
         return list(node.attributes["kernel_shape"].as_ints())
-    weight = node.inputs[1] if node.op_type == "Conv" else None
+    weight = node.inputs[1] if node.op_type in {"Conv", "ConvTranspose"} else None
     if weight is None or weight.shape is None or not all(isinstance(size, int) for size in weight.shape[2:]):
         return None
     return [int(size) for size in weight.shape[2:]]  # type: ignore[arg-type]
 
 
-def _numbers(node: onnx_ir.Node, name: str, rank: int) -> list[int]:
-    return list(node.attributes[name].as_ints()) if name in node.attributes else [1] * rank
+def _numbers(node: onnx_ir.Node, name: str, rank: int, usual: int = 1) -> list[int]:
+    return list(node.attributes[name].as_ints()) if name in node.attributes else [usual] * rank

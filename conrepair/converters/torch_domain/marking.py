@@ -42,7 +42,8 @@ OPERANDS: Mapping[str, frozenset[int]] = {
 
 REPLACED = {
     "Acosh", "Asinh", "Atanh", "Cosh", "CumSum", "GatherElements", "GlobalMaxPool", "IsInf", "LayerNormalization",
-    "NonZero", "Pow", "Range", "Resize", "ScatterND", "Selu", "Sinh", "TopK", "Trilu",
+    "NonZero", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "Resize", "ScatterND", "Selu", "Sinh", "TopK",
+    "Trilu",
 }  # fmt: skip
 """Operators that are ours whatever they're given: onnx2torch lacks them, or computes something else."""
 
@@ -52,6 +53,7 @@ _COMPUTING = {
     "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice", "Squeeze", "Sub", "Transpose",
     "Unsqueeze", "Where",
 }  # fmt: skip
+_FLOATS = {onnx_ir.DataType.FLOAT, onnx_ir.DataType.FLOAT16, onnx_ir.DataType.DOUBLE}
 _TENSOR = "Tensor"  # our operator that makes a tensor of integers
 _HIGHEST_RANK = 2  # paddings are computed in pairs
 _LONGEST = 64  # elements; longer vectors of integers are data
@@ -72,7 +74,7 @@ def mark_integers(model: onnx_ir.Model) -> None:
         places = OPERANDS.get(node.op_type, frozenset())
         if (
             node.op_type in REPLACED
-            or _has_computed_bounds(node)
+            or _clips_otherwise(node)
             or any(_is_integer(node.inputs[i], integers) for i in places & _present(node))
         ):
             node.domain = DOMAIN
@@ -85,9 +87,12 @@ def mark_integers(model: onnx_ir.Model) -> None:
     model.opset_imports[DOMAIN] = graph.opset_imports[DOMAIN] = 1
 
 
-def _has_computed_bounds(node: onnx_ir.Node) -> bool:
+def _clips_otherwise(node: onnx_ir.Node) -> bool:
+    """Whether it's a Clip with bounds that are computed, or of integers: onnx2torch would make floats of those."""
+    if node.op_type != "Clip" or node.inputs[0] is None:
+        return False
     bounds = [value for value in node.inputs[1:] if value is not None]
-    return node.op_type == "Clip" and not all(value.is_initializer() for value in bounds)
+    return node.inputs[0].dtype not in _FLOATS or not all(value.is_initializer() for value in bounds)
 
 
 def _computes_integers(node: onnx_ir.Node, integers: set[onnx_ir.Value]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,6 +138,22 @@ def _reduce_sum(
     return tensor.sum(places, keepdim=bool(keepdims), dtype=tensor.dtype)
 
 
+def _reduction(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A reduction whose axes are an attribute; one axis after the other, the last first."""
+
+    def reduce(tensor: Tensor, axes: Sequence[int] | None = None, keepdims: int = 1) -> Tensor:
+        places = range(tensor.ndim) if not axes else {axis % tensor.ndim for axis in axes}
+        for axis in sorted(places, reverse=True):
+            tensor = function(tensor, axis, keepdim=bool(keepdims))
+        return tensor
+
+    return reduce
+
+
+def _product(tensor: Tensor, axis: int, keepdim: bool) -> Tensor:
+    return tensor.prod(axis, keepdim=keepdim, dtype=tensor.dtype)
+
+
 def _trilu(tensor: Tensor, k: Any = None, upper: int = 1) -> Tensor:
     diagonal = 0 if k is None else k.item()
     return tensor.triu(diagonal) if upper else tensor.tril(diagonal)
@@ -259,6 +275,9 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "LayerNormalization": _layer_norm,
     "NonZero": _non_zero,
     "Pow": _pow,
+    "ReduceMax": _reduction(torch.amax),
+    "ReduceMin": _reduction(torch.amin),
+    "ReduceProd": _reduction(_product),
     "ScatterND": _scatter_nd,
     "Selu": _selu,
     "Sinh": torch.sinh,
