@@ -7,6 +7,7 @@ are ours (docs/normalisation.md).
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ from conrepair.data.tensor_spec import with_declared_sizes
 from conrepair.frameworks.model import Model
 
 __all__ = ["CONVERTER"]
+
+_SPECIAL = r"[^\w./:-]"
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
@@ -39,6 +42,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     register()
     graph = normalise(model.path, _wants(options["opset"]), model.inputs)
     mark_integers(graph)
+    _name_plainly(graph)
     with tempfile.TemporaryDirectory() as scratch:
         if is_large(graph):
             save(graph, Path(scratch) / "model.onnx")
@@ -46,6 +50,13 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
         module = onnx2torch.convert(proto).eval()
     inputs = OnnxRunnable(model).inputs
     return save_torch(module, example_inputs(with_declared_sizes(inputs, model.inputs)), inputs, folder)
+
+
+def _name_plainly(model: Any) -> None:
+    """Take out of the nodes' names, which modules get, what saved programs separate names with (";", ",")."""
+    for index, node in enumerate(model.graph):
+        if node.name and re.search(_SPECIAL, node.name):
+            node.name = f"{re.sub(_SPECIAL, '_', node.name)}_{index}"
 
 
 def _wants(opset: int) -> Wants:
@@ -64,7 +75,9 @@ def _wants(opset: int) -> Wants:
         and schema.since_version <= opset
         and (schema.name, onnx.defs.get_schema(schema.name, opset, "").since_version) not in known
     )
-    return Wants(highest=opset, expand=lacking, identities=False, explicit_pads=True, own_outputs=True)
+    return Wants(
+        highest=opset, expand=lacking, identities=False, explicit_pads=True, loops=False, own_outputs=True
+    )
 
 
 CONVERTER = Converter(
