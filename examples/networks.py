@@ -51,9 +51,7 @@ class _TwoInputs(nn.Module):
         return self.scores(features.mean((2, 3))), self.maps(features)
 
 
-def encoder(
-    vocabulary: int = 100, length: int = 16, width: int = 64, heads: int = 4, layers: int = 2
-) -> nn.Module:
+def encoder(vocabulary: int = 100, length: int = 16, width: int = 64, heads: int = 4, layers: int = 2) -> nn.Module:
     """A transformer encoder over tokens."""
     return _Encoder(vocabulary, length, width, heads, layers)
 

@@ -54,7 +54,9 @@ CONVERTER = Converter(
     convert=_convert,
     options={
         **OPTIONS,
-        "unroll": Option(128, "recurrent layers of up to so many steps are written out; 0 keeps their loops", least=0),
+        "unroll": Option(
+            128, "recurrent layers of up to so many steps are written out; 0 keeps their loops", least=0
+        ),
     },
     intent=intent,
     calibrates=calibrates,

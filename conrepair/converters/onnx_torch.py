@@ -75,9 +75,7 @@ def _wants(opset: int) -> Wants:
         and schema.since_version <= opset
         and (schema.name, onnx.defs.get_schema(schema.name, opset, "").since_version) not in known
     )
-    return Wants(
-        highest=opset, expand=lacking, identities=False, explicit_pads=True, loops=False, own_outputs=True
-    )
+    return Wants(highest=opset, expand=lacking, identities=False, explicit_pads=True, loops=False, own_outputs=True)
 
 
 CONVERTER = Converter(

@@ -27,7 +27,7 @@ def _replace(node: onnx_ir.Node, graph: onnx_ir.Graph, *, tanh: bool) -> None:
 
     def call(operator: str, *operands: onnx_ir.Value | float | None) -> onnx_ir.Value:
         values = [
-            new_initializer(graph, f"{result.name}/gelu/{len(nodes)}/constant", np.float32(operand))
+            new_initializer(graph, f"{result.name}/gelu/{len(nodes)}/constant", np.array(operand, np.float32))
             if isinstance(operand, float)
             else operand
             for operand in operands

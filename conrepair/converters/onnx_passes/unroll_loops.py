@@ -167,7 +167,7 @@ def _write_out(node: onnx_ir.Node, rounds: int, model: onnx_ir.Model) -> None:
     columns = [_stacked([row[index] for row in rows], node, model) for index in range(len(rows[0]))]
     for old, new in zip(node.outputs, [*carried, *columns], strict=True):
         if new is None:
-            raise ValueError(f"{old.name} has no value")  # ONNX has no optional carried values
+            raise ValueError(f"{old.name} of a loop has no value")
         if old.is_graph_output():
             new = _passed_on(new, node)
             new.name, old.name = old.name, f"{old.name}/looped"
@@ -195,10 +195,12 @@ def _round(
     copy.outputs.clear()
     copy.remove(nodes)
     for item in nodes:
-        item.name = f"{place}/{item.name}"
+        item.name = f"{place}/{item.name}" if item.name else None
         for value in item.outputs:
             value.name = f"{place}/{value.name}" if value.name else value.name
     for old, new in known.items():
+        if new is None:
+            raise ValueError(f"{old.name} of a loop's body has no value")  # ONNX has no optional carried values
         onnx_ir.convenience.replace_all_uses_with([old], [new])
     graph.insert_before(before, nodes)
     return [known.get(value) or value for value in outputs]
