@@ -46,7 +46,7 @@ def run_matrix(config: AuditConfig, base: Path, display: ProgressDisplay) -> Mat
             "or `skip_analysis`. Give it others in $.models."
         )
     loading = _audit(config, "sources", [_to_all(model, ()) for model in sources], base, display)
-    own = {row.model: row.artifact.framework for row in loading.rows if row.artifact is not None}
+    own = {row.model: row.artifact.framework for row in loading.rows if row.artifact and not row.problem}
     loaded = [model for model in sources if model.name in own]
     wanted = [_to_all(model, [form for form in FORMATS if form != own[model.name]]) for model in loaded]
     making = [_audit(config, "formats", wanted, base, display)] if wanted else []
@@ -75,15 +75,15 @@ def run_matrix(config: AuditConfig, base: Path, display: ProgressDisplay) -> Mat
 def _made(
     loading: AuditResult, making: Iterable[AuditResult]
 ) -> tuple[dict[tuple[str, str], Row], dict[tuple[str, str], Row]]:
-    """How each model came to be in each format, and why it didn't; a source that doesn't load has the format ""."""
+    """How each model came to be in each format, and why it didn't; a source that doesn't work has the format ""."""
     made: dict[tuple[str, str], Row] = {}
     missing: dict[tuple[str, str], Row] = {}
     for row in (*loading.rows, *(row for audit in making for row in audit.rows)):
-        form = _end(row) if row.conversion else row.artifact.framework if row.artifact is not None else ""
-        if row.artifact is not None and row.problem is None and (not row.conversion or row.verdict in GOOD):
-            made.setdefault((row.model, form), row)
+        good = row.artifact is not None and row.problem is None and (not row.conversion or row.verdict in GOOD)
+        if good and row.artifact is not None:
+            made.setdefault((row.model, row.artifact.framework), row)
         elif row.kind != "intermediate":
-            missing[row.model, form] = row
+            missing[row.model, _end(row) if row.conversion else ""] = row
     return made, {place: row for place, row in missing.items() if place not in made}
 
 

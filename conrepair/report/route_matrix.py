@@ -51,7 +51,7 @@ class Matrix:
     Attributes:
         cells: By model, format it starts from, and format it ends in.
         made: How each model came to be in each format.
-        missing: Why one didn't; under the format "" why a source doesn't load.
+        missing: Why one didn't; under the format "" why a source doesn't load or run.
         audits: What was run: loading, the making, the matrix, and the detours.
     """
 
@@ -67,7 +67,7 @@ class Matrix:
 
     @property
     def exit_code(self) -> int:
-        """0 when every direction works on its own route, that of a source's problem if one doesn't load, else 1."""
+        """0 when every direction works on its own route, that of a source's problem if one doesn't work, else 1."""
         problems = [row.exit_code for (_, form), row in self.missing.items() if not form]
         if problems:
             return max(problems)
@@ -94,7 +94,8 @@ def matrix_markdown(matrix: Matrix) -> str:
         parts += ["## Failures", "", *markdown_table(head, lines), ""]
     routes = {(one, two): cell.route for (_, one, two), cell in matrix.cells.items() if cell.route}
     lines = [[one, two, route] for (one, two), route in routes.items()]
-    parts += ["## Routes", "", *markdown_table(["from", "to", "converters"], lines)]
+    if lines:
+        parts += ["## Routes", "", *markdown_table(["from", "to", "converters"], lines)]
     return "\n".join(parts) + "\n"
 
 
@@ -121,9 +122,9 @@ def _summary(matrix: Matrix) -> list[str]:
 
 
 def _about(matrix: Matrix, model: str) -> list[str]:
-    unloaded = matrix.missing.get((model, ""))
-    if unloaded is not None:
-        return [f"The source doesn't load: {_why(unloaded)}"]
+    broken = matrix.missing.get((model, ""))
+    if broken is not None:
+        return [f"The source doesn't work: {_why(broken)}"]
     lines = []
     for form in FORMATS:
         row = matrix.made.get((model, form))
