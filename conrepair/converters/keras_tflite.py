@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters.base import Converter
+from conrepair.converters.base import Converter, Option
 from conrepair.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
@@ -19,8 +20,29 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: Cali
 
     from conrepair.frameworks.keras import load_flat_keras
 
-    converter = tf.lite.TFLiteConverter.from_keras_model(load_flat_keras(model))
-    return write_tflite(converter, folder, options, feeds)
+    network = load_flat_keras(model)
+    _unroll(network, options["unroll"])
+    return write_tflite(tf.lite.TFLiteConverter.from_keras_model(network), folder, options, feeds)
+
+
+def _unroll(network: Any, longest: int) -> None:
+    """Let recurrent layers write their steps out: TFLite has no loops over a batch of open size."""
+    import keras
+
+    from conrepair.frameworks.keras import flat_layers
+
+    for layer in flat_layers(network):
+        cells = [layer, *getattr(layer, "_flatten_layers", list)()]
+        recurrent = [cell for cell in cells if isinstance(cell, keras.layers.RNN)]
+        if recurrent and all(_steps(node) <= longest for node in layer._inbound_nodes):
+            for cell in recurrent:
+                cell.unroll = True
+
+
+def _steps(node: Any) -> float:
+    """How many steps to write out so that there's no loop over an open batch; infinite where that isn't possible."""
+    batch, steps = node.input_tensors[0].shape[:2]
+    return math.inf if batch is not None or steps is None else int(steps)
 
 
 CONVERTER = Converter(
@@ -30,7 +52,12 @@ CONVERTER = Converter(
     distributions=("tensorflow", "keras"),
     needs=frozenset({"tensorflow"}),
     convert=_convert,
-    options=OPTIONS,
+    options={
+        **OPTIONS,
+        "unroll": Option(
+            128, "recurrent layers of up to so many steps are written out; 0 keeps their loops", least=0
+        ),
+    },
     intent=intent,
     calibrates=calibrates,
     convert_calibrated=_convert,

@@ -21,6 +21,8 @@ from conrepair.frameworks.model import Model
 
 __all__ = ["CONVERTER"]
 
+_SPECIAL = r"[^\w./:-]"
+
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx_ir
@@ -40,7 +42,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     register()
     graph = normalise(model.path, _wants(options["opset"]), model.inputs)
     mark_integers(graph)
-    _plain_names(graph)
+    _name_plainly(graph)
     with tempfile.TemporaryDirectory() as scratch:
         if is_large(graph):
             save(graph, Path(scratch) / "model.onnx")
@@ -50,10 +52,11 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     return save_torch(module, example_inputs(with_declared_sizes(inputs, model.inputs)), inputs, folder)
 
 
-def _plain_names(model: Any) -> None:
-    """Names of nodes become names of modules, and torch.export can't read back what it saved of one with a ";"."""
-    for node in model.graph.all_nodes():
-        node.name = re.sub(r"[^\w./]", "_", node.name or "")
+def _name_plainly(model: Any) -> None:
+    """Take out of the nodes' names, which modules get, what saved programs separate names with (";", ",")."""
+    for index, node in enumerate(model.graph):
+        if node.name and re.search(_SPECIAL, node.name):
+            node.name = f"{re.sub(_SPECIAL, '_', node.name)}_{index}"
 
 
 def _wants(opset: int) -> Wants:
@@ -72,7 +75,7 @@ def _wants(opset: int) -> Wants:
         and schema.since_version <= opset
         and (schema.name, onnx.defs.get_schema(schema.name, opset, "").since_version) not in known
     )
-    return Wants(highest=opset, expand=lacking, identities=False, explicit_pads=True, own_outputs=True)
+    return Wants(highest=opset, expand=lacking, identities=False, explicit_pads=True, loops=False, own_outputs=True)
 
 
 CONVERTER = Converter(

@@ -17,14 +17,19 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx_ir
     import tf2onnx
 
+    from conrepair.converters.tf2onnx_gelu import write_out_gelu
     from conrepair.frameworks.tflite import TfliteRunnable
 
     proto, _ = tf2onnx.convert.from_tflite(model.path, opset=options["opset"])
-    # tf2onnx names inputs and outputs after the tensors; the signature's names tell what belongs together.
-    names = TfliteRunnable(model).tensor_names
+    # tf2onnx names and orders inputs and outputs like the tensors; the signature tells what belongs together.
+    runnable = TfliteRunnable(model)
     graph = onnx_ir.from_proto(proto)
-    for value in [*graph.graph.inputs, *graph.graph.outputs]:
-        value.name = names.get(str(value.name), value.name)
+    for values, specs in ((graph.graph.inputs, runnable.inputs), (graph.graph.outputs, runnable.outputs)):
+        for value in values:
+            value.name = runnable.tensor_names.get(str(value.name), value.name)
+        order = {spec.name: place for place, spec in enumerate(specs)}
+        values[:] = sorted(values, key=lambda value: order.get(str(value.name), len(order)))
+    write_out_gelu(graph.graph)
     return save(onnx_ir.to_proto(graph), folder)
 
 

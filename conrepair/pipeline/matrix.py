@@ -1,8 +1,8 @@
 """The route matrix: a model in every format, and from each into every other, all of it verified.
 
-A first audit makes the model in all formats. A second one takes each of those files as a source of its own and
-converts it into the others, so that every cell is judged against the file it came from. Where a converter fails,
-other routes around it are tried.
+A first audit loads the models, a second one makes them in all formats. A third one takes each of those files as a
+source of its own and converts it into the others, so that every cell is judged against the file it came from. Where
+a converter fails, other routes around it are tried.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from conrepair.config.model import AuditConfig, ConversionConfig, InputConfig, ModelConfig, RecipeConfig
 from conrepair.converters.registry import CONVERTERS
 from conrepair.converters.routes import find_route
+from conrepair.data.binding import bind_inputs
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.recipes import default_recipe
 from conrepair.report.result import AuditResult, Row
@@ -41,30 +41,50 @@ def run_matrix(config: AuditConfig, base: Path, display: ProgressDisplay) -> Mat
     """
     sources = [model for model in config.models if model.compare_with is None and not model.skip_analysis]
     if not sources:
-        raise UsageError("the matrix needs models: $.models is empty. `architectures` are not part of a matrix.")
-    making = _audit(config, "formats", [_to_all(model, FORMATS) for model in sources], base, display)
-    made: dict[tuple[str, str], Row] = {}
-    for row in making.rows:
-        if row.artifact is not None and (row.kind == "reference" or row.verdict in GOOD):
-            made.setdefault((row.model, row.artifact.framework), row)
+        raise UsageError(
+            "the matrix has no model to start from: it leaves aside `architectures`, and models with `compare_with` "
+            "or `skip_analysis`. Give it others in $.models."
+        )
+    loading = _audit(config, "sources", [_to_all(model, ()) for model in sources], base, display)
+    own = {row.model: row.artifact.framework for row in loading.rows if row.artifact and not row.problem}
+    loaded = [model for model in sources if model.name in own]
+    wanted = [_to_all(model, [form for form in FORMATS if form != own[model.name]]) for model in loaded]
+    making = [_audit(config, "formats", wanted, base, display)] if wanted else []
+    made, missing = _made(loading, making)
     starts = {(model.name, form): _start(model, form, made) for model in sources for form in FORMATS}
     present = [start for start in starts.values() if start is not None]
-    judged = _audit(config, "matrix", present, base, display)
+    judged = [_audit(config, "matrix", present, base, display)] if present else []
+    rows = [row for audit in judged for row in audit.rows]
     cells = {
-        (model.name, one, two): _cell(starts[model.name, one], two, judged.rows)
+        (model.name, one, two): _cell(starts[model.name, one], one, two, rows)
         for model in sources
         for one in FORMATS
         for two in FORMATS
         if one != two
     }
-    audits = [making, judged]
+    audits = [loading, *making, *judged]
     for attempt in range(1, _DETOURS + 1):
         around = _detours(cells, starts)
         if not around:
             break
         audits.append(_audit(config, f"detours-{attempt}", around, base, display))
         cells = {place: _with_detour(place, cell, audits[-1].rows) for place, cell in cells.items()}
-    return Matrix(cells, made, tuple(audits))
+    return Matrix(cells, made, missing, tuple(audits))
+
+
+def _made(
+    loading: AuditResult, making: Iterable[AuditResult]
+) -> tuple[dict[tuple[str, str], Row], dict[tuple[str, str], Row]]:
+    """How each model came to be in each format, and why it didn't; a source that doesn't work has the format ""."""
+    made: dict[tuple[str, str], Row] = {}
+    missing: dict[tuple[str, str], Row] = {}
+    for row in (*loading.rows, *(row for audit in making for row in audit.rows)):
+        good = row.artifact is not None and row.problem is None and (not row.conversion or row.verdict in GOOD)
+        if good and row.artifact is not None:
+            made.setdefault((row.model, row.artifact.framework), row)
+        elif row.kind != "intermediate":
+            missing[row.model, _end(row) if row.conversion else ""] = row
+    return made, {place: row for place, row in missing.items() if place not in made}
 
 
 def _audit(
@@ -86,33 +106,45 @@ def _start(model: ModelConfig, form: str, made: Mapping[tuple[str, str], Row]) -
     name, others = f"{model.name}.{form}", [other for other in FORMATS if other != form]
     if not row.conversion:
         return _to_all(model.model_copy(update={"name": name}), others)
-    inputs = _declared(row.artifact)
+    inputs = _declared(row)
     recipe = model.recipe or RecipeConfig(base=default_recipe(model)[0].name)
     start = ModelConfig(name=name, path=row.artifact.path, inputs=inputs, recipe=recipe, dataset=model.dataset)
     return _to_all(start, others)
 
 
-def _declared(model: Model) -> tuple[InputConfig, ...] | None:
-    """Inputs, for the one format that doesn't record them."""
-    if model.framework != "torch" or model.path.endswith(".pt2"):
+def _declared(row: Row) -> tuple[InputConfig, ...] | None:
+    """What a file doesn't say about its inputs: TorchScript all, others the tables that integers index."""
+    model, description = row.artifact, row.description
+    if model is None or description is None:
         return None
-    return tuple(_input(spec) for spec in model.inputs)
+    if model.framework == "torch" and not model.path.endswith(".pt2"):
+        return tuple(_input(spec) for spec in model.inputs)
+    highs = {spec.name: spec.high for spec in model.inputs if spec.high is not None}
+    if not highs:
+        return None
+    specs = {spec.name: spec for spec in description.inputs}
+    found = {
+        item.input: highs[item.sample]
+        for item in bind_inputs(model.inputs, description.inputs)
+        if item.sample in highs
+    }
+    return tuple(_input(dataclasses.replace(specs[name], high=high)) for name, high in found.items())
 
 
 def _input(spec: TensorSpec) -> InputConfig:
     return InputConfig.model_validate(
-        {"shape": spec.shape, "dtype": spec.dtype, "layout": spec.layout, "high": spec.high}
+        {"name": spec.name, "shape": spec.shape, "dtype": spec.dtype, "layout": spec.layout, "high": spec.high}
     )
 
 
-def _cell(start: ModelConfig | None, target: str, rows: Iterable[Row]) -> Cell:
+def _cell(start: ModelConfig | None, source: str, target: str, rows: Iterable[Row]) -> Cell:
     if start is None:
         return Cell("", None)
     mine = [row for row in rows if row.model == start.name]
     for row in mine:
         if row.kind == "target" and _end(row) == target:
             return Cell(row.conversion, row, culprits=_culprits(row, mine))
-    return Cell(find_route(start.name.rpartition(".")[2], target).name, None)
+    return Cell(find_route(source, target).name, None)
 
 
 def _culprits(row: Row, rows: Iterable[Row]) -> frozenset[str]:

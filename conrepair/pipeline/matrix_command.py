@@ -8,7 +8,6 @@ from conrepair.config.load import load_config
 from conrepair.pipeline.matrix import run_matrix
 from conrepair.report.route_matrix import matrix_markdown
 from conrepair.report.write import write_audit
-from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import whole_output
 from conrepair.runtime.progress import ProgressDisplay, say
 
@@ -24,7 +23,7 @@ def matrix(path: str, *, output: str | None, quiet: bool) -> int:
         quiet: No progress.
 
     Returns:
-        0 when every direction works on its own route, else 1.
+        See `Matrix.exit_code`.
     """
     file = Path(path)
     config = load_config(file)
@@ -38,4 +37,4 @@ def matrix(path: str, *, output: str | None, quiet: bool) -> int:
     with whole_output(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
     say(f"{text}\nWritten to {target}.")
-    return int(ExitCode.EQUIVALENT if all(cell.good for cell in result.cells.values()) else ExitCode.DIFFERENT)
+    return result.exit_code

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.verdict_table import failure_class, first_line, markdown_table
+from conrepair.runtime.errors import ExitCode
 
 __all__ = ["FORMATS", "GOOD", "Cell", "Matrix", "matrix_markdown"]
 
@@ -50,17 +51,27 @@ class Matrix:
     Attributes:
         cells: By model, format it starts from, and format it ends in.
         made: How each model came to be in each format.
-        audits: What was run: the making, the matrix, and the detours.
+        missing: Why one didn't; under the format "" why a source doesn't load or run.
+        audits: What was run: loading, the making, the matrix, and the detours.
     """
 
     cells: Mapping[tuple[str, str, str], Cell]
     made: Mapping[tuple[str, str], Row]
+    missing: Mapping[tuple[str, str], Row]
     audits: tuple[AuditResult, ...]
 
     @property
     def models(self) -> list[str]:
         """The models' names, in order."""
-        return list(dict.fromkeys(model for model, _ in self.made))
+        return list(dict.fromkeys(model for model, _, _ in self.cells))
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every direction works on its own route, that of a source's problem if one doesn't work, else 1."""
+        problems = [row.exit_code for (_, form), row in self.missing.items() if not form]
+        if problems:
+            return max(problems)
+        return int(ExitCode.EQUIVALENT if all(cell.good for cell in self.cells.values()) else ExitCode.DIFFERENT)
 
 
 def matrix_markdown(matrix: Matrix) -> str:
@@ -68,16 +79,23 @@ def matrix_markdown(matrix: Matrix) -> str:
     parts = ["# Route matrix", "", *_summary(matrix), ""]
     for model in matrix.models:
         parts += [f"## {model}", "", *_about(matrix, model), ""]
+        if (model, "") in matrix.missing:
+            continue
         rows = [[f"**{one}**", *(_word(matrix, model, one, two) for two in FORMATS)] for one in FORMATS]
         parts += [*markdown_table(["from \\ to", *FORMATS], rows), ""]
-    failures = [(place, cell) for place, cell in matrix.cells.items() if not cell.good]
+    failures = [
+        (place, cell)
+        for place, cell in matrix.cells.items()
+        if not cell.good and (place[0], "") not in matrix.missing
+    ]
     if failures:
         lines = [[*place, cell.route, *_failure(cell)] for place, cell in failures]
         head = ["model", "from", "to", "route", "what failed", "why", "works instead"]
         parts += ["## Failures", "", *markdown_table(head, lines), ""]
-    routes = {(one, two): cell.route for (_, one, two), cell in matrix.cells.items()}
+    routes = {(one, two): cell.route for (_, one, two), cell in matrix.cells.items() if cell.route}
     lines = [[one, two, route] for (one, two), route in routes.items()]
-    parts += ["## Routes", "", *markdown_table(["from", "to", "converters"], lines)]
+    if lines:
+        parts += ["## Routes", "", *markdown_table(["from", "to", "converters"], lines)]
     return "\n".join(parts) + "\n"
 
 
@@ -104,17 +122,25 @@ def _summary(matrix: Matrix) -> list[str]:
 
 
 def _about(matrix: Matrix, model: str) -> list[str]:
+    broken = matrix.missing.get((model, ""))
+    if broken is not None:
+        return [f"The source doesn't work: {_why(broken)}"]
     lines = []
     for form in FORMATS:
         row = matrix.made.get((model, form))
         if row is None:
-            lines.append(f"- {form}: not made")
+            failed = matrix.missing.get((model, form))
+            lines.append(f"- {form}: not made" + (f" by {failed.conversion}: {_why(failed)}" if failed else ""))
         elif row.conversion:
             lines.append(f"- {form}: made by {row.conversion}, {_figures(row)}")
         else:
             data = next((audit.datasets.get(model) for audit in matrix.audits if model in audit.datasets), "")
             lines.append(f"- {form}: the source; {data}")
     return lines
+
+
+def _why(row: Row) -> str:
+    return first_line(row.problem.message if row.problem is not None else row.reason)
 
 
 def _word(matrix: Matrix, model: str, one: str, two: str) -> str:

@@ -31,11 +31,12 @@ _OPERATORS = tuple(
         r"export of operator (\w+)",
         r"<OpOverload\(op='([\w.]+)'",  # torch.onnx, torch.export-based
         r"operation_type='(\w+)'",  # onnx2torch
-        r"'(tf\.\w+)' op is neither",  # TFLite
+        r"'(tf\.\w+)' op (?:is neither|requires)",  # TFLite
         r"tf2onnx could not convert (\w+) ",
     )
 )
 _REASON_WIDTH = 160
+_PLACE = re.compile(r"<unknown>:0: error: loc\(.*\): ")  # where in a graph; TensorFlow says it before what
 
 
 def failure_class(row: Row) -> str:
@@ -216,7 +217,7 @@ def _failures(rows: Sequence[Row]) -> list[_Failure]:
 
 def first_line(reason: str) -> str:
     """The first line of a reason that says something, cut to the width of a table."""
-    line = next((line.strip() for line in reason.splitlines() if line.strip()), "")
+    line = _PLACE.sub("", next((line.strip() for line in reason.splitlines() if line.strip()), ""))
     return line if len(line) <= _REASON_WIDTH else line[: _REASON_WIDTH - 3] + "..."
 
 

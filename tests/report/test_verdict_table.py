@@ -12,7 +12,7 @@ from rich.console import Console
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.report.verdict_table import failure_class, print_verdicts, verdicts_csv, verdicts_markdown
+from conrepair.report.verdict_table import failure_class, first_line, print_verdicts, verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import ExitCode
 
 MODEL = Model("onnx", "/nowhere/model.onnx", "0")
@@ -102,3 +102,13 @@ def test_classes(problem: Problem, has_model: bool, expected: str) -> None:
 def test_a_wrong_answer() -> None:
     assert failure_class(row("a", "x", Verdict.FAULTY)) == "wrong answer"
     assert failure_class(row("a", "x", Verdict.NOISE)) == ""
+
+
+def test_where_tensorflow_fails_doesnt_hide_why() -> None:
+    reason = (
+        'ConverterError: <unknown>:0: error: loc(callsite(fused["TensorListReserve:", "a/TensorArrayV2_1"] at '
+        "fused[\"b\"])): 'tf.TensorListReserve' op requires element_shape to be static\n<unknown>:0: note: more"
+    )
+    assert first_line(reason) == "ConverterError: 'tf.TensorListReserve' op requires element_shape to be static"
+    problem = refused(reason)
+    assert failure_class(row("a", "x", Verdict.UNDEPLOYABLE, problem)) == "refused: tf.TensorListReserve"

@@ -19,6 +19,7 @@ from conrepair.converters.onnx_passes.raise_opset import raise_opset
 from conrepair.converters.onnx_passes.remove_identities import remove_identities
 from conrepair.converters.onnx_passes.remove_unused import remove_unused
 from conrepair.converters.onnx_passes.separate_outputs import separate_outputs
+from conrepair.converters.onnx_passes.unroll_loops import unroll_loops
 from conrepair.converters.onnx_passes.verify import Reference
 from conrepair.converters.onnx_passes.wants import Wants
 from conrepair.data.tensor_spec import TensorSpec
@@ -66,6 +67,11 @@ def passes_for(wants: Wants, declared: Sequence[TensorSpec] = ()) -> Iterator[Pa
     if wants.fold:
         yield "fold_shapes", fold_shapes
         yield "fold_constants", fold_constants
+    if not wants.loops:
+        yield "unroll_loops", unroll_loops
+        if wants.fold:
+            yield "fold_shapes", fold_shapes
+            yield "fold_constants", fold_constants
     yield "raise_opset", lambda model: raise_opset(model, wants.lowest)
     highest = wants.highest
     if highest is not None or wants.expand:

@@ -19,6 +19,7 @@ class Wants:
         identities: Whether it can read Identity nodes; where not, they're taken out.
         batch: Number to write for a symbolic first dimension; None leaves it symbolic.
         explicit_pads: Paddings are numbers, not "as many as needed" (`auto_pad`).
+        loops: Whether it can read Loop; where not, loops of known length are written out.
         own_outputs: Every output of the graph is the only output of a node of its own.
     """
 
@@ -29,4 +30,5 @@ class Wants:
     identities: bool = True
     batch: int | None = None
     explicit_pads: bool = False
+    loops: bool = True
     own_outputs: bool = False

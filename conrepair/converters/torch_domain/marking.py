@@ -24,8 +24,11 @@ OPERANDS: Mapping[str, frozenset[int]] = {
     "ConstantOfShape": frozenset({0}),
     "CumSum": frozenset({1}),
     "Expand": frozenset({1}),
+    "GRU": frozenset({4}),
     "Gather": frozenset({1}),
+    "LSTM": frozenset({4}),
     "Pad": frozenset({1, 3}),
+    "RNN": frozenset({4}),
     "Range": frozenset({0, 1, 2}),
     "ReduceSum": frozenset({1}),
     "Reshape": frozenset({1}),
@@ -41,9 +44,9 @@ OPERANDS: Mapping[str, frozenset[int]] = {
 """Operators on tensors that take integers, and the positions of those operands."""
 
 REPLACED = {
-    "Acosh", "Asinh", "Atanh", "Cosh", "CumSum", "GatherElements", "GlobalMaxPool", "IsInf", "LayerNormalization",
-    "NonZero", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "Resize", "ScatterND", "Selu", "Sinh", "TopK",
-    "Trilu",
+    "Acosh", "Asinh", "Atanh", "Cosh", "CumSum", "GRU", "GatherElements", "GlobalMaxPool", "IsInf", "LSTM",
+    "LayerNormalization", "NonZero", "Pow", "RNN", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "Resize",
+    "ReverseSequence", "ScatterND", "Selu", "Sinh", "TopK", "Trilu",
 }  # fmt: skip
 """Operators that are ours whatever they're given: onnx2torch lacks them, or computes something else."""
 

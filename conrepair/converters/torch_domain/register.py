@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from conrepair.converters.torch_domain import integer_operators, tensor_operators
+from conrepair.converters.torch_domain import integer_operators, recurrent, tensor_operators
 from conrepair.converters.torch_domain.integer_operators import Integers
 from conrepair.converters.torch_domain.marking import DOMAIN, OPERANDS
 
@@ -69,7 +69,7 @@ def _converter(function: Callable[..., Any], places: frozenset[int] | None) -> C
         attributes = {
             name: value.to_torch() if hasattr(value, "to_torch") else value for name, value in node.attributes.items()
         }
-        if function in tensor_operators.SEVERAL:
+        if function in _SEVERAL:
             attributes["outputs"] = len(node.output_values)
         return OperationConverterResult(
             Operator(function, operands, attributes), OnnxMapping(tuple(names), node.output_values)
@@ -82,9 +82,13 @@ def _integers(tensor: torch.Tensor) -> Integers:
     return np.array(tensor.tolist(), dtype=object)
 
 
+_RECURRENT = {"GRU": recurrent.gru, "LSTM": recurrent.lstm, "RNN": recurrent.rnn}
+_SEVERAL = tensor_operators.SEVERAL | set(_RECURRENT.values())
+
 _OPERATORS: dict[str, tuple[Callable[..., Any], frozenset[int] | None]] = {
     **{name: (function, OPERANDS[name]) for name, function in tensor_operators.OPERATORS.items()},
     **{f"Integer{name}": (function, None) for name, function in integer_operators.OPERATORS.items()},
     **{name: (function, frozenset()) for name, function in tensor_operators.OTHERS.items()},
+    **{name: (function, OPERANDS[name]) for name, function in _RECURRENT.items()},
     "Tensor": (integer_operators.tensor_of, None),
 }

@@ -205,6 +205,14 @@ def _gather_elements(tensor: Tensor, places: Tensor, axis: int = 0) -> Tensor:
     return tensor.gather(axis, torch.where(places < 0, places + tensor.shape[axis], places))
 
 
+def _reverse_sequence(tensor: Tensor, lengths: Tensor, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
+    moved = tensor.movedim((batch_axis, time_axis), (0, 1))
+    steps, ends = torch.arange(moved.shape[1]), lengths.to(torch.int64).unsqueeze(1)
+    places = torch.where(steps < ends, ends - 1 - steps, steps)
+    index = places.reshape(*places.shape, *[1] * (moved.ndim - 2)).expand_as(moved)
+    return moved.gather(1, index).movedim((0, 1), (batch_axis, time_axis))
+
+
 def _selu(
     tensor: Tensor, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875
 ) -> Tensor:
@@ -278,6 +286,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "ReduceMax": _reduction(torch.amax),
     "ReduceMin": _reduction(torch.amin),
     "ReduceProd": _reduction(_product),
+    "ReverseSequence": _reverse_sequence,
     "ScatterND": _scatter_nd,
     "Selu": _selu,
     "Sinh": torch.sinh,

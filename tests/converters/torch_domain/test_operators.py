@@ -154,3 +154,94 @@ def test_a_symbolic_size_behind_the_batch(tmp_path: Path) -> None:
         data = np.ones(shape, np.float32)
         (result,) = target.run({target.inputs[0].name: data}).values()
         np.testing.assert_array_equal(result, 2 * data[..., None])
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(
+    ("operator", "gates", "attributes"),
+    [
+        ("LSTM", 4, ""),
+        ("GRU", 3, ", linear_before_reset = 1"),
+        ("RNN", 1, ""),
+        ("RNN", 1, ', activations = ["Relu"]'),
+    ],
+)
+def test_recurrent(tmp_path: Path, operator: str, gates: int, attributes: str, direction: str) -> None:
+    """Over three steps, from a state that's given; both outputs count."""
+    directions = 2 if direction == "bidirectional" else 1
+    if "Relu" in attributes:
+        attributes = attributes.replace('"Relu"', ", ".join(['"Relu"'] * directions))
+    states = "h" if operator != "LSTM" else "h, h"
+    text = (
+        "t = Transpose<perm = [1, 0, 2]>(x) n = Shape<start = 0, end = 1>(x) "
+        "s = Concat<axis = 0>(d, n, hidden) h = Expand(half, s) "
+        f'r, f = {operator}<hidden_size = 2, direction = "{direction}"{attributes}>(t, w, u, b, , {states}) '
+        "m = ReduceMean<axes = [0], keepdims = 0>(r) e = Add(m, f) y = Transpose<perm = [1, 0, 2]>(e)"
+    )
+    draw = np.random.default_rng(0).normal
+    constants = {
+        "d": np.array([directions]), "hidden": np.array([2]), "half": np.float32([0.5]),
+        "w": draw(size=(directions, gates * 2, 4)).astype(np.float32),
+        "u": draw(size=(directions, gates * 2, 2)).astype(np.float32),
+        "b": draw(size=(directions, gates * 4)).astype(np.float32),
+    }  # fmt: skip
+    check(tmp_path, text, **constants)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("r, y = GRU<hidden_size = 2>(x, w, u)", "reset gate"),
+        (
+            'r, y = GRU<hidden_size = 2, linear_before_reset = 1, activations = ["Relu", "Tanh"]>(x, w, u)',
+            "activations",
+        ),
+        ("r, y = GRU<hidden_size = 2, linear_before_reset = 1, clip = 0.5>(x, w, u)", "clip"),
+    ],
+)
+def test_what_no_kernel_computes_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    draw = np.random.default_rng(0).normal
+    constants = {"w": draw(size=(1, 6, 4)).astype(np.float32), "u": draw(size=(1, 6, 2)).astype(np.float32)}
+    with pytest.raises(NotImplementedError, match=message):
+        check(tmp_path, text, **constants)
+
+
+@pytest.mark.parametrize("axes", ["", "batch_axis = 0, time_axis = 1"])
+def test_reverse_sequence(tmp_path: Path, axes: str) -> None:
+    """Over the axis of four with a length for each row of three, whichever comes first."""
+    order = "[2, 1, 0]" if not axes else "[1, 2, 0]"
+    back = "[2, 1, 0]" if not axes else "[2, 0, 1]"
+    call = f"ReverseSequence<{axes}>(t, ends)" if axes else "ReverseSequence(t, ends)"
+    check(
+        tmp_path,
+        f"t = Transpose<perm = {order}>(x) r = {call} y = Transpose<perm = {back}>(r)",
+        ends=np.array([4, 3, 1]),
+    )
+
+
+def test_loops_of_known_length(tmp_path: Path) -> None:
+    """The condition ends it after three of five rounds; rows are stacked."""
+    body = (
+        "body = b (int64 i, bool c, int64 n, float[batch, 3, 4] s) => (bool o, int64 m, float[batch, 3, 4] q, "
+        "float[batch, 3, 4] row) { m = Add(n, one) o = Less(m, three) q = Mul(s, two) row = Relu(q) }"
+    )
+    text = f"k, z, rows = Loop<{body}>(five, yes, zero, x) p = ReduceSum<keepdims = 0>(rows, a0) y = Add(z, p)"
+    constants = {
+        "one": np.array(1), "three": np.array(3), "two": np.float32(2), "five": np.array(5), "yes": np.array(True),
+        "zero": np.array(0), "a0": np.array([0]),
+    }  # fmt: skip
+    check(tmp_path, text, **constants)
+
+
+def test_names_that_saved_programs_separate_by(tmp_path: Path) -> None:
+    proto = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[batch, 3] x) => (float[batch, 2] y) { y = MatMul(x, w) }'
+    )
+    proto.graph.node[0].name = "a;b,c (d)"
+    proto.graph.initializer.append(numpy_helper.from_array(np.ones((3, 2), np.float32), "w"))
+    onnx.save(proto, tmp_path / "net.onnx")
+    step = converter("onnx2torch")
+    name = step.convert(small.model_of("onnx", tmp_path / "net.onnx"), tmp_path, step.complete({}))
+    target = TorchRunnable(small.model_of("torch", tmp_path / name))
+    (result,) = target.run({target.inputs[0].name: np.ones((4, 3), np.float32)}).values()
+    np.testing.assert_array_equal(result, np.full((4, 2), 3, np.float32))

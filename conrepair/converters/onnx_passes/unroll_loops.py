@@ -1,0 +1,232 @@
+"""Write out loops whose number of rounds follows from constants: recurrent layers that a converter took apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnx_ir
+
+from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
+from conrepair.converters.onnx_passes.initializers import new_initializer
+from conrepair.converters.onnx_passes.session import open_session
+
+__all__ = ["unroll_loops"]
+
+_LONGEST = 512  # rounds; more are left to whoever can read loops
+_CONTEXT = 2  # of a body's inputs, the round's number and the condition; carried values follow
+_AXES_AS_INPUT = 13  # first opset in which Unsqueeze takes its axes so
+
+Array = npt.NDArray[np.generic]
+
+
+def unroll_loops(model: onnx_ir.Model) -> None:
+    """Replace each Loop of the main graph whose rounds are known, in place; constants must have been folded."""
+    for node in list(model.graph):
+        if node.op_type == "Loop" and not node.domain:
+            rounds = _rounds(node, model)
+            if rounds:
+                _write_out(node, rounds, model)
+    infer_shapes(model)
+
+
+def _rounds(node: onnx_ir.Node, model: onnx_ir.Model) -> int | None:
+    """How many rounds it takes; None when that depends on values, or is too many."""
+    body = node.attributes["body"].as_graph()
+    bound, going = (_constant(value) for value in node.inputs[:_CONTEXT])
+    if (node.inputs[0] is not None and bound is None) or (node.inputs[1] is not None and going is None):
+        return None
+    if going is not None and not going.item():
+        return 0
+    most = _LONGEST + 1 if bound is None else int(bound.item())
+    if body.outputs[0] is body.inputs[1] or _is_true(body.outputs[0]):
+        return most if most <= _LONGEST else None
+    deciding = _deciding(node, body)
+    return None if deciding is None else _simulate(deciding, node, body, model, min(most, _LONGEST + 1))
+
+
+def _constant(value: onnx_ir.Value | None) -> Array | None:
+    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
+    return None if tensor is None else tensor.numpy()
+
+
+def _is_true(value: onnx_ir.Value) -> bool:
+    constant = _constant(value)
+    return constant is not None and bool(constant.item())
+
+
+def _deciding(node: onnx_ir.Node, body: onnx_ir.Graph) -> list[int] | None:
+    """Positions of the carried values that the condition depends on, from round to round.
+
+    None when it depends on anything that isn't constant.
+    """
+    carried = range(len(node.inputs) - _CONTEXT)
+    found: list[int] = []
+    ahead = [body.outputs[0]]
+    seen: set[onnx_ir.Value] = set()
+    while ahead:
+        value = ahead.pop()
+        if value in seen or _constant(value) is not None:
+            continue
+        seen.add(value)
+        producer = value.producer()
+        if producer is not None and producer.graph is body:
+            if any(attribute.type in _GRAPHS for attribute in producer.attributes.values()):
+                return None
+            ahead += [operand for operand in producer.inputs if operand is not None]
+            continue
+        places = [place for place in carried if body.inputs[place + _CONTEXT] is value]
+        if value is body.inputs[0] or value is body.inputs[1]:
+            continue
+        if not places or _constant(node.inputs[places[0] + _CONTEXT]) is None:
+            return None
+        found.append(places[0])
+        ahead.append(body.outputs[places[0] + 1])
+    return found
+
+
+_GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
+
+
+def _simulate(
+    deciding: list[int], node: onnx_ir.Node, body: onnx_ir.Graph, model: onnx_ir.Model, most: int
+) -> int | None:
+    """Run what decides about going on, round by round."""
+    outputs = [body.outputs[0], *(body.outputs[place + 1] for place in deciding)]
+    nodes, constants = _needed(outputs, body)
+    inputs = [body.inputs[0], body.inputs[1], *(body.inputs[place + _CONTEXT] for place in deciding)]
+    state = [np.asarray(_constant(node.inputs[place + _CONTEXT])) for place in deciding]
+    fed = [np.array(0, np.int64), np.array(True), *state]
+    proto = onnx.helper.make_model(
+        onnx.helper.make_graph(
+            [
+                *(onnx_ir.serde.serialize_node(item) for item in nodes),
+                *(
+                    onnx.helper.make_node("Identity", [str(value.name)], [f"result/{index}"])
+                    for index, value in enumerate(outputs)
+                ),
+            ],
+            "condition",
+            [
+                onnx.helper.make_tensor_value_info(str(value.name), _element(array), array.shape)
+                for value, array in zip(inputs, fed, strict=True)
+            ],
+            [
+                onnx.helper.make_tensor_value_info(f"result/{index}", _element(array), array.shape)
+                for index, array in enumerate(fed[1:])
+            ],
+            [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
+        ),
+        opset_imports=[onnx.helper.make_opsetid(domain, number) for domain, number in model.opset_imports.items()],
+        ir_version=model.ir_version,
+    )
+    session = open_session(proto.SerializeToString())
+    for done in range(most):
+        feeds = [np.array(done, np.int64), np.array(True), *state]
+        names = {str(value.name) for value in inputs} & {item.name for item in session.get_inputs()}
+        going, *state = session.run(
+            None, {str(value.name): array for value, array in zip(inputs, feeds, strict=True) if value.name in names}
+        )
+        if not going.item():
+            return done + 1
+    return most if most <= _LONGEST else None
+
+
+def _needed(outputs: list[onnx_ir.Value], body: onnx_ir.Graph) -> tuple[list[onnx_ir.Node], dict[str, Array]]:
+    """The nodes that compute some values, in order, and the constants that they read."""
+    wanted, nodes, constants = set(outputs), [], {}
+    for node in reversed(body):
+        if wanted & set(node.outputs):
+            nodes.append(node)
+            wanted |= {value for value in node.inputs if value is not None}
+    for value in wanted:
+        array = _constant(value)
+        if array is not None and (value.producer() is None or value.producer() not in nodes):
+            constants[str(value.name)] = array
+    return nodes[::-1], constants
+
+
+def _element(array: Array) -> int:
+    return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+
+
+def _write_out(node: onnx_ir.Node, rounds: int, model: onnx_ir.Model) -> None:
+    graph, body = model.graph, node.attributes["body"].as_graph()
+    carried: list[onnx_ir.Value | None] = list(node.inputs[_CONTEXT:])
+    rows: list[list[onnx_ir.Value]] = []
+    going = new_initializer(graph, f"{node.outputs[0].name}/going", np.array(True))
+    for done in range(rounds):
+        place = f"{node.outputs[0].name}/round {done}"
+        number = new_initializer(graph, f"{place}/number", np.array(done, np.int64))
+        given = dict(zip(body.inputs, [number, going, *carried], strict=True))
+        results = _round(body, given, graph, node, place)[1:]
+        carried = list(results[: len(carried)])
+        rows.append(results[len(carried) :])
+    columns = [_stacked([row[index] for row in rows], node, model) for index in range(len(rows[0]))]
+    for old, new in zip(node.outputs, [*carried, *columns], strict=True):
+        if new is None:
+            raise ValueError(f"{old.name} of a loop has no value")
+        if old.is_graph_output():
+            new = _passed_on(new, node)
+            new.name, old.name = old.name, f"{old.name}/looped"
+            new.type, new.shape = old.type, old.shape
+        onnx_ir.convenience.replace_all_uses_with([old], [new], replace_graph_outputs=True)
+    graph.remove(node, safe=True)
+
+
+def _round(
+    body: onnx_ir.Graph,
+    given: Mapping[onnx_ir.Value, onnx_ir.Value | None],
+    graph: onnx_ir.Graph,
+    before: onnx_ir.Node,
+    place: str,
+) -> list[onnx_ir.Value]:
+    """Copy a body in front of a node, with values for its inputs; its outputs."""
+    for name, value in body.initializers.items():
+        if value.const_value is not None and value not in given:
+            given = {**given, value: new_initializer(graph, f"{place}/{name}", value.const_value.numpy())}
+    copy = body.clone(allow_outer_scope_values=True)
+    known = dict(zip(copy.inputs, (given[value] for value in body.inputs), strict=True))
+    for name, value in body.initializers.items():
+        known[copy.initializers[name]] = given[value]
+    nodes, outputs = list(copy), list(copy.outputs)
+    copy.outputs.clear()
+    copy.remove(nodes)
+    for item in nodes:
+        item.name = f"{place}/{item.name}" if item.name else None
+        for value in item.outputs:
+            value.name = f"{place}/{value.name}" if value.name else value.name
+    for old, new in known.items():
+        if new is None:
+            raise ValueError(f"{old.name} of a loop's body has no value")  # ONNX has no optional carried values
+        onnx_ir.convenience.replace_all_uses_with([old], [new])
+    graph.insert_before(before, nodes)
+    return [known.get(value) or value for value in outputs]
+
+
+def _stacked(column: list[onnx_ir.Value], before: onnx_ir.Node, model: onnx_ir.Model) -> onnx_ir.Value:
+    """The rows along a new first axis."""
+    graph, place = model.graph, before.outputs[0].name
+    parts = []
+    for index, row in enumerate(column):
+        name = f"{place}/{row.name}/row {index}"
+        if model.opset_imports.get("", 1) >= _AXES_AS_INPUT:
+            axes = new_initializer(graph, f"{name}/axes", np.array([0], np.int64))
+            part = onnx_ir.node("Unsqueeze", [row, axes], name=name)
+        else:
+            part = onnx_ir.node("Unsqueeze", [row], {"axes": [0]}, name=name)
+        part.outputs[0].name = name
+        graph.insert_before(before, part)
+        parts.append(part.outputs[0])
+    joined = onnx_ir.node("Concat", parts, {"axis": 0}, name=f"{place}/{column[0].name}/rows")
+    joined.outputs[0].name = joined.name
+    graph.insert_before(before, joined)
+    return joined.outputs[0]
+
+
+def _passed_on(value: onnx_ir.Value, before: onnx_ir.Node) -> onnx_ir.Value:
+    node = onnx_ir.node("Identity", [value])
+    before.prepend(node)
+    return node.outputs[0]
