@@ -153,7 +153,7 @@ def test_a_folder_that_no_audit_wrote_is_not_replaced(net: Path, capsys: pytest.
 
 def test_a_conversion_without_route(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", str(net), "--to", "coreml", "-o", str(tmp_path / "x"), "-q"]) == 2
-    assert "from onnx one reaches: onnx, torch" in capsys.readouterr().err
+    assert "from onnx one reaches: keras, onnx, tensorflow, tflite, torch" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 

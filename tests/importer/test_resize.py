@@ -12,6 +12,7 @@ COORDINATES = [
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
 ]  # fmt: skip
 SCALES = [(2, 3), (0.7, 0.45), (1.7, 1.3), (0.4, 2.5)]
+WHOLE = [(2, 3), (0.4, 2), (1.2, 3)]  # with align_corners, others are refused
 SIZES = [(3, 11), (1, 1), (10, 14)]
 
 
@@ -30,8 +31,15 @@ def resized(x, scales=None, sizes=None, roi=None, opset=21, **attributes):
 @pytest.mark.parametrize("mode", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
 @pytest.mark.parametrize("where", COORDINATES)
 def test_nearest(where, mode):
-    for scales in SCALES:
+    for scales in WHOLE if where == "align_corners" else SCALES:
         resized(IMAGE["x"], [1, 1, *scales], coordinate_transformation_mode=where, nearest_mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_corners_of_fractional_sizes_are_refused(mode):
+    """The standard aligns with size x factor, ONNX Runtime and PyTorch with the rounded size."""
+    with pytest.raises(ConversionError, match="implementations disagree; give sizes instead of scales"):
+        resized(IMAGE["x"], [1, 1, 0.7, 1], coordinate_transformation_mode="align_corners", mode=mode)
 
 
 @pytest.mark.parametrize("where", COORDINATES)
@@ -41,11 +49,11 @@ def test_sizes(mode, where):
         resized(IMAGE["x"], sizes=[2, 3, *sizes], coordinate_transformation_mode=where, mode=mode)
 
 
-@pytest.mark.parametrize("scales", SCALES, ids=str)
 @pytest.mark.parametrize("where", COORDINATES)
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
-def test_interpolated(mode, where, scales):
-    resized(IMAGE["x"], [1, 1, *scales], coordinate_transformation_mode=where, mode=mode)
+def test_interpolated(mode, where):
+    for scales in WHOLE if where == "align_corners" else SCALES:
+        resized(IMAGE["x"], [1, 1, *scales], coordinate_transformation_mode=where, mode=mode)
 
 
 @pytest.mark.parametrize("attributes", [{"cubic_coeff_a": -0.5}, {"exclude_outside": 1}], ids=str)

@@ -49,7 +49,8 @@ def _check_whole(node: Node, changed: list[int], scales: list[float]) -> None:
     """The standard aligns with the corner of size x scale, ONNX Runtime and PyTorch with that of the rounded size."""
     for axis in changed:
         size = node.shape(0)[axis]
-        if known(size) and not (int(size) * scales[axis]).is_integer() and not node.has(3):
+        whole = known(size) and float(np.float32(int(size)) * np.float32(scales[axis])).is_integer()
+        if known(size) and not whole and not node.has(3):
             node.refuse(
                 f"with align_corners and a factor of {scales[axis]:g} of {size} cells, implementations disagree; "
                 "give sizes instead of scales"
