@@ -16,10 +16,11 @@ __all__ = ["add"]
 
 
 def add(x: Any, y: Any) -> Any:
-    """The sum of two Keras tensors or arrays."""
-    if not _mistaken(x.shape, y.shape):
+    """The sum of two Keras tensors, arrays or numbers."""
+    one, two = getattr(x, "shape", ()), getattr(y, "shape", ())
+    if not _mistaken(one, two):
         return ops.add(x, y)
-    if not _mistaken(y.shape, x.shape):
+    if not _mistaken(two, one):
         return ops.add(y, x)
     return ops.subtract(x, ops.subtract(ops.zeros_like(y), y))
 

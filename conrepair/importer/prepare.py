@@ -16,6 +16,8 @@ from conrepair.runtime.errors import ConversionError
 
 __all__ = ["has_function", "prepare"]
 
+_OLDEST = 7  # before, operators broadcast by attributes
+
 
 def prepare(
     model: onnx_ir.Model, known: Collection[tuple[str, str]], sizes: Mapping[str, Sequence[Any]]
@@ -31,6 +33,12 @@ def prepare(
     Raises:
         ConversionError: if a size contradicts the model.
     """
+    opset = model.opset_imports.get("", model.opset_imports.get("ai.onnx", _OLDEST))
+    if opset < _OLDEST:
+        raise ConversionError(
+            f"the model is of opset {opset}; the importer knows {_OLDEST} and newer. Raise it first: "
+            "onnx-version-converter (`via`)."
+        )
     if model.functions:
         model = InlinePass()(model).model
     RemoveUnusedNodesPass()(model)

@@ -81,7 +81,7 @@ def is_symbolic(value: object) -> bool:
 
 def symbol(name: str) -> Any:
     """A size known by name."""
-    return sympy.Symbol(name, integer=True, positive=True)
+    return sympy.Symbol(name, integer=True, nonnegative=True)
 
 
 def known(size: Size) -> bool:

@@ -89,7 +89,7 @@ def test_prelu_behind_a_convolution():
 
 @pytest.mark.parametrize("attributes", [{}, {"min": -1.0}, {"max": 1.0}, {"min": 0.0, "max": 6.0}], ids=str)
 def test_clip_by_attributes(attributes):
-    check("Clip", {"x": random(4, 5, low=-9, high=9)}, opset=6, **attributes)
+    check("Clip", {"x": random(4, 5, low=-9, high=9)}, opset=7, **attributes)
 
 
 @pytest.mark.parametrize(

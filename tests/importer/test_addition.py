@@ -1,10 +1,12 @@
 import itertools
+from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 from onnx_cases import check, random
 
+from conrepair import importer
 from conrepair.importer.addition import add
 
 SHAPES = [
@@ -64,3 +66,9 @@ def test_integers(dtype):
 
 def test_product_and_column():
     check("Gemm", {"a": random(4, 3), "b": random(3, 4), "c": random(4, 1)})
+
+
+def test_rules_add_by_nothing_else():
+    """`keras.ops.add` takes some operands for a bias."""
+    folder = Path(importer.__file__).parent / "operators"
+    assert [file.name for file in folder.glob("*.py") if "ops.add" in file.read_text(encoding="utf-8")] == []

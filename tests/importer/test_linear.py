@@ -186,3 +186,20 @@ def test_sizes_behind_products_of_open_sizes(product):
     with pytest.raises(ConversionError, match=r"\['n', 's', 's', '1'\]"):
         imported(model)
     check_text(text.replace("(m, e)", "(m, s)"), {"x": random(2, 3, 4)}, {"one": np.array([1])}, symbolic=symbolic)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(
+    "shapes", [((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((3,), (2, 3, 4)), ((2, 3), (3,)), ((3,), (3,))]
+)
+def test_products_of_integers_are_exact(dtype, shapes):
+    large = 2**25 + 1 if dtype == "int32" else 2**40 + 1
+    one, two = (random(*shape, dtype=dtype, low=-9, high=9) for shape in shapes)
+    one.flat[0] = large
+    check("MatMul", {"x": one, "y": two})
+    check("MatMul", {"x": one}, {"y": two})
+
+
+def test_an_einsum_of_integers_is_refused():
+    with pytest.raises(ConversionError, match="float32 instead of int64"):
+        check("Einsum", {"x": random(2, 3, dtype="int64")}, equation="ij->ji")

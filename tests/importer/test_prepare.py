@@ -95,3 +95,11 @@ def test_older_forms_are_known():
     check_text("a = Unsqueeze <axes = [0]> (x) y = Squeeze <axes = [1, 3]> (a)", x, opset=9)
     axes = {"one": np.array([0]), "two": np.array([1, 3])}
     check_text("a = Unsqueeze (x, one) y = Squeeze (a, two)", x, axes, opset=23)
+
+
+def test_an_older_opset_is_refused():
+    """Before 7, a slope for each channel was found without being told its axis."""
+    model = text_model("y = PRelu (x, slope)", {"x": random(2, 3, 4, 3)}, {"slope": random(3)})
+    model.opset_import[0].version = 6
+    with pytest.raises(ConversionError, match=r"of opset 6; the importer knows 7 and newer"):
+        prepared(model)

@@ -249,3 +249,10 @@ def test_dequantized_weights_become_a_layer():
     model.graph.initializer.append(onnx.numpy_helper.from_array(random(4, 3, 3, 3, dtype="int8"), "w"))
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.float32(0.1), "s"))
     assert layers_of(check_model(model, {"x": random(2, 3, 8, 8)})).count("Conv2D") == 1
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2, 4, 3, 4), 1), ((4, 3, 4), 0), ((4, 4), 0)])
+def test_scales_along_an_axis_as_long_as_the_last(shape, axis):
+    """Keras would add such zero points along the last axis."""
+    constants = {"scale": random(shape[axis], low=0.01, high=0.2), "zero": zero_point("uint8", shape[axis])}
+    check("QuantizeLinear", {"x": random(*shape, low=-9, high=9)}, constants, axis=axis)

@@ -148,3 +148,15 @@ def test_top_in_any_order():
 def test_top_behind_a_convolution(axis):
     text = f"a = Conv (x, w) y, i = TopK <axis = {axis}> (a, k)"
     check_text(text, {"x": random(2, 2, 5, 6)}, {"w": random(3, 2, 2, 2), "k": np.array([2])}, outputs=["y", "i"])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_the_mean_of_integers_is_exact(dtype):
+    large = 2**24 + 1 if dtype == "int32" else 2**40 + 1
+    x = np.array([[large, large + 2, large], [-3, -4, -4], [5, 5, 6]], dtype)
+    check("ReduceMean", {"x": x}, {"axes": np.array([1])})
+    check("ReduceMean", {"x": x}, {"axes": np.array([0])}, keepdims=0)
+
+
+def test_the_norm_of_integers_does_not_overflow():
+    check("ReduceL2", {"x": np.array([[30000, 40000]], np.int32)}, {"axes": np.array([1])})

@@ -64,10 +64,6 @@ def test_reshape(target):
     check("Reshape", {"x": random(2, 3, 4)}, numbers(shape=target))
 
 
-def test_reshape_of_opset_1():
-    check("Reshape", {"x": random(2, 3, 4)}, opset=4, shape=[0, -1])
-
-
 def test_zero_may_mean_zero():
     check("Reshape", {"x": random(0, 3, 4)}, numbers(shape=[3, 0]), allowzero=1)
     check("Reshape", {"x": random(2, 3, 4)}, numbers(shape=[4, 6]), allowzero=1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 from conrepair.importer.values import Tensor
@@ -62,7 +63,7 @@ def prelu(node: Node) -> Any:
 @operator("HardSigmoid")
 def hard_sigmoid(node: Node) -> Any:
     alpha, beta = node.attribute("alpha", 0.2), node.attribute("beta", 0.5)
-    return node.elementwise(lambda x: ops.clip(ops.add(ops.multiply(x, alpha), beta), 0.0, 1.0))
+    return node.elementwise(lambda x: ops.clip(add(ops.multiply(x, alpha), beta), 0.0, 1.0))
 
 
 @operator("HardSwish")
@@ -91,7 +92,7 @@ def shrink(node: Node) -> Any:
     bias, threshold = node.attribute("bias", 0.0), node.attribute("lambd", 0.5)
 
     def function(x: Any) -> Any:
-        below = ops.where(ops.less(x, -threshold), ops.add(x, _number(bias, x)), ops.zeros_like(x))
+        below = ops.where(ops.less(x, -threshold), add(x, _number(bias, x)), ops.zeros_like(x))
         return ops.where(ops.greater(x, threshold), ops.subtract(x, _number(bias, x)), below)
 
     return node.elementwise(function)

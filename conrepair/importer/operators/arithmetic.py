@@ -82,12 +82,15 @@ def divide(node: Node) -> Any:
     if dtype.startswith("uint"):
         return node.elementwise(ops.floor_divide)
 
-    def truncated(x: Any, y: Any) -> Any:
-        return ops.multiply(
-            ops.multiply(ops.sign(x), ops.sign(y)), ops.floor_divide(ops.absolute(x), ops.absolute(y))
-        )
+    return node.elementwise(truncated_quotient)
 
-    return node.elementwise(truncated)
+
+def truncated_quotient(x: Any, y: Any) -> Any:
+    """The quotient of integers, rounded towards zero; the lowest number has no absolute value, so none is taken."""
+    quotient = ops.floor_divide(x, y)
+    inexact = ops.not_equal(ops.multiply(quotient, y), x)
+    opposite = ops.not_equal(ops.less(x, 0), ops.less(y, 0))
+    return add(quotient, ops.cast(ops.logical_and(inexact, opposite), quotient.dtype))
 
 
 @operator("Mod")
@@ -95,6 +98,9 @@ def modulo(node: Node) -> Any:
     """With fmod the result has the dividend's sign, else the divisor's."""
     if not node.attribute("fmod", 0):
         return node.elementwise(ops.mod)
+
+    if "float" not in node.dtype(0):
+        return node.elementwise(lambda x, y: ops.subtract(x, ops.multiply(truncated_quotient(x, y), y)))
 
     def remainder(x: Any, y: Any) -> Any:
         return ops.multiply(ops.sign(x), ops.mod(ops.absolute(x), ops.absolute(y)))

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 
@@ -62,7 +63,7 @@ def attention(node: Node) -> Any:
     cap = node.attribute("softcap", 0.0)
     stages.append(ops.multiply(ops.tanh(ops.divide(scores, cap)), cap) if cap else scores)
     bias, may_be_empty = _bias(node, stages[1], past)
-    stages.append(stages[1] if bias is None else ops.add(stages[1], bias))
+    stages.append(stages[1] if bias is None else add(stages[1], bias))
     stages.append(_probabilities(node, stages[2], bias if may_be_empty else None))
     y = ops.matmul(stages[3], value)
     if flat:
@@ -144,19 +145,19 @@ def _bias(node: Node, scores: Any, past: Any) -> tuple[Any, bool]:
     if not parts:
         return None, False
     arrays = [
-        ops.cast(ops.add(ops.zeros_like(scores), part), scores.dtype)
+        ops.cast(add(ops.zeros_like(scores), part), scores.dtype)
         if isinstance(part, np.ndarray)
         else ops.cast(part, scores.dtype)
         for part in parts
     ]
     only_causal = not node.has(3) and not node.has(6) and left < 0 and right < 0
-    return reduce(ops.add, arrays), not only_causal
+    return reduce(add, arrays), not only_causal
 
 
 def _mask(node: Node, scores: Any) -> Any:
     mask, keys = node.tensor(3), scores.shape[3]
     missing = None if keys is None or mask.shape[-1] is None else keys - mask.shape[-1]
-    if missing is None and mask.shape[-1] is not None and mask.shape[-1] != 1:
+    if missing is None and (keys, mask.shape[-1]) != (None, None):
         node.refuse("the numbers of keys and of the mask's columns must both be known, or both open")
     if not missing:
         return mask
@@ -179,7 +180,7 @@ def _probabilities(node: Node, scores: Any, bias: Any) -> Any:
 
 
 def _add(one: Any, two: Any) -> Any:
-    return one + two if _arrays(one, two) else ops.add(one, two)
+    return one + two if _arrays(one, two) else add(one, two)
 
 
 def _subtract(one: Any, two: Any) -> Any:
@@ -229,7 +230,7 @@ def linear_attention(node: Node) -> Any:
         if beta is not None:
             known_ = ops.matmul(ops.transpose(keys, [0, 1, 3, 2]), state)
             values = ops.multiply(ops.subtract(values, known_), ops.expand_dims(beta[:, :, step], 3))
-        state = ops.add(state, ops.matmul(keys, values))
+        state = add(state, ops.matmul(keys, values))
         whole = state if heads == shared else ops.repeat(state, heads // shared, axis=1)
         answers.append(ops.matmul(query[:, :, step : step + 1], whole))
     y = _without_heads(ops.multiply(ops.concatenate(answers, axis=2), scale))
@@ -276,7 +277,7 @@ def gelu(node: Node) -> Any:
     alpha = node.attribute("alpha", 1.702)
 
     def function(x: Any, bias: Any = None) -> Any:
-        x = x if bias is None else ops.add(x, bias)
+        x = x if bias is None else add(x, bias)
         if node.operator == "QuickGelu":
             return ops.multiply(x, ops.sigmoid(ops.multiply(x, alpha)))
         return ops.gelu(x, approximate=node.operator == "FastGelu")
@@ -309,10 +310,10 @@ def fused_matmul(node: Node) -> Any:
 def skip_layer_normalization(node: Node) -> Any:
     """input, skip, gamma, beta, bias; the simplified one has no beta."""
     simplified = "Simplified" in node.operator
-    total = ops.add(node.tensor(0), node.tensor(1))
+    total = add(node.tensor(0), node.tensor(1))
     place = 3 if simplified else 4
     if node.has(place):
-        total = ops.add(total, node.tensor(place))
+        total = add(total, node.tensor(place))
     y = _normalized(node, total, node.constant(2), None if simplified else node.constant(3), simplified)
     return [node.output(y, None, node.shape(0)), None, None, node.output(total, None, node.shape(0))][: node.outputs]
 
@@ -343,7 +344,7 @@ def contributed_attention(node: Node) -> Any:
     rows: list[Any] = [node.tensor(index) for index in range(3)]
     if node.has(3):
         widths = np.cumsum([node.known_shape(index, [2])[0] for index in range(2)])
-        rows = [ops.add(row, part) for row, part in zip(rows, np.split(node.constant(3), widths), strict=True)]
+        rows = [add(row, part) for row, part in zip(rows, np.split(node.constant(3), widths), strict=True)]
     query, key, values = (_split_heads(node, row, heads) for row in rows)
     scale = node.attribute("scale", 0.0) or 1 / math.sqrt(query.shape[3])
     scores = ops.matmul(ops.multiply(query, scale), ops.transpose(key, [0, 1, 3, 2]))

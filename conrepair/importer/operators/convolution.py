@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 from conrepair.importer.values import Array, Size, known
@@ -66,7 +67,7 @@ def _is_depthwise(node: Node, weights: Sequence[Size]) -> bool:
 def _layer(node: Node, x: Any, settings: dict[str, Any]) -> Any:
     own_bias = node.is_constant(2) or not node.has(2)
     y = layer_of(node, x, node.constant(1), [node.constant(2)] if node.has(2) and own_bias else [], settings)
-    return y if own_bias else ops.add(y, node.tensor(2))
+    return y if own_bias else add(y, node.tensor(2))
 
 
 def layer_of(node: Node, x: Any, weights: Array, biases: Sequence[Array], settings: dict[str, Any]) -> Any:
@@ -94,7 +95,7 @@ def _with_tensor_weights(node: Node, x: Any, settings: dict[str, Any]) -> Any:
         data_format="channels_last",
         dilation_rate=settings["dilation_rate"],
     )
-    return ops.add(y, node.tensor(2)) if node.has(2) else y
+    return add(y, node.tensor(2)) if node.has(2) else y
 
 
 @operator("ConvTranspose", constant=("W",), ignores=("kernel_shape",), refuses="more than three spatial axes")
@@ -127,7 +128,7 @@ def transposed_convolution(node: Node) -> Any:
     y = results[0] if groups == 1 else ops.concatenate(results, axis=-1)
     y = padded(y, [(-before, -behind) for before, behind in crops])
     if node.has(2) and not inside:
-        y = ops.add(y, node.tensor(2))
+        y = add(y, node.tensor(2))
     return node.from_channels_last(y)
 
 

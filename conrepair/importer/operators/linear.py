@@ -21,7 +21,7 @@ def gemm(node: Node) -> Any:
     a = node.tensor(0, (1, 0) if node.attribute("transA", 0) else None)
     b = node.tensor(1, (1, 0) if node.attribute("transB", 0) else None)
     if not node.is_constant(1) or node.is_constant(0) or "float" not in node.dtype(0):
-        product = _scaled(ops.matmul(a, b), alpha)
+        product = _scaled(_product(node, a, b), alpha)
         return add(product, _scaled(node.tensor(2), beta)) if node.has(2) else product
     kernel = (b * alpha).astype(b.dtype)
     if node.is_constant(2) and node.constant(2).size in {1, kernel.shape[1]} and node.constant(2).shape[:-1] in _ROW:
@@ -37,7 +37,18 @@ def matmul(node: Node) -> Any:
         kernel = node.constant(1)
         y = node.layer(keras.layers.Dense, node.tensor(0), weights=[kernel], units=kernel.shape[1], use_bias=False)
         return node.output(y, None, (*node.shape(0)[:-1], kernel.shape[1]))
-    return node.output(ops.matmul(node.tensor(0), node.tensor(1)), None, _product_shape(node))
+    return node.output(_product(node, node.tensor(0), node.tensor(1)), None, _product_shape(node))
+
+
+def _product(node: Node, one: Any, two: Any) -> Any:
+    """A matrix product; Keras would compute that of integers in float32, so it's written out for them."""
+    if "float" in node.dtype(0):
+        return ops.matmul(one, two)
+    left = one[None, :] if len(one.shape) == 1 else one
+    right = two[:, None] if len(two.shape) == 1 else two
+    product = ops.sum(ops.multiply(left[..., None], right[..., None, :, :]), axis=-2)
+    gone = [axis for axis, factor in ((-2, one), (-1, two)) if len(factor.shape) == 1]
+    return ops.cast(ops.squeeze(product, tuple(gone)) if gone else product, node.dtype(0))
 
 
 def _product_shape(node: Node) -> list[Size]:
@@ -53,13 +64,15 @@ def matmul_bias(node: Node) -> Any:
     if node.is_constant(0):
         return np.matmul(node.constant(0), kernel) + bias
     if not _is_dense(node):
-        return ops.add(ops.matmul(node.tensor(0), kernel), bias)
+        return add(_product(node, node.tensor(0), kernel), bias)
     y = node.layer(keras.layers.Dense, node.tensor(0), weights=[kernel, bias.reshape(-1)], units=kernel.shape[1])
     return node.output(y, None, (*node.shape(0)[:-1], kernel.shape[1]))
 
 
 @operator("Einsum")
 def einsum(node: Node) -> Any:
+    if "float" not in node.dtype(0):
+        node.refuse(f"Keras computes it in float32 instead of {node.dtype(0)}")
     equation = str(node.attribute("equation")).replace(" ", "")
     # Keras looks for indices among the small letters.
     letters = "".join(sorted(set(filter(str.isalpha, equation))))

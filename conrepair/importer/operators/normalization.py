@@ -40,7 +40,7 @@ def batch_normalization(node: Node) -> Any:
 def _batch_normalization_of_tensors(node: Node, epsilon: float) -> Any:
     shape = [-1, *[1] * (node.rank(0) - 2)] if node.rank(0) > 1 else [-1]
     scale, bias, mean, variance = (ops.reshape(node.tensor(index), shape) for index in range(1, 5))
-    factor = ops.multiply(scale, ops.rsqrt(ops.add(variance, epsilon)))
+    factor = ops.multiply(scale, ops.rsqrt(add(variance, epsilon)))
     return node.output(add(ops.multiply(ops.subtract(node.tensor(0), mean), factor), bias), None, node.shape(0))
 
 
@@ -64,7 +64,7 @@ def layer_normalization(node: Node) -> Any:
         return node.output(y, None, node.shape(0))
     mean = ops.mean(x, axis=axes, keepdims=True)
     centred = ops.subtract(x, mean)
-    inverse = ops.rsqrt(ops.add(ops.mean(ops.square(centred), axis=axes, keepdims=True), epsilon))
+    inverse = ops.rsqrt(add(ops.mean(ops.square(centred), axis=axes, keepdims=True), epsilon))
     y = ops.multiply(ops.multiply(centred, inverse), node.tensor(1))
     y = add(y, node.tensor(2)) if node.has(2) else y
     return [node.output(y, None, node.shape(0)), mean, inverse][: node.outputs]
@@ -79,7 +79,7 @@ def rms_normalization(node: Node) -> Any:
         y = node.layer(keras.layers.RMSNormalization, x, weights=[scale], axis=-1, epsilon=epsilon)
     else:
         mean = ops.mean(ops.square(x), axis=list(range(axis, rank)), keepdims=True)
-        y = ops.multiply(ops.multiply(x, ops.rsqrt(ops.add(mean, epsilon))), node.tensor(1))
+        y = ops.multiply(ops.multiply(x, ops.rsqrt(add(mean, epsilon))), node.tensor(1))
     return node.output(y, None, node.shape(0))
 
 
@@ -106,7 +106,7 @@ def _grouped(node: Node, groups: int, repeats: int) -> Any:
     flat = ops.reshape(node.tensor(0), [-1, groups, math.prod(sizes[1:]) // groups])
     centred = ops.subtract(flat, ops.mean(flat, axis=-1, keepdims=True))
     variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-    y = ops.reshape(ops.multiply(centred, ops.rsqrt(ops.add(variance, epsilon))), sizes)
+    y = ops.reshape(ops.multiply(centred, ops.rsqrt(add(variance, epsilon))), sizes)
     scale, bias = (
         ops.reshape(ops.repeat(node.tensor(index), repeats), [-1, *[1] * (len(sizes) - 2)]) for index in (1, 2)
     )
@@ -121,8 +121,8 @@ def local_response_normalization(node: Node) -> Any:
     before, channels = (size - 1) // 2, node.known_shape(0, [1])[0]
     pads = [*[(0, 0)] * (node.rank(0) - 1), (before, size - 1 - before)]
     squares = ops.pad(ops.square(x), pads)
-    total = reduce(ops.add, [squares[..., offset : offset + channels] for offset in range(size)])
-    y = ops.divide(x, ops.power(ops.add(ops.multiply(total, alpha / size), bias), beta))
+    total = reduce(add, [squares[..., offset : offset + channels] for offset in range(size)])
+    y = ops.divide(x, ops.power(add(ops.multiply(total, alpha / size), bias), beta))
     return node.from_channels_last(y, node.shape(0))
 
 

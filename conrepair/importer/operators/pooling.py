@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 from conrepair.importer.values import Array, known
@@ -57,7 +58,7 @@ def average_pool(node: Node) -> Any:
 def lp_pool(node: Node) -> Any:
     window, p = _window(node), node.attribute("p", 2)
     powers = ops.power(ops.absolute(padded(node.channels_last(0), window.pads)), p)
-    return node.from_channels_last(ops.power(reduce(ops.add, _taps(powers, window)), 1 / p))
+    return node.from_channels_last(ops.power(reduce(add, _taps(powers, window)), 1 / p))
 
 
 @operator("GlobalAveragePool", "GlobalMaxPool")
@@ -117,7 +118,7 @@ def _share(window: Window, declared: list[tuple[int, int]] | None) -> Array:
 def _average(x: Any, window: Window, simple: bool) -> Any:
     if simple:
         return _pool(ops.average_pool, x, window, "valid")
-    return ops.divide(reduce(ops.add, _taps(x, window)), math.prod(window.kernel))
+    return ops.divide(reduce(add, _taps(x, window)), math.prod(window.kernel))
 
 
 def _pool(function: Any, x: Any, window: Window, padding: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.operators.convolution import convolved, layer_of
 from conrepair.importer.registry import operator
@@ -81,14 +82,14 @@ def integer_convolution(node: Node) -> Any:
 def quantized_convolution(node: Node) -> Any:
     total = _convolution(node, 3, 2, 5)
     if node.has(8):
-        total = ops.add(total, node.constant(8).astype(total.dtype))
+        total = add(total, node.constant(8).astype(total.dtype))
     return node.from_channels_last(_requantized(node, total, (1, 4, 6), 7))
 
 
 @operator("QLinearAdd", "QLinearMul", domain="com.microsoft")
 def quantized_arithmetic(node: Node) -> Any:
     """a, its scale and zero point, b, its scale and zero point, scale and zero point of the result."""
-    function = ops.add if node.operator == "QLinearAdd" else ops.multiply
+    function = add if node.operator == "QLinearAdd" else ops.multiply
     return node.elementwise(lambda a, b: _remade(node, function(_real(node, a, 1), _real(node, b, 4)), 6), [0, 3])
 
 
@@ -114,7 +115,7 @@ def quantized_gemm(node: Node) -> Any:
     x = ops.subtract(x, node.constant(2).astype(dtype).reshape(())) if node.has(2) else x
     total = node.layer(keras.layers.Dense, x, weights=[centred], units=centred.shape[1], use_bias=False)
     total = ops.round(total)
-    total = ops.add(total, node.constant(6).astype(dtype)) if node.has(6) else total
+    total = add(total, node.constant(6).astype(dtype)) if node.has(6) else total
     factor = a_scale * b_scale * np.float32(node.attribute("alpha", 1.0))
     if not node.has(7):
         return ops.multiply(ops.cast(total, "float32"), factor)
@@ -210,7 +211,7 @@ def _saturated(scaled: Any, zero: Any, target: str) -> Any:
     limits = np.iinfo(target)
     whole = ops.round(scaled)
     if zero is not None and not (isinstance(zero, np.ndarray | np.generic) and not np.any(zero)):
-        whole = ops.add(whole, _cast(zero, scaled.dtype))
+        whole = add(whole, _cast(zero, scaled.dtype))
     return ops.cast(ops.clip(whole, float(limits.min), float(limits.max)), target)
 
 

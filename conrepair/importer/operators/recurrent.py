@@ -11,6 +11,7 @@ import numpy as np
 import onnx_ir
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
 from conrepair.importer.values import Array, Size
@@ -177,7 +178,7 @@ def _state(node: Node, x: Any, place: int, index: int) -> Any:
     if node.is_constant(place) and not np.any(node.constant(place)):
         return None
     state = node.tensor(place, None if node.attribute("layout", 0) else (1, 0, 2))[:, index]
-    return ops.add(_zeros(node, x), state) if node.is_constant(place) else state
+    return add(_zeros(node, x), state) if node.is_constant(place) else state
 
 
 def _zeros(node: Node, x: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from keras import ops
 
 from conrepair.importer.node import Node
+from conrepair.importer.operators.arithmetic import truncated_quotient
 from conrepair.importer.registry import operator
 from conrepair.importer.values import Tensor, inverse
 
@@ -54,6 +56,8 @@ def reduction(node: Node) -> Any:
     function = _FUNCTIONS[node.operator]
     if node.dtype(0) == "bool":
         function = {"ReduceMax": ops.any, "ReduceMin": ops.all}[node.operator]
+    if "int" in node.dtype(0) and node.operator in _OF_INTEGERS:
+        function = _OF_INTEGERS[node.operator](node, gone)
     keep = bool(node.attribute("keepdims", 1))
     y = function(value.stored, axis=stored_axes, keepdims=keep)
     if str(y.dtype) != node.dtype(0):
@@ -66,6 +70,30 @@ def reduction(node: Node) -> Any:
     return node.output(y, order, [value.shape[axis] for axis in left])
 
 
+def _integer_mean(node: Node, gone: set[int]) -> Any:
+    """Keras takes the mean of integers in float32."""
+    count = math.prod(node.known_shape(0, sorted(gone)))
+
+    def mean(x: Any, **axes: Any) -> Any:
+        total = ops.sum(ops.cast(x, "int64"), **axes)
+        return ops.cast(truncated_quotient(total, ops.full_like(total, count)), x.dtype)
+
+    return mean
+
+
+def _in_double(function: Any) -> Any:
+    def of_integers(node: Node, _: set[int]) -> Any:
+        return lambda x, **axes: ops.cast(function(ops.cast(x, "float64"), **axes), node.dtype(0))
+
+    return of_integers
+
+
+_OF_INTEGERS = {
+    "ReduceL2": _in_double(_l2),
+    "ReduceLogSum": _in_double(_log_sum),
+    "ReduceLogSumExp": _in_double(ops.logsumexp),
+    "ReduceMean": _integer_mean,
+}
 _PLAIN = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceLogSumExp"}
 _ALONE = {"ReduceL1": ops.absolute, "ReduceL2": ops.absolute, "ReduceLogSum": ops.log, "ReduceSumSquare": ops.square}
 

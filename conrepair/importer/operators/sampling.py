@@ -30,14 +30,14 @@ def grid_sample(node: Node) -> Any:
     grid = symbolic(node, 1, rows)
     taps = []
     for axis, size in enumerate(sizes):
-        share = ops.add(grid[..., len(sizes) - 1 - axis], 1.0)  # the grid names the last axis first
+        share = add(grid[..., len(sizes) - 1 - axis], 1.0)  # the grid names the last axis first
         if align:
             where = ops.multiply(share, (size - 1) / 2)
         else:
             where = ops.divide(ops.subtract(ops.multiply(share, float(size)), 1.0), 2.0)
         taps.append(_padded(_taps(_inside(where, size, align, padding, mode), mode), size, align, padding))
     sample = positions(node, node.shape(0)[0], 0, rank - 1)
-    y = reduce(ops.add, read(rows, sample, taps, sizes))
+    y = reduce(add, read(rows, sample, taps, sizes))
     return node.from_channels_last(y, [*node.shape(0)[:2], *node.shape(1)[1:-1]])
 
 
@@ -87,7 +87,7 @@ def roi_align(node: Node) -> Any:
     sample = sample.reshape(-1, 1, 1) if isinstance(sample, np.ndarray) else ops.reshape(sample, [-1, 1, 1])
     values = read(rows, sample, taps, sizes)
     mean = node.attribute("mode", "avg") == "avg"
-    y = reduce(ops.add if mean else ops.maximum, values)
+    y = reduce(add if mean else ops.maximum, values)
     channels = node.known_shape(0, [1])[0]
     y = ops.reshape(y, [-1, bins[0], ratio, bins[1], ratio, channels])
     y = (ops.mean if mean else ops.max)(y, axis=(2, 4))
@@ -132,14 +132,14 @@ def deformable_convolution(node: Node) -> Any:
     ]
     group: Taps = [(np.arange(shifted, dtype=np.float32).reshape(1, -1, 1, 1, 1), None)]
     sample = positions(node, node.shape(0)[0], 0, 5)
-    y = reduce(ops.add, read(rows, sample, [*taps, group], [*node.known_shape(0, [2, 3]), shifted]))
+    y = reduce(add, read(rows, sample, [*taps, group], [*node.known_shape(0, [2, 3]), shifted]))
     if node.has(4):
         mask = ops.reshape(symbolic(node, 4, rows), [-1, shifted, count, height, width])
         y = ops.multiply(y, ops.expand_dims(mask, -1))  # [samples, offset groups, taps, height, width, channels]
     y = ops.reshape(ops.transpose(y, (0, 3, 4, 1, 5, 2)), [-1, height, width, groups, depth * count])
     weights = kernel.reshape(groups, filters // groups, depth * count)
     y = ops.reshape(ops.einsum("nhwgk,gfk->nhwgf", y, weights), [-1, height, width, filters])
-    y = ops.add(y, node.constant(3)) if node.has(3) else y
+    y = add(y, node.constant(3)) if node.has(3) else y
     return node.from_channels_last(y, [node.shape(0)[0], filters, height, width])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import sympy
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node, broadcast_shape
 from conrepair.importer.registry import operator
 from conrepair.importer.shapes import settled
@@ -38,7 +39,7 @@ def transpose(node: Node) -> Any:
 @operator("Reshape", constant=("shape",), refuses="targets with two sizes that are unknown, the batch apart")
 def reshape(node: Node) -> Any:
     source = node.shape(0)
-    target = node.sizes(1) if node.has(1) else node.attribute("shape")
+    target = node.sizes(1)
     if not node.attribute("allowzero", 0):
         target = [source[axis] if known(wanted) and wanted == 0 else wanted for axis, wanted in enumerate(target)]
     return reshaped(node, node.value(0), target)
@@ -107,7 +108,7 @@ def arange(node: Node) -> Any:
         node.refuse("its length is unknown, and its step isn't 1")
     count = sympy.sympify(limit.item()) - start.item()
     ones = node.ones([count], "int64")
-    return node.output(ops.add(ops.subtract(ops.cumsum(ones, axis=0), 1), int(start.item())), None, [count])
+    return node.output(add(ops.subtract(ops.cumsum(ones, axis=0), 1), int(start.item())), None, [count])
 
 
 @operator("EyeLike")

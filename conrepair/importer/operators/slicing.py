@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.operators.shape import stretched
 from conrepair.importer.registry import operator
@@ -234,7 +235,7 @@ def one_hot(node: Node) -> Any:
     dtype, rank = str(node.constant(2).dtype), node.rank(0) + 1
     axis = node.axis(-1, rank)
     indices = ops.cast(node.tensor(0), "int64")
-    indices = ops.where(ops.less(indices, 0), ops.add(indices, depth), indices)
+    indices = ops.where(ops.less(indices, 0), add(indices, depth), indices)
     hot = ops.one_hot(indices, depth, axis=-1 if axis == rank - 1 else axis, dtype="bool")
     shape = [*node.shape(0)[:axis], depth, *node.shape(0)[axis:]]
     # Arrays without axes lose their type in Keras's files.

@@ -14,6 +14,8 @@ from conrepair.importer.values import Array
 
 __all__ = ["join_gelu"]
 
+_TOLERANCE = 2e-6
+
 
 def join_gelu(node: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
     """Half of x * (1 + erf(x / sqrt(2))), or its approximation by tanh, however it is arranged."""
@@ -27,7 +29,7 @@ def join_gelu(node: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
     sources = list(scalar_steps(origin, {"Mul", "Div", "Cast"})) if exact else list(_ancestors(origin, 6))
     for target in _descendants(node.outputs[0], 4):
         for source in sources:
-            if agree(expected, compute(target, {source: probe}, opsets)):
+            if agree(expected, compute(target, {source: probe}, opsets), _TOLERANCE):
                 joined = onnx_ir.Node(
                     "conrepair", "Gelu", [source], name=node.name,
                     attributes=[onnx_ir.AttrInt64("approximate", int(not exact))],

@@ -74,12 +74,12 @@ def initializer(graph: onnx_ir.Graph, name: str, array: Array) -> onnx_ir.Value:
     return value
 
 
-def agree(expected: Array | None, got: Array | None) -> bool:
+def agree(expected: Array | None, got: Array | None, tolerance: float = _TOLERANCE) -> bool:
     """Whether two results are the same but for rounding; None is no result."""
     if expected is None or got is None or expected.shape != got.shape:
         return False
     scale = max(float(np.max(np.abs(expected), initial=0)), 1e-3)
-    return bool(np.all(np.isfinite(got)) and np.max(np.abs(expected - got), initial=0) <= _TOLERANCE * scale)
+    return bool(np.all(np.isfinite(got)) and np.max(np.abs(expected - got), initial=0) <= tolerance * scale)
 
 
 def scalar_steps(value: onnx_ir.Value, operators: set[str]) -> Iterator[onnx_ir.Value]:
