@@ -2,7 +2,7 @@
 
 A first audit loads the models, a second one makes them in all formats. A third one takes each of those files as a
 source of its own and converts it into the others, so that every cell is judged against the file it came from. Where
-a converter fails, other routes around it are tried.
+a converter fails, in the second audit or the third, other routes around it are tried.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ __all__ = ["run_matrix"]
 
 _DETOURS = 3
 
+_Place = tuple[str, str, str]  # model, format it starts from, format it ends in
+
 
 def run_matrix(config: AuditConfig, base: Path, display: ProgressDisplay) -> Matrix:
     """Make and judge every direction of every model of a configuration; its own conversions are left aside.
@@ -50,26 +52,18 @@ def run_matrix(config: AuditConfig, base: Path, display: ProgressDisplay) -> Mat
     loaded = [model for model in sources if model.name in own]
     wanted = [_to_all(model, [form for form in FORMATS if form != own[model.name]]) for model in loaded]
     making = [_audit(config, "formats", wanted, base, display)] if wanted else []
+    _, missing = _made(loading, making)
+    origins = {(model.name, own[model.name]): model for model in loaded}
+    unmade = [(name, one, two) for name, one in origins for two in FORMATS if (name, two) in missing]
+    _, remaking = _around(config, "formats-detours", _cells(unmade, origins, making), origins, base, display)
+    making += remaking
     made, missing = _made(loading, making)
     starts = {(model.name, form): _start(model, form, made) for model in sources for form in FORMATS}
     present = [start for start in starts.values() if start is not None]
     judged = [_audit(config, "matrix", present, base, display)] if present else []
-    rows = [row for audit in judged for row in audit.rows]
-    cells = {
-        (model.name, one, two): _cell(starts[model.name, one], one, two, rows)
-        for model in sources
-        for one in FORMATS
-        for two in FORMATS
-        if one != two
-    }
-    audits = [loading, *making, *judged]
-    for attempt in range(1, _DETOURS + 1):
-        around = _detours(cells, starts)
-        if not around:
-            break
-        audits.append(_audit(config, f"detours-{attempt}", around, base, display))
-        cells = {place: _with_detour(place, cell, audits[-1].rows) for place, cell in cells.items()}
-    return Matrix(cells, made, missing, tuple(audits))
+    places = [(model.name, one, two) for model in sources for one in FORMATS for two in FORMATS if one != two]
+    cells, detours = _around(config, "detours", _cells(places, starts, judged), starts, base, display)
+    return Matrix(cells, made, missing, (loading, *making, *judged, *detours))
 
 
 def _made(
@@ -83,7 +77,8 @@ def _made(
         if good and row.artifact is not None:
             made.setdefault((row.model, row.artifact.framework), row)
         elif row.kind != "intermediate":
-            missing[row.model, _end(row) if row.conversion else ""] = row
+            # The first to fail is told of, not the last detour around it.
+            missing.setdefault((row.model, _end(row) if row.conversion else ""), row)
     return made, {place: row for place, row in missing.items() if place not in made}
 
 
@@ -137,6 +132,35 @@ def _input(spec: TensorSpec) -> InputConfig:
     )
 
 
+def _cells(
+    places: Iterable[_Place], starts: Mapping[tuple[str, str], ModelConfig | None], audits: Iterable[AuditResult]
+) -> dict[_Place, Cell]:
+    rows = [row for audit in audits for row in audit.rows]
+    return {(name, one, two): _cell(starts[name, one], one, two, rows) for name, one, two in places}
+
+
+def _around(
+    config: AuditConfig,
+    part: str,
+    cells: dict[_Place, Cell],
+    starts: Mapping[tuple[str, str], ModelConfig | None],
+    base: Path,
+    display: ProgressDisplay,
+) -> tuple[dict[_Place, Cell], list[AuditResult]]:
+    """The cells with detours of those that fail, and the audits of these."""
+    audits: list[AuditResult] = []
+    for attempt in range(1, _DETOURS + 1):
+        wanted = _detours(cells, starts)
+        if not wanted:
+            break
+        audits.append(_audit(config, f"{part}-{attempt}", wanted, base, display))
+        cells = {
+            (name, one, two): _with_detour(cell, starts[name, one], two, audits[-1].rows)
+            for (name, one, two), cell in cells.items()
+        }
+    return cells, audits
+
+
 def _cell(start: ModelConfig | None, source: str, target: str, rows: Iterable[Row]) -> Cell:
     if start is None:
         return Cell("", None)
@@ -163,9 +187,7 @@ def _end(row: Row) -> str:
     return CONVERTERS[last].target if last in CONVERTERS else last.removeprefix("to ")
 
 
-def _detours(
-    cells: Mapping[tuple[str, str, str], Cell], starts: Mapping[tuple[str, str], ModelConfig | None]
-) -> list[ModelConfig]:
+def _detours(cells: Mapping[_Place, Cell], starts: Mapping[tuple[str, str], ModelConfig | None]) -> list[ModelConfig]:
     """For every direction that fails, the next route that leaves out the converters that failed."""
     wanted: dict[tuple[str, str], list[ConversionConfig]] = {}
     for (model, one, two), cell in cells.items():
@@ -186,14 +208,13 @@ def _detours(
     return result
 
 
-def _with_detour(place: tuple[str, str, str], cell: Cell, rows: Iterable[Row]) -> Cell:
-    if cell.good or cell.instead is not None or cell.row is None:
+def _with_detour(cell: Cell, start: ModelConfig | None, target: str, rows: Iterable[Row]) -> Cell:
+    if start is None or cell.row is None or cell.good or cell.instead is not None:
         return cell
-    model, one, two = place
-    mine = [row for row in rows if row.model == f"{model}.{one}"]
+    mine = [row for row in rows if row.model == start.name]
     tried = {cell.row.conversion, *(row.conversion for row in cell.detours)}
     for row in mine:
-        if row.kind == "target" and _end(row) == two and row.conversion not in tried:
+        if row.kind == "target" and _end(row) == target and row.conversion not in tried:
             detours = (*cell.detours, row)
             return dataclasses.replace(cell, detours=detours, culprits=cell.culprits | _culprits(row, mine))
     return cell

@@ -2,7 +2,8 @@
 
 An environment is a virtual environment in the user's cache folder, named by its pins and Python's version. It's made
 where it stays, as virtual environments can't be moved; a record, written last, says that it is complete. A folder
-without one is what an interrupted attempt left, and is made again.
+without one is what an interrupted attempt left, and is made again. Many processes may use one at the same time; who
+makes or removes it has it alone.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ __all__ = [
     "leftovers",
     "make_environment",
     "remove_environment",
+    "use_environment",
 ]
 
 _RECORD = "record.json"
@@ -190,15 +192,36 @@ def make_environment(wanted: Environment, display: ProgressDisplay, root: Path |
             raise
 
 
+@contextlib.contextmanager
+def use_environment(wanted: Environment, root: Path | None = None) -> Iterator[tuple[Made, int] | None]:
+    """Keep the environment from being removed; waits while another process makes or removes it.
+
+    Yields:
+        The environment and the lock's descriptor, for the processes that run in it: while one of them holds it, the
+        environment stays, even if we are killed. None if it hasn't been made.
+    """
+    if find_environment(wanted, root) is None:  # nothing to hold
+        yield None
+        return
+    descriptor = _open_lock(wanted, root, os.O_RDONLY)  # it may be in a folder that only others may write to
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        made = find_environment(wanted, root)
+        yield (made, descriptor) if made else None
+    finally:
+        os.close(descriptor)
+
+
 def remove_environment(wanted: Environment, display: ProgressDisplay, root: Path | None = None) -> list[Path]:
-    """Remove the environment and its leftovers; returns the folders that were there."""
-    made = find_environment(wanted, root)
-    folders = [*([made.folder] if made else []), *leftovers(wanted, root)]
-    if folders:
-        with _lock(wanted, display, root):
-            for folder in folders:
-                (folder / _RECORD).unlink(missing_ok=True)  # first, so that half of it isn't taken for the whole
-                shutil.rmtree(folder)
+    """Remove the environment and its leftovers, once nobody uses it; returns the folders that were there."""
+    if not (root or environments_folder()).is_dir():
+        return []
+    with _lock(wanted, display, root):
+        made = find_environment(wanted, root)
+        folders = [*([made.folder] if made else []), *leftovers(wanted, root)]
+        for folder in folders:
+            (folder / _RECORD).unlink(missing_ok=True)  # first, so that half of it isn't taken for the whole
+            shutil.rmtree(folder)
     return folders
 
 
@@ -292,18 +315,22 @@ def _check(wanted: Environment, root: Path) -> None:
 @contextlib.contextmanager
 def _lock(wanted: Environment, display: ProgressDisplay, root: Path | None) -> Iterator[int]:
     """Hold the environment against other processes; yields the lock's descriptor."""
-    path = (root or environments_folder()) / f".{wanted.name}.lock"
-    make_folder(path.parent)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = _open_lock(wanted, root, os.O_RDWR)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            display.note(f"waiting for another process that works on environment {wanted.name}")
+            display.note(f"waiting for another process that makes, uses or removes environment {wanted.name}")
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _open_lock(wanted: Environment, root: Path | None, mode: int) -> int:
+    path = (root or environments_folder()) / f".{wanted.name}.lock"
+    make_folder(path.parent)
+    return os.open(path, mode | os.O_CREAT, 0o644)
 
 
 def _folder(wanted: Environment, root: Path | None) -> Path:

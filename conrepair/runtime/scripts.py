@@ -5,22 +5,34 @@ For tools that live in an environment of their own, and for libraries whose sett
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conrepair.runtime import script_process
-from conrepair.runtime.environments import environment, find_environment
+from conrepair.runtime.environments import environment, use_environment
 from conrepair.runtime.errors import ConversionError, ToolCrashError, ToolEnvironmentError
 
 __all__ = ["run_script"]
 
 _LONGEST = 2000  # characters of a tool's message
+
+
+@dataclass(frozen=True)
+class _Interpreter:
+    """A Python, its flags, environment variables, and the lock that keeps it from being removed, if there's one."""
+
+    python: Path
+    flags: tuple[str, ...]
+    variables: Mapping[str, str]
+    locks: tuple[int, ...] = ()
 
 
 def run_script(
@@ -34,7 +46,8 @@ def run_script(
 ) -> dict[str, Any]:
     """Call `main(arguments)` of a script and return what it returns.
 
-    Its output goes where this process's goes, and it ends when this process does.
+    Its output goes where this process's goes, and it ends when this process does. Until it has ended, its environment
+    isn't removed.
 
     Args:
         script: A file with a function `main`; for an environment of its own it must not import conrepair.
@@ -53,20 +66,21 @@ def run_script(
         MemoryError: if it's killed.
         ToolEnvironmentError: if the environment hasn't been made.
     """
-    python, flags, settings = _interpreter(environment_name)
     given, result, room = (scratch / name for name in ("arguments.json", "result.json", "room"))
     room.mkdir()
     given.write_text(json.dumps(arguments, allow_nan=False), encoding="utf-8")
     files = [script_process.__file__, str(script), str(given), str(result)]
     sys.stdout.flush()
     sys.stderr.flush()
-    completed = subprocess.run(
-        [str(python), *flags, *files, str(os.getpid())],
-        cwd=room,
-        env={**os.environ, **settings, **(variables or {})},
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    with _interpreter(environment_name) as interpreter:
+        completed = subprocess.run(
+            [str(interpreter.python), *interpreter.flags, *files, str(os.getpid())],
+            cwd=room,
+            env={**os.environ, **interpreter.variables, **(variables or {})},
+            stdin=subprocess.DEVNULL,
+            pass_fds=interpreter.locks,
+            check=False,
+        )
     # Written last and whole: what happens to the process behind it doesn't matter.
     answer = json.loads(result.read_text(encoding="utf-8")) if result.is_file() else None
     if answer is None:
@@ -79,19 +93,21 @@ def run_script(
     return value
 
 
-def _interpreter(name: str | None) -> tuple[Path, list[str], dict[str, str]]:
-    """A Python, its flags, and environment variables."""
+@contextlib.contextmanager
+def _interpreter(name: str | None) -> Iterator[_Interpreter]:
     if name is None:
         path = os.pathsep.join(entry for entry in sys.path if entry)
-        return Path(sys.executable), ["-P"], {"PYTHONPATH": path}
-    made = find_environment(environment(name))
-    if made is None:
-        raise ToolEnvironmentError(
-            f"environment {name} hasn't been made, or was removed. Run `conrepair environments make {name}`."
-        )
-    # Some tools call programs of theirs by name.
-    path = os.pathsep.join([str(made.python.parent), os.environ.get("PATH", os.defpath)])
-    return made.python, ["-I"], {"PATH": path}
+        yield _Interpreter(Path(sys.executable), ("-P",), {"PYTHONPATH": path})
+        return
+    with use_environment(environment(name)) as used:
+        if used is None:
+            raise ToolEnvironmentError(
+                f"environment {name} hasn't been made, or was removed. Run `conrepair environments make {name}`."
+            )
+        made, lock = used
+        # Some tools call programs of theirs by name.
+        path = os.pathsep.join([str(made.python.parent), os.environ.get("PATH", os.defpath)])
+        yield _Interpreter(made.python, ("-I",), {"PATH": path}, (lock,))
 
 
 def _words(error: Mapping[str, str]) -> str:

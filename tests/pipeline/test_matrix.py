@@ -12,11 +12,14 @@ import small_models as small
 from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig, ConversionConfig, ModelConfig
+from conrepair.converters.registry import CONVERTERS
+from conrepair.converters.routes import find_route, pinned_route
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
+from conrepair.pipeline import matrix as module
 from conrepair.pipeline.matrix import _culprits, _declared, _detours, _with_detour, run_matrix
-from conrepair.report.result import Problem, Row
+from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.route_matrix import FORMATS, Cell, Matrix
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.progress import ProgressDisplay
@@ -126,7 +129,7 @@ def test_detours_leave_the_culprits_out_until_none_is_left() -> None:
         tried.append(conversion.via)
         chains = ["+".join(conversion.via[: length + 1]) for length in range(len(conversion.via))]
         rows = [row(chain, Verdict.UNDEPLOYABLE, "intermediate") for chain in chains[:-1]]
-        cell = _with_detour(place, cell, [*rows, row(chains[-1], Verdict.UNDEPLOYABLE)])
+        cell = _with_detour(cell, start("tensorflow"), "tflite", [*rows, row(chains[-1], Verdict.UNDEPLOYABLE)])
     assert tried[0] == ("savedmodel-onnx-tf2onnx", "onnx-keras", "keras-tflite")
     assert len(set(tried)) == len(tried) == len(cell.detours)
     assert cell.instead is None
@@ -137,10 +140,86 @@ def test_a_detour_that_works_ends_the_search() -> None:
     failed = row("savedmodel-tflite", Verdict.FAULTY)
     cell = Cell(failed.conversion, failed, culprits=frozenset({"savedmodel-tflite"}))
     works = row("savedmodel-onnx-tf2onnx+onnx-keras+keras-tflite", Verdict.EQUIVALENT)
-    cell = _with_detour(place, cell, [failed, works])
+    cell = _with_detour(cell, start("tensorflow"), "tflite", [failed, works])
     assert cell.instead is works
     assert not cell.good
     assert not _detours({place: cell}, {("net", "tensorflow"): start("tensorflow")})
+
+
+class Audits:
+    """In place of audits: gives rows made by hand, and keeps what was asked for."""
+
+    def __init__(self, working: set[str]) -> None:
+        self.working = working
+        self.asked: dict[str, list[tuple[str, str]]] = {}
+
+    def __call__(self, config: AuditConfig, base: Path, display: ProgressDisplay) -> AuditResult:
+        rows = [item for model in config.models for item in self.rows(model)]
+        self.asked[config.name] = [(item.model, item.conversion) for item in rows if item.kind == "target"]
+        return AuditResult(config.name, base, tuple(rows), {}, {}, {}, (), {}, {}, 0.0)
+
+    def rows(self, model: ModelConfig) -> list[Row]:
+        form = model.name.rpartition(".")[2] if "." in model.name else "torch"
+        found = [Row(model.name, "", "libraries", "reference", artifact=Model(form, f"/{form}", "0"))]
+        for conversion in model.conversions:
+            assert isinstance(conversion, ConversionConfig)
+            steps = pinned_route(conversion.via, form) if conversion.via else find_route(form, conversion.to or "")
+            fails = False
+            for count, step in enumerate(steps.steps, 1):
+                name = "+".join(item.name for item in steps.steps[:count])
+                kind = "target" if count == len(steps.steps) else "intermediate"
+                fails = fails or step.name not in self.working
+                artifact = None if fails else Model(step.target, f"/{name}", "0")
+                verdict, problem = (Verdict.UNDEPLOYABLE, FAILED) if fails else (Verdict.EQUIVALENT, None)
+                found.append(Row(model.name, name, "libraries", kind, verdict, "so", artifact, problem=problem))
+        return found
+
+
+def matrix_of(monkeypatch: pytest.MonkeyPatch, audits: Audits) -> Matrix:
+    monkeypatch.setattr(module, "run_audit", audits)
+    return run(Path("/nowhere"), [{"name": "net", "path": "net.pt2"}])
+
+
+def test_formats_that_their_own_routes_dont_make_are_made_by_detours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One converter that all routes begin with fails; nothing of the row is lost for it."""
+    audits = Audits(set(CONVERTERS) - {"torch-onnx-dynamo"})
+    result = matrix_of(monkeypatch, audits)
+    around = {
+        "keras": "torch-onnx-script+onnx-keras",
+        "tensorflow": "torch-onnx-script+onnx-keras+keras-savedmodel",
+        "tflite": "torch-onnx-script+onnx-keras+keras-tflite",
+        "onnx": "torch-onnx-script",
+    }
+    assert audits.asked["test-formats-detours-1"] == [("net", route) for route in around.values()]
+    assert "test-formats-detours-2" not in audits.asked
+    assert {form: item.conversion for (_, form), item in result.made.items()} == {"torch": ""} | around
+    assert result.missing == {}
+    assert {model for model, _ in audits.asked["test-matrix"]} == {f"net.{form}" for form in FORMATS}
+    bad = {place[1:]: cell for place, cell in result.cells.items() if not cell.good}
+    assert {pair: cell.instead.conversion for pair, cell in bad.items() if cell.instead} == {
+        ("torch", form): route for form, route in around.items()
+    }
+    assert len(bad) == 4
+
+
+def test_only_what_isnt_made_is_tried_again_until_no_route_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    audits = Audits(set(CONVERTERS) - {"keras-tflite", "savedmodel-tflite"})
+    result = matrix_of(monkeypatch, audits)
+    assert audits.asked["test-formats-detours-1"] == [
+        ("net", "torch-onnx-dynamo+onnx-keras+keras-savedmodel+savedmodel-tflite")
+    ]
+    assert "test-formats-detours-2" not in audits.asked, "nothing else writes TFLite"
+    assert set(result.made) == {("net", form) for form in FORMATS if form != "tflite"}
+    (place, item), *others = result.missing.items()
+    assert not others
+    assert place == ("net", "tflite")
+    assert item.conversion == "torch-onnx-dynamo+onnx-keras+keras-tflite", "the first, not the detour"
+
+
+def test_where_all_works_nothing_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    audits = Audits(set(CONVERTERS))
+    assert matrix_of(monkeypatch, audits).exit_code == ExitCode.EQUIVALENT
+    assert list(audits.asked) == ["test-sources", "test-formats", "test-matrix"]
 
 
 # --- What a file doesn't say ---

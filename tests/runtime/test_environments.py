@@ -23,6 +23,7 @@ from conrepair.runtime.environments import (
     leftovers,
     make_environment,
     remove_environment,
+    use_environment,
 )
 from conrepair.runtime.errors import ExitCode, StorageError, ToolEnvironmentError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
@@ -149,6 +150,75 @@ def test_two_at_once_make_it_once(tmp_path: Path, fake_python: Path, capsys: pyt
     assert made[0] == made[1]
     assert (tmp_path / "tally").read_text() == "x\n"
     assert "waiting for another process" in capsys.readouterr().err
+
+
+# --- Using ---
+
+
+def test_what_is_used_stays_until_it_no_longer_is(tmp_path: Path, fake_python: Path) -> None:
+    """Two use it side by side; removing waits for both."""
+    script(fake_python, MAKES_IT)
+    root, item = tmp_path / "root", wanted(tmp_path)
+    made = make_environment(item, QUIET, root)
+    removed: list[list[Path]] = []
+    thread = threading.Thread(target=lambda: removed.append(remove_environment(item, QUIET, root)))
+    with use_environment(item, root) as one:
+        with use_environment(item, root) as two:
+            assert one is not None
+            assert two is not None
+            assert one[0] == two[0] == made
+            thread.start()
+            thread.join(0.5)
+        thread.join(0.5)
+        assert thread.is_alive()
+        assert find_environment(item, root) == made
+    thread.join(30)
+    assert removed == [[made.folder]]
+    with use_environment(item, root) as used:
+        assert used is None
+
+
+def test_using_waits_for_who_removes_it(tmp_path: Path, fake_python: Path) -> None:
+    script(fake_python, MAKES_IT)
+    root, item = tmp_path / "root", wanted(tmp_path)
+    made = make_environment(item, QUIET, root)
+    seen: list[object] = []
+
+    def use() -> None:
+        with use_environment(item, root) as used:
+            seen.append(used)
+
+    thread = threading.Thread(target=use)
+    with module._lock(item, QUIET, root):
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        (made.folder / "record.json").unlink()
+    thread.join(30)
+    assert seen == [None]
+
+
+def test_what_is_made_while_removing_waits_is_removed(tmp_path: Path) -> None:
+    root, item = tmp_path / "root", wanted(tmp_path)
+    half = root / f"small-{item.key}"
+    removed: list[list[Path]] = []
+    thread = threading.Thread(target=lambda: removed.append(remove_environment(item, QUIET, root)))
+    with module._lock(item, QUIET, root):
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        half.mkdir()
+    thread.join(30)
+    assert removed == [[half]]
+    assert not half.exists()
+
+
+def test_nothing_to_use_or_remove_leaves_no_trace(tmp_path: Path) -> None:
+    root, item = tmp_path / "root", wanted(tmp_path)
+    with use_environment(item, root) as used:
+        assert used is None
+    assert remove_environment(item, QUIET, root) == []
+    assert not root.exists()
 
 
 # --- Failing ---

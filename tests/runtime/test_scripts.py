@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +13,15 @@ from typing import Any
 import pytest
 
 from conrepair.runtime import environments
-from conrepair.runtime.environments import ENVIRONMENTS, Environment, make_environment
+from conrepair.runtime.environments import (
+    ENVIRONMENTS,
+    Environment,
+    find_environment,
+    make_environment,
+    remove_environment,
+)
 from conrepair.runtime.errors import ConversionError, ToolCrashError, ToolEnvironmentError
+from conrepair.runtime.files import write_json
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scripts import run_script
 from conrepair.runtime.workers import Failure, Job, Success, Workers
@@ -140,6 +149,41 @@ def test_an_environment_that_isnt_there(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(environments, "environments_folder", lambda: tmp_path)
     with pytest.raises(ToolEnvironmentError, match="Run `conrepair environments make onnx2tf`"):
         run(tmp_path, "return {}", environment_name="onnx2tf")
+
+
+def test_an_environment_isnt_removed_under_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script's own process holds the lock, so that it stays held if we are killed."""
+    (tmp_path / "pins.txt").touch()
+    item = Environment("used", "tests", 0.01, 1, tmp_path / "pins.txt")
+    monkeypatch.setitem(ENVIRONMENTS, "used", item)
+    monkeypatch.setattr(environments, "environments_folder", lambda: tmp_path / "root")
+    folder = tmp_path / "root" / f"used-{item.key}"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to(sys.executable)
+    write_json(folder / "record.json", {"gigabytes": 0, "seconds": 0})
+    started, go_on = tmp_path / "started", tmp_path / "go-on"
+    lines = (
+        f"open({str(started)!r}, 'w').close()",
+        f"while not os.path.exists({str(go_on)!r}): time.sleep(0.02)",
+        "links = [os.path.realpath(f'/proc/self/fd/{name}') for name in os.listdir('/proc/self/fd')]",
+        "return {'there': os.path.exists(sys.executable), 'locks': sum(x.endswith('/.used.lock') for x in links)}",
+    )
+    values: list[dict[str, Any]] = []
+    using = threading.Thread(target=lambda: values.append(run(tmp_path, *lines, environment_name="used")))
+    removing = threading.Thread(target=remove_environment, args=(item, ProgressDisplay(quiet=True)))
+    using.start()
+    while not started.exists():
+        assert using.is_alive()
+        time.sleep(0.02)
+    removing.start()
+    removing.join(0.5)
+    assert removing.is_alive()
+    assert find_environment(item) is not None
+    go_on.touch()
+    using.join(30)
+    removing.join(30)
+    assert values == [{"there": True, "locks": 1}]
+    assert not folder.exists()
 
 
 # --- In a worker ---

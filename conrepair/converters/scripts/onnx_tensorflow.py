@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-__all__ = ["main"]
+__all__ = ["float32_file", "main"]
 
 # onnx2tf tries NHWC pictures of this name, in the working directory, before it downloads them.
 _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
@@ -35,9 +35,25 @@ def main(arguments: dict[str, Any]) -> dict[str, Any]:
         verbosity="error",
     )
     if arguments["target"] == "tflite":
-        shutil.move(next(made.glob("*_float32.tflite")), arguments["output"])
+        shutil.move(float32_file(made), arguments["output"])
         return {}
     for other in made.glob("*.tflite"):
         other.unlink()
     shutil.move(made, arguments["output"])
     return {}
+
+
+def float32_file(folder: Path) -> Path:
+    """The TFLite file in float32 among those that the tool wrote.
+
+    Raises:
+        FileNotFoundError: if there's none; says what there is.
+    """
+    found = sorted(folder.glob("*_float32.tflite"))
+    if not found:
+        there = ", ".join(sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()))
+        raise FileNotFoundError(
+            f"the tool wrote no float32 file (*_float32.tflite), only: {there or 'nothing'}. "
+            "Its last words may say why."
+        )
+    return found[0]
