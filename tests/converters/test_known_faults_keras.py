@@ -22,6 +22,16 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(autouse=True)
+def image_layout() -> Iterator[None]:
+    """onnx2keras leaves Keras's layout changed, for every test that follows in this process."""
+    import keras
+
+    before = keras.config.image_data_format()
+    yield
+    keras.config.set_image_data_format(before)
+
+
+@pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     """onnx2keras logs at DEBUG to the root logger and changes its level."""
     level = logging.getLogger().level
