@@ -11,6 +11,7 @@ import onnx_ir
 from onnx.reference import ReferenceEvaluator
 
 from conrepair.importer.values import Array
+from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["evaluate", "run"]
 
@@ -60,13 +61,8 @@ def evaluate(node: onnx_ir.Node, inputs: Sequence[Array | None], opset: int) -> 
 
 def run(model: onnx.ModelProto, feeds: dict[str, Array]) -> list[Any]:
     """All outputs of a model by ONNX Runtime, with optimizations disabled."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4  # what it can't do is not said on standard error, but tried otherwise
-    options.intra_op_num_threads = 1
     model.ir_version = min(model.ir_version, 10)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    # What it can't do is tried otherwise, or answers a question.
+    session = open_session(model.SerializeToString(), threads=1, quiet=True)
     results: list[Any] = session.run(None, feeds)
     return results

@@ -17,7 +17,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitial
 
 from conrepair.converters.onnx_passes.infer_shapes import infer_shapes, static_shape
 from conrepair.converters.onnx_passes.initializers import new_initializer
-from conrepair.converters.onnx_passes.session import open_session
+from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["fold_constants"]
 

@@ -11,7 +11,7 @@ import onnx_ir
 
 from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
 from conrepair.converters.onnx_passes.initializers import new_initializer
-from conrepair.converters.onnx_passes.session import open_session
+from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["unroll_loops"]
 

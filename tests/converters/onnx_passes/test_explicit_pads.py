@@ -10,7 +10,7 @@ from onnx import parser
 
 from conrepair.converters.onnx_passes.explicit_pads import explicit_pads
 from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
-from conrepair.converters.onnx_passes.session import open_session
+from conrepair.runtime.onnx_session import open_session
 
 
 def padded(operator: str, size: str = "7, 10") -> tuple[onnx.ModelProto, onnx.ModelProto]:

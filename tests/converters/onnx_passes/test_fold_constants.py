@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper, parser
 from conrepair.converters.onnx_passes.fold_constants import fold_constants
 from conrepair.converters.onnx_passes.fold_shapes import fold_shapes
 from conrepair.converters.onnx_passes.remove_unused import remove_unused
-from conrepair.converters.onnx_passes.session import open_session
+from conrepair.runtime.onnx_session import open_session
 
 DATA = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
 

@@ -15,10 +15,10 @@ import pytest
 from conrepair.converters.onnx_passes.lower_opset import lower_opset
 from conrepair.converters.onnx_passes.normalise import passes_for
 from conrepair.converters.onnx_passes.raise_opset import raise_opset
-from conrepair.converters.onnx_passes.session import open_session
 from conrepair.converters.onnx_passes.verify import outputs_differ
 from conrepair.converters.onnx_passes.wants import Wants
 from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.onnx_session import open_session
 
 Case = tuple[str, onnx.ModelProto, dict[str, Any], list[Any], list[Any]]
 

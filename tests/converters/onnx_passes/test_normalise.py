@@ -15,10 +15,10 @@ from onnx import helper, numpy_helper, parser
 from conrepair.converters.onnx_passes import files
 from conrepair.converters.onnx_passes import normalise as module
 from conrepair.converters.onnx_passes.normalise import normalise, passes_for
-from conrepair.converters.onnx_passes.session import open_session
 from conrepair.converters.onnx_passes.wants import Wants
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.onnx_session import open_session
 
 FLOAT = onnx.TensorProto.FLOAT
 

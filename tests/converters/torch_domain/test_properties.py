@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import parser
 
-from conrepair.converters.onnx_passes.session import open_session
 from conrepair.converters.torch_domain.integer_operators import OPERATORS as INTEGERS
 from conrepair.converters.torch_domain.tensor_operators import OPERATORS as TENSORS
+from conrepair.runtime.onnx_session import open_session
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 BOUND = st.one_of(st.integers(-8, 8), st.sampled_from([2**62, -(2**62)]))

@@ -7,19 +7,22 @@ from typing import Any
 
 __all__ = ["open_session"]
 
-_ERRORS_ONLY = 3
+_ERRORS_ONLY, _FATAL_ONLY = 3, 4
 
 
-def open_session(model: bytes | Path) -> Any:
+def open_session(model: bytes | Path, *, threads: int = 0, quiet: bool = False) -> Any:
     """A session on the CPU that runs a graph as it's written.
 
     Args:
         model: Serialized, or a file, which may have external data.
+        threads: To compute with; 0 lets ONNX Runtime choose.
+        quiet: Say nothing on standard error about what it can't do; it's raised all the same.
     """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = _ERRORS_ONLY
+    options.log_severity_level = _FATAL_ONLY if quiet else _ERRORS_ONLY
+    options.intra_op_num_threads = threads
     source = model if isinstance(model, bytes) else str(model)
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
