@@ -32,6 +32,7 @@ from conrepair.importer.prepare import has_function
 from conrepair.importer.registry import rules
 from conrepair.importer.values import DTYPES
 from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.files import write_text
 
 _HALF_ULPS = {"float16": 2 * 2.0**-10, "bfloat16": 2 * 2.0**-7}
 _CANCELLED = 1e-6
@@ -213,7 +214,7 @@ def main() -> int:
     found = list(outcomes(set(options.operators)))
     text = report(found)
     if options.output:
-        options.output.write_text(text, encoding="utf-8")
+        write_text(options.output, text)
     sys.stdout.write(text)
     return int(any(item.kind in {"wrong", "crashed"} for item in found))
 

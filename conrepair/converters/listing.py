@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import CONVERTERS
-from conrepair.runtime.files import whole_output
+from conrepair.runtime.files import write_text
 
 __all__ = ["listing"]
 
@@ -45,7 +45,6 @@ def _line(item: Converter) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        with whole_output(Path(sys.argv[1])) as temporary:
-            temporary.write_text(listing(), encoding="utf-8")
+        write_text(Path(sys.argv[1]), listing())
     else:
         sys.stdout.write(listing())

@@ -10,7 +10,7 @@ import onnx
 
 from conrepair.importer.registry import Rule, rules
 from conrepair.importer.values import DTYPES
-from conrepair.runtime.files import whole_output
+from conrepair.runtime.files import write_text
 
 __all__ = ["listing"]
 
@@ -53,7 +53,6 @@ def _line(rule: Rule) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        with whole_output(Path(sys.argv[1])) as temporary:
-            temporary.write_text(listing(), encoding="utf-8")
+        write_text(Path(sys.argv[1]), listing())
     else:
         sys.stdout.write(listing())

@@ -8,7 +8,7 @@ from conrepair.config.load import load_config
 from conrepair.pipeline.matrix import run_matrix
 from conrepair.report.route_matrix import matrix_markdown
 from conrepair.report.write import write_audit
-from conrepair.runtime.files import whole_output
+from conrepair.runtime.files import write_text
 from conrepair.runtime.progress import ProgressDisplay, say
 
 __all__ = ["matrix"]
@@ -34,7 +34,6 @@ def matrix(path: str, *, output: str | None, quiet: bool) -> int:
         write_audit(audit, base / config.output / "store")
     text = matrix_markdown(result)
     target = Path(output) if output is not None else base / config.output / config.name / "route-matrix.md"
-    with whole_output(target) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(target, text)
     say(f"{text}\nWritten to {target}.")
     return result.exit_code
