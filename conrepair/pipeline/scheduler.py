@@ -213,8 +213,7 @@ class Scheduler:
         try:
             payload = task.payload(entries)
         except ConrepairError as error:
-            failure = Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code))
-            return Result(failure=failure)
+            return _refused(error)
         return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint()))
 
     def _stopped_key(self, task: Task, work: _Work) -> str:
@@ -257,8 +256,12 @@ def _unprepared(task: Task) -> Result | None:
     try:
         task.prepare()
     except ConrepairError as error:
-        return Result(failure=Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code)))
+        return _refused(error)
     return None
+
+
+def _refused(error: ConrepairError) -> Result:
+    return Result(failure=Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code)))
 
 
 def _without_paths(value: Any) -> Any:
