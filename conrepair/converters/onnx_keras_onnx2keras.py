@@ -63,13 +63,13 @@ def _normalised(model: Model, opset: int) -> Any:
     import onnx_ir
 
     from conrepair.converters.onnx_passes.normalise import normalise
+    from conrepair.importer.defaults import write_defaults
 
     graph = normalise(model.path, _wants(opset), model.inputs)
     _rename(graph.graph)
-    proto = onnx_ir.to_proto(graph)
-    for node in proto.graph.node:
-        _write_defaults(node, opset)
-    return proto
+    for node in graph.graph:
+        write_defaults(node, opset)  # the tool asks for some of them by name
+    return onnx_ir.to_proto(graph)
 
 
 def _rename(graph: Any) -> None:
@@ -82,18 +82,6 @@ def _rename(graph: Any) -> None:
             plain += "_"
         taken.add(plain)
         value.name = plain
-
-
-def _write_defaults(node: Any, opset: int) -> None:
-    """Give a node the attributes that it leaves to the schema: the tool asks for some of them by name."""
-    import onnx
-
-    given = {attribute.name for attribute in node.attribute}
-    for name, attribute in onnx.defs.get_schema(node.op_type, opset, node.domain).attributes.items():
-        if name not in given and attribute.default_value.type != onnx.AttributeProto.UNDEFINED:
-            value = onnx.AttributeProto.FromString(attribute.default_value.SerializeToString())
-            value.name = name
-            node.attribute.append(value)
 
 
 def _inputs(graph: Any, model: Model) -> tuple[list[str], list[list[int | None]]]:

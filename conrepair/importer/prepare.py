@@ -11,6 +11,7 @@ import onnx.shape_inference
 import onnx_ir
 from onnx_ir.passes.common import InlinePass, RemoveUnusedNodesPass, ShapeInferencePass
 
+from conrepair.importer.defaults import write_defaults
 from conrepair.importer.patterns import join_patterns
 from conrepair.runtime.errors import ConversionError
 
@@ -75,26 +76,15 @@ def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> onnx_ir
     """Replace operators without a rule by the functions that ONNX's standard defines them by."""
     tried: set[tuple[str, str]] = set()
     while wanted := _with_function(model, known) - tried:  # functions may consist of functions
-        _write_defaults(model, wanted)
+        for node in model.graph.all_nodes():
+            if (node.domain, node.op_type) in wanted:  # the inliner doesn't know the defaults of attributes
+                write_defaults(node, model.opset_imports.get(node.domain, 1))
         proto = onnx.shape_inference.infer_shapes(onnx_ir.to_proto(model))
         proto.graph.value_info.add().name = ""  # the inliner asks for the type of inputs that are left out
         inlined = onnx.inliner.inline_selected_functions(proto, sorted(wanted), inline_schema_functions=True)
         del inlined.graph.value_info[:]
         model, tried = onnx_ir.from_proto(inlined), tried | wanted
     return model
-
-
-def _write_defaults(model: onnx_ir.Model, wanted: Collection[tuple[str, str]]) -> None:
-    """Give nodes the attributes that they leave to the schema: the inliner doesn't know those values."""
-    for node in model.graph.all_nodes():
-        if (node.domain, node.op_type) not in wanted:
-            continue
-        schema = onnx.defs.get_schema(node.op_type, model.opset_imports.get(node.domain, 1), node.domain)
-        for name, attribute in schema.attributes.items():
-            if name not in node.attributes and attribute.default_value.type != onnx.AttributeProto.UNDEFINED:
-                value = onnx.AttributeProto.FromString(attribute.default_value.SerializeToString())
-                value.name = name
-                node.attributes.add(onnx_ir.from_proto(value))
 
 
 def _with_function(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
