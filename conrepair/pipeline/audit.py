@@ -122,11 +122,11 @@ def _run_parts(
         scheduler = Scheduler(store, workers, reuse=config.reuse)
         try:
             if config.models:
-                parts.append(_run_part(config, base, display, scheduler, photos))
+                parts.append(_run_part(_Audit(config, base, display, scheduler, photos)))
 
             def one(model: ModelConfig, scheduler: Scheduler) -> _Part:
                 alone = config.model_copy(update={"models": (model,)})
-                return _run_part(alone, base, display, scheduler, photos, keep_failures=True)
+                return _run_part(_Audit(alone, base, display, scheduler, photos, keep_failures=True))
 
             if architectures:
                 kept = model_folders(scheduler)
@@ -136,22 +136,13 @@ def _run_parts(
     return parts
 
 
-def _run_part(
-    config: AuditConfig,
-    base: Path,
-    display: ProgressDisplay,
-    scheduler: Scheduler,
-    photos: PhotoRoom,
-    *,
-    keep_failures: bool = False,
-) -> _Part:
-    audit = _Audit(config, base, display, scheduler, photos, keep_failures=keep_failures)
+def _run_part(audit: _Audit) -> _Part:
     audit.resolve()
     audit.build()
     audit.plan()
     audit.convert()
     executed = audit.execute()
-    rows, pairs = evaluate(config, executed, audit.datasets)
+    rows, pairs = evaluate(audit.config, executed, audit.datasets)
     return _Part(audit.subjects, rows, pairs, audit.notes)
 
 
