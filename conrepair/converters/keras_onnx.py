@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
+from conrepair.converters.tf2onnx_memory import collecting_often
 from conrepair.converters.tf2onnx_result import save
 from conrepair.frameworks.model import Model
 
@@ -21,7 +22,8 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
     network = load_flat_keras(model)
     signature = [tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.name) for tensor in network.inputs]
-    proto, _ = tf2onnx.convert.from_keras(network, signature, opset=options["opset"])
+    with collecting_often():
+        proto, _ = tf2onnx.convert.from_keras(network, signature, opset=options["opset"])
     return save(proto, folder)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
+from conrepair.converters.tf2onnx_memory import collecting_often
 from conrepair.converters.tf2onnx_result import save
 from conrepair.frameworks.model import Model
 
@@ -28,13 +29,14 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
         lambda tensor: tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.name), network.input
     )
     exported = folder / _FILE
-    network.export(
-        str(exported),
-        format="onnx",
-        verbose=False,
-        input_signature=[signature],
-        opset_version=options["opset"] or None,
-    )
+    with collecting_often():
+        network.export(
+            str(exported),
+            format="onnx",
+            verbose=False,
+            input_signature=[signature],
+            opset_version=options["opset"] or None,
+        )
     proto = onnx.load(exported)
     exported.unlink()
     return save(proto, folder)

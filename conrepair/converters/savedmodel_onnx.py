@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
+from conrepair.converters.tf2onnx_memory import collecting_often
 from conrepair.converters.tf2onnx_result import save
 from conrepair.frameworks.model import Model
 
@@ -20,7 +21,10 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
     function, owner = load_function(model)
     wrapped = callable_by_position(function)
-    proto, _ = tf2onnx.convert.from_function(wrapped, input_signature=wrapped.input_signature, opset=options["opset"])
+    with collecting_often():
+        proto, _ = tf2onnx.convert.from_function(
+            wrapped, input_signature=wrapped.input_signature, opset=options["opset"]
+        )
     del owner  # kept the variables alive until here
     return save(proto, folder)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
+from conrepair.converters.tf2onnx_memory import collecting_often
 from conrepair.converters.tf2onnx_result import save
 from conrepair.frameworks.model import Model
 
@@ -20,7 +21,8 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     from conrepair.converters.tf2onnx_gelu import write_out_gelu
     from conrepair.frameworks.tflite import TfliteRunnable
 
-    proto, _ = tf2onnx.convert.from_tflite(model.path, opset=options["opset"])
+    with collecting_often():
+        proto, _ = tf2onnx.convert.from_tflite(model.path, opset=options["opset"])
     # tf2onnx names and orders inputs and outputs like the tensors; the signature tells what belongs together.
     runnable = TfliteRunnable(model)
     graph = onnx_ir.from_proto(proto)
