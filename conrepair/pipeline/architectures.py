@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -65,7 +65,7 @@ def audit_one_by_one(
     workers: Workers,
     display: ProgressDisplay,
     kept: Iterable[Path],
-) -> list[Part]:
+) -> Iterator[Part]:
     """Audit each model by itself, so that the files of only one lie on the disk at a time.
 
     A model whose every result is stored is recalled, and its files aren't needed for that. Of any other, files
@@ -80,10 +80,9 @@ def audit_one_by_one(
         display: Shows progress.
         kept: Folders of the store whose files others of this run still need.
 
-    Returns:
+    Yields:
         What `audit` gave, in order.
     """
-    parts = []
     kept = set(kept)
     pace = _Pace(len(models))
     with display.stage("architectures", len(models)) as stage, display.inside():
@@ -99,12 +98,11 @@ def audit_one_by_one(
             if part is None:
                 scheduler = Scheduler(store, workers, reuse=config.reuse)
                 part = audit(model, scheduler)
-            parts.append(part)
             if not config.keep_models:
                 store.release(model_folders(scheduler) - kept)
             pace.add(None if recalled else time.monotonic() - started)
             stage.advance(f"{model.name}{pace.left()}")
-    return parts
+            yield part
 
 
 def model_folders(scheduler: Scheduler) -> set[Path]:

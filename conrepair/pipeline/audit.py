@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,11 @@ class _Subject:
 
 
 def run_audit(
-    config: AuditConfig, base: Path, display: ProgressDisplay, use: contextlib.ExitStack | None = None
+    config: AuditConfig,
+    base: Path,
+    display: ProgressDisplay,
+    use: contextlib.ExitStack | None = None,
+    tell: Callable[[AuditResult], None] = lambda _: None,
 ) -> AuditResult:
     """Run the stages that the configuration switches on.
 
@@ -62,6 +66,7 @@ def run_audit(
         base: Folder that relative paths of the configuration start from.
         display: Shows progress.
         use: Keeps the store in use until it's left: until the files are written. Default: until this returns.
+        tell: Called with the result so far when an architecture of a list is done and others follow.
 
     Returns:
         The result; files of the run's folder are not written yet.
@@ -77,10 +82,35 @@ def run_audit(
     architectures = architecture_models(config)
     output = base / config.output
     check_folder(output / config.name, _input_paths(config, base))
+
+    def so_far(parts: Sequence[_Part]) -> None:
+        tell(_result(config, output, parts, architectures, time.perf_counter() - started))
+
     with contextlib.ExitStack() as own:
         store = (use or own).enter_context(Store(output / "store", fresh=not config.reuse))
-        parts = _run_parts(config, base, display, store, architectures)
+        parts = _run_parts(config, base, display, store, architectures, so_far)
+    return _result(config, output, parts, architectures, time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The result of some of an audit's models."""
+
+    subjects: list[_Subject]
+    rows: tuple[Row, ...]
+    pairs: tuple[Comparison, ...]
+    notes: list[str]
+
+
+def _result(
+    config: AuditConfig,
+    output: Path,
+    parts: Sequence[_Part],
+    architectures: Sequence[ModelConfig],
+    seconds: float,
+) -> AuditResult:
     subjects = [subject for part in parts for subject in part.subjects]
+    listed = {model.name for model in architectures}
     return AuditResult(
         name=config.name,
         folder=output / config.name,
@@ -94,25 +124,20 @@ def run_audit(
         pairs=tuple(pair for part in parts for pair in part.pairs),
         versions=library_versions(),
         config=config.model_dump(mode="json", by_alias=True),
-        seconds=time.perf_counter() - started,
+        seconds=seconds,
         top_k=config.top_k,
         notes=tuple(note for part in parts for note in part.notes),
-        architectures=tuple(model.name for model in architectures),
+        architectures=tuple(subject.config.name for subject in subjects if subject.config.name in listed),
     )
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The result of some of an audit's models."""
-
-    subjects: list[_Subject]
-    rows: tuple[Row, ...]
-    pairs: tuple[Comparison, ...]
-    notes: list[str]
-
-
 def _run_parts(
-    config: AuditConfig, base: Path, display: ProgressDisplay, store: Store, architectures: list[ModelConfig]
+    config: AuditConfig,
+    base: Path,
+    display: ProgressDisplay,
+    store: Store,
+    architectures: list[ModelConfig],
+    so_far: Callable[[Sequence[_Part]], None],
 ) -> list[_Part]:
     """Run all models together, then each architecture by itself."""
     photos = PhotoRoom(store, reuse=config.reuse)
@@ -130,7 +155,9 @@ def _run_parts(
 
             if architectures:
                 kept = model_folders(scheduler)
-                parts += audit_one_by_one(architectures, one, config, store, workers, display, kept)
+                for part in audit_one_by_one(architectures, one, config, store, workers, display, kept):
+                    parts.append(part)
+                    so_far(parts)
         finally:
             photos.close()
     return parts

@@ -27,7 +27,7 @@ from conrepair.pipeline.sources import framework_needs
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary
 from conrepair.report.verdict_table import print_verdicts
-from conrepair.report.write import report_json, write_audit
+from conrepair.report.write import report_json, write_audit, write_so_far
 from conrepair.runtime.errors import ConfigError, ConrepairError, ExitCode, UsageError
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
@@ -209,7 +209,7 @@ def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: b
     """
     with contextlib.ExitStack() as use:
         with ProgressDisplay(quiet=quiet) as display:
-            result = run_audit(config, base, display, use)
+            result = run_audit(config, base, display, use, write_so_far)
         write_audit(result, base / config.output / "store")
     if as_json:
         say(json.dumps(report_json(result), indent=2))

@@ -16,9 +16,9 @@ from conrepair.report.result import AuditResult, Row
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import whole_output, write_json
+from conrepair.runtime.files import whole_output, write_json, write_text
 
-__all__ = ["check_folder", "report_json", "write_audit"]
+__all__ = ["check_folder", "report_json", "write_audit", "write_so_far"]
 
 REPORT_VERSION = 1
 _REPORT = "report.json"
@@ -76,6 +76,24 @@ def write_audit(result: AuditResult, store: Path) -> None:
             (folder / "verdicts.md").write_text(verdicts_markdown(result), encoding="utf-8")
             (folder / "verdicts.csv").write_text(verdicts_csv(result), encoding="utf-8")
         write_json(folder / _REPORT, report_json(result))
+    _so_far(result.folder).unlink(missing_ok=True)
+
+
+def write_so_far(result: AuditResult) -> None:
+    """Write the verdicts of a list that isn't finished beside the folder that it will get.
+
+    Args:
+        result: Of the architectures that are done.
+
+    Raises:
+        StorageError: if it can't be written.
+    """
+    about = f"{len(result.architectures)} architectures so far. Started again, the audit goes on where it stopped."
+    write_text(_so_far(result.folder), f"{verdicts_markdown(result)}\n{about}\n")
+
+
+def _so_far(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.unfinished.md")
 
 
 def _write_model(row: Row, store: Path, folder: Path) -> None:

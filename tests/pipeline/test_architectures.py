@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from conrepair.pipeline.architectures import architecture_models
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.plan import check_converters
 from conrepair.report.result import AuditResult
-from conrepair.report.write import write_audit
+from conrepair.report.write import write_audit, write_so_far
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.torchvision import import_torchvision
@@ -124,7 +125,7 @@ def test_mistakes_name_their_place(tmp_path: Path) -> None:
 # --- Audits ---
 
 
-def audit(folder: Path, **changes: Any) -> AuditResult:
+def audit(folder: Path, tell: Callable[[AuditResult], None] = write_so_far, **changes: Any) -> AuditResult:
     value = {
         "architectures": [
             {
@@ -137,7 +138,7 @@ def audit(folder: Path, **changes: Any) -> AuditResult:
         ]
     }
     config = parse_config(value | changes, "test")
-    result = run_audit(config, folder, ProgressDisplay(quiet=True))
+    result = run_audit(config, folder, ProgressDisplay(quiet=True), tell=tell)
     write_audit(result, folder / "generated" / "store")
     return result
 
@@ -149,7 +150,16 @@ def heavy(folder: Path) -> list[str]:
 
 @pytest.mark.timeout(600)
 def test_a_short_list_is_audited_and_continued(tmp_path: Path) -> None:
-    first = audit(tmp_path)
+    tables: list[list[str]] = []
+
+    def tell(result: AuditResult) -> None:
+        write_so_far(result)
+        text = (tmp_path / "generated" / f"{result.name}.unfinished.md").read_text()
+        tables.append([name for name in SMALL if f"| torchvision.{name} |" in text])
+
+    first = audit(tmp_path, tell)
+    assert tables == [list(SMALL[: index + 1]) for index in range(len(SMALL))]
+    assert not (tmp_path / "generated" / f"{first.name}.unfinished.md").exists(), "the folder has it all"
     assert [row.name for row in first.rows if row.kind == "reference"] == [
         f"torchvision.{name}/source" for name in SMALL
     ]
