@@ -8,6 +8,7 @@ from typing import Any
 
 from conrepair.converters.torch_onnx import symbolic_axes
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.runtime.notes import note
 
 __all__ = ["save_torch"]
 
@@ -20,7 +21,7 @@ def save_torch(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folde
     Args:
         module: In evaluation mode.
         examples: A tensor for each input.
-        inputs: Whose symbolic dimensions stay symbolic where the module allows it; the log names those that don't. A
+        inputs: Whose symbolic dimensions stay symbolic where the module allows it; a note names those that don't. A
             batch that can't becomes 1.
         folder: Receives the file.
 
@@ -33,8 +34,8 @@ def save_torch(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folde
         torch.export.save(_exported(module, examples, inputs), folder / "model.pt2")
     # torch.export raises a dozen types; whichever, the next way is tried, and its failure is the result.
     except Exception as error:  # noqa: BLE001
-        first_line = str(error).strip().splitlines()[:1]
-        print(f"torch.export: {type(error).__name__}: {first_line}; tracing instead")  # noqa: T201
+        first_line = (str(error).strip().splitlines() or [""])[0]
+        note(f"torch.export fails ({type(error).__name__}: {first_line}), so the network was traced (TorchScript)")
         (folder / "model.pt2").unlink(missing_ok=True)
         with torch.inference_mode():
             torch.jit.trace(module, examples, check_trace=False).save(str(folder / "model.pt"))
@@ -51,7 +52,7 @@ def _exported(module: Any, examples: Any, inputs: tuple[TensorSpec, ...]) -> Any
     if not any(fixed):
         return program
     axes = [f"{spec.name}: {list(item)}" for spec, item in zip(inputs, fixed, strict=False) if item]
-    print(f"torch.export: the network fixes the sizes of these axes: {', '.join(axes)}")  # noqa: T201
+    note(f"torch.export: the network fixes the sizes of these axes: {', '.join(axes)}")
     if not any(0 in item for item in fixed):
         return program
     smallest = tuple(example[:1] if 0 in axes else example for example, axes in zip(examples, shapes, strict=True))

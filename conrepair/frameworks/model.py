@@ -48,6 +48,7 @@ class Provenance:
         tools: Versions of the libraries that took part.
         options: The options that were used, defaults included.
         seconds: How long the conversion took.
+        notes: What a person should know about it.
     """
 
     parent: str
@@ -55,6 +56,7 @@ class Provenance:
     tools: Mapping[str, str]
     options: Mapping[str, Any]
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

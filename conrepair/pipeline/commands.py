@@ -110,6 +110,7 @@ def convert(options: argparse.Namespace) -> int:
     ):
         declared = merge_declared(_describe(model, workers, scratch).inputs, inputs)
         taken = declared
+        notes: list[str] = []
         for index, (step, chosen) in enumerate(zip(route.steps, settings, strict=True)):
             stage.show(step.name)
             step.prepare(display)
@@ -122,6 +123,7 @@ def convert(options: argparse.Namespace) -> int:
             model = from_json(Model, value["model"] | {"path": str(folder / value["model"]["path"])})
             taken = with_declared_sizes(from_json(Description, value["description"]).inputs, declared)
             stage.advance(step.name)
+            notes += [f"{step.name}: {note}" for note in model.provenance.notes] if model.provenance else []
         written = Path(model.path)
         if output.suffix and written.suffix != output.suffix and target == "torch":
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
@@ -129,6 +131,8 @@ def convert(options: argparse.Namespace) -> int:
             _check_output(path, output, target, force=options.force)
         copy_model(written, output)
     say(f"{output}: {route.name}")
+    for note in notes:
+        say(f"note: {note}")
     return int(ExitCode.EQUIVALENT)
 
 

@@ -23,6 +23,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
+from conrepair.runtime.notes import collected_notes
 
 __all__ = ["build", "conversion_payload", "convert", "describe", "execute"]
 
@@ -106,7 +107,8 @@ def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     source = from_json(Model, payload["model"])
     step = converter(payload["converter"])
     started = time.perf_counter()
-    name = _run_converter(step, source, folder, payload)
+    with collected_notes() as notes:
+        name = _run_converter(step, source, folder, payload)
     seconds = time.perf_counter() - started
     if model_sha256(Path(source.path)) != source.sha256:
         raise SourceChangedError(f"{step.name} changed its input {source.path}; its result was not used.")
@@ -115,7 +117,9 @@ def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         path=str(folder / name),
         sha256=model_sha256(folder / name),
         inputs=tuple(from_json(TensorSpec, spec) for spec in payload["inputs"]),
-        provenance=Provenance(source.sha256, step.name, payload["versions"], payload["options"], seconds),
+        provenance=Provenance(
+            source.sha256, step.name, payload["versions"], payload["options"], seconds, tuple(notes)
+        ),
     )
     try:
         return _described(model, folder)

@@ -120,9 +120,10 @@ def _errors(row: Row) -> dict[str, RenderableType]:
 
 
 def _notes(row: Row) -> list[str]:
-    """What was done to make the outputs comparable; each once."""
+    """What the converter says, and what was done to make the outputs comparable; each once."""
+    made = row.artifact.provenance if row.artifact else None
     outputs = row.comparison.outputs if row.comparison else ()
-    return list(dict.fromkeys(note for output in outputs for note in output.notes))
+    return list(dict.fromkeys([*(made.notes if made else ()), *(note for item in outputs for note in item.notes)]))
 
 
 def _remarks(result: AuditResult) -> list[RenderableType]:
