@@ -28,9 +28,9 @@ from onnx import numpy_helper
 from onnx.backend.test import loader
 
 from conrepair.importer.graph import import_model
-from conrepair.importer.prepare import has_function
 from conrepair.importer.registry import rules
 from conrepair.importer.values import DTYPES
+from conrepair.onnx_passes.expand_operator import has_function
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.files import write_text
 

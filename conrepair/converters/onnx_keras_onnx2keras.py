@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.onnx_passes.wants import Wants
 from conrepair.frameworks.model import Model
+from conrepair.onnx_passes.wants import Wants
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["CONVERTER", "lambda_layers", "make_network"]
@@ -62,8 +62,8 @@ def lambda_layers(network: Any) -> list[str]:
 def _normalised(model: Model, opset: int) -> Any:
     import onnx_ir
 
-    from conrepair.converters.onnx_passes.normalise import normalise
-    from conrepair.importer.defaults import write_defaults
+    from conrepair.onnx_passes.defaults import write_defaults
+    from conrepair.onnx_passes.normalise import normalise
 
     graph = normalise(model.path, _wants(opset), model.inputs)
     _rename(graph.graph)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.onnx_passes.wants import Wants
 from conrepair.frameworks.model import Model
+from conrepair.onnx_passes.wants import Wants
 
 __all__ = ["CONVERTER"]
 
@@ -16,8 +16,8 @@ _FILE = "model.onnx"
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
-    from conrepair.converters.onnx_passes.files import save
-    from conrepair.converters.onnx_passes.normalise import normalise
+    from conrepair.onnx_passes.files import save
+    from conrepair.onnx_passes.normalise import normalise
 
     opset = options["opset"]
     wants = Wants(

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.onnx_passes.wants import Wants
 from conrepair.converters.torch_result import save_torch
 from conrepair.data.tensor_spec import with_declared_sizes
 from conrepair.frameworks.model import Model
+from conrepair.onnx_passes.wants import Wants
 
 __all__ = ["CONVERTER"]
 
@@ -27,11 +27,11 @@ _SPECIAL = r"[^\w./:-]"
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx_ir
 
-    from conrepair.converters.onnx_passes.files import is_large, save
-    from conrepair.converters.onnx_passes.normalise import normalise
     from conrepair.converters.torch_domain.marking import mark_integers
     from conrepair.frameworks.onnx import OnnxRunnable
     from conrepair.frameworks.torch import example_inputs
+    from conrepair.onnx_passes.files import is_large, save
+    from conrepair.onnx_passes.normalise import normalise
     from conrepair.runtime.torchvision import import_torchvision
 
     import_torchvision()  # onnx2torch imports it

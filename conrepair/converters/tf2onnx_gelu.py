@@ -7,7 +7,7 @@ import math
 import numpy as np
 import onnx_ir
 
-from conrepair.converters.onnx_passes.initializers import new_initializer
+from conrepair.onnx_passes.initializers import new_initializer
 
 __all__ = ["write_out_gelu"]
 

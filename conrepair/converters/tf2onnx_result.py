@@ -42,8 +42,8 @@ def _without_erfc(proto: Any) -> Any:
     import numpy as np
     import onnx_ir
 
-    from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
-    from conrepair.converters.onnx_passes.initializers import new_initializer
+    from conrepair.onnx_passes.infer_shapes import infer_shapes
+    from conrepair.onnx_passes.initializers import new_initializer
 
     if all(node.op_type != "Erfc" for node in proto.graph.node):
         return proto

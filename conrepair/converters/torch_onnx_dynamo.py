@@ -22,7 +22,7 @@ _PROTOBUF_LIMIT = 1 << 30  # bytes of weights kept inside the file; protobuf its
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import torch
 
-    from conrepair.converters.onnx_passes.lower_opset import lower_opset
+    from conrepair.onnx_passes.lower_opset import lower_opset
 
     if reason := _accepts(model):
         raise ConversionError(f"torch-onnx-dynamo can't take {model.path}: {reason}.")

@@ -6,16 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import onnx
-import onnx.inliner
-import onnx.shape_inference
 import onnx_ir
-from onnx_ir.passes.common import InlinePass, RemoveUnusedNodesPass, ShapeInferencePass
+from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from conrepair.importer.defaults import write_defaults
 from conrepair.importer.patterns import join_patterns
+from conrepair.onnx_passes.infer_shapes import infer_shapes
+from conrepair.onnx_passes.inline_functions import inline_functions
+from conrepair.onnx_passes.lower_opset import lower_opset
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["has_function", "prepare"]
+__all__ = ["prepare"]
 
 _OLDEST = 7  # before, operators broadcast by attributes
 
@@ -40,12 +40,11 @@ def prepare(
             f"the model is of opset {opset}; the importer knows {_OLDEST} and newer. Raise it first: "
             "onnx-version-converter (`via`)."
         )
-    if model.functions:
-        model = InlinePass()(model).model
+    inline_functions(model)
     RemoveUnusedNodesPass()(model)
     _fix_sizes(model.graph, sizes)
-    model = _expand(model, known)
-    model = ShapeInferencePass(check_type=False)(model).model
+    _expand(model, known, opset)
+    infer_shapes(model)
     join_patterns(model)
     _join_bias(model.graph)
     return model
@@ -72,36 +71,10 @@ def _fix_sizes(graph: onnx_ir.Graph, sizes: Mapping[str, Sequence[Any]]) -> None
         value.shape = onnx_ir.Shape(fixed)
 
 
-def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> onnx_ir.Model:
-    """Replace operators without a rule by the functions that ONNX's standard defines them by."""
-    tried: set[tuple[str, str]] = set()
-    while wanted := _with_function(model, known) - tried:  # functions may consist of functions
-        for node in model.graph.all_nodes():
-            if (node.domain, node.op_type) in wanted:  # the inliner doesn't know the defaults of attributes
-                write_defaults(node, model.opset_imports.get(node.domain, 1))
-        proto = onnx.shape_inference.infer_shapes(onnx_ir.to_proto(model))
-        proto.graph.value_info.add().name = ""  # the inliner asks for the type of inputs that are left out
-        inlined = onnx.inliner.inline_selected_functions(proto, sorted(wanted), inline_schema_functions=True)
-        del inlined.graph.value_info[:]
-        model, tried = onnx_ir.from_proto(inlined), tried | wanted
-    return model
-
-
-def _with_function(model: onnx_ir.Model, known: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    return {
-        (node.domain, node.op_type)
-        for node in model.graph.all_nodes()
-        if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) not in known and has_function(node, model)
-    }
-
-
-def has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
-    """Whether ONNX's standard defines the node's operator by a function of others."""
-    try:
-        schema = onnx.defs.get_schema(node.op_type, model.opset_imports.get(node.domain, 1), node.domain)
-    except onnx.defs.SchemaError:
-        return False
-    return bool(schema.has_function or schema.has_context_dependent_function)
+def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]], opset: int) -> None:
+    """Replace operators without a rule, in place, by the functions that ONNX's standard defines them by."""
+    standard = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
+    lower_opset(model, opset, expand={name for _, name in standard.difference(known)})
 
 
 def _join_bias(graph: onnx_ir.Graph) -> None:

@@ -2,6 +2,7 @@ import numpy as np
 import onnx
 import onnx_ir
 import pytest
+from large_model import write_large_model
 from onnx_cases import check_model, check_text, layers_of, random, text_model
 
 from conrepair.importer.prepare import prepare
@@ -103,3 +104,13 @@ def test_an_older_opset_is_refused():
     model.opset_import[0].version = 6
     with pytest.raises(ConversionError, match=r"of opset 6; the importer knows 7 and newer"):
         prepared(model)
+
+
+@pytest.mark.slow
+def test_a_model_of_more_than_two_gibibytes(tmp_path):
+    write_large_model(tmp_path / "net.onnx")
+    model = onnx_ir.load(tmp_path / "net.onnx")
+    known = {key: rule for key, rule in rules().items() if key != ("", "Gelu")}
+    left = operators(prepare(model, known, {}))
+    assert "Gelu" not in left
+    assert "Erf" in left

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import onnx_ir
 
-from conrepair.converters.onnx_passes.infer_shapes import static_shape
+from conrepair.onnx_passes.infer_shapes import static_shape
 
 __all__ = ["DOMAIN", "OPERANDS", "mark_integers"]
 

@@ -13,7 +13,7 @@ import pytest
 import small_models as small
 from onnx import helper, numpy_helper
 
-from conrepair.converters.onnx_passes.lower_opset import lower_opset
+from conrepair.onnx_passes.lower_opset import lower_opset
 from conrepair.runtime.errors import ConversionError, ExitCode
 
 FLOAT = onnx.TensorProto.FLOAT

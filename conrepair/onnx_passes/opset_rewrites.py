@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir
 
-from conrepair.converters.onnx_passes.infer_shapes import rank_of, static_shape
+from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 
 __all__ = ["REWRITES"]
 

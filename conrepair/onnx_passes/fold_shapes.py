@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import onnx_ir
 
-from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
-from conrepair.converters.onnx_passes.initializers import new_initializer
+from conrepair.onnx_passes.infer_shapes import infer_shapes
+from conrepair.onnx_passes.initializers import new_initializer
 
 __all__ = ["fold_shapes"]
 

@@ -16,10 +16,10 @@ import onnx
 import onnx_ir
 from onnx_ir.passes.common import InlinePass
 
-from conrepair.converters.onnx_passes.expand_operator import function_body
-from conrepair.converters.onnx_passes.infer_shapes import infer_shapes, type_name
-from conrepair.converters.onnx_passes.inline_functions import inline_functions
-from conrepair.converters.onnx_passes.opset_rewrites import REWRITES
+from conrepair.onnx_passes.expand_operator import function_body
+from conrepair.onnx_passes.infer_shapes import infer_shapes, type_name
+from conrepair.onnx_passes.inline_functions import inline_functions
+from conrepair.onnx_passes.opset_rewrites import REWRITES
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["lower_opset"]
@@ -41,15 +41,15 @@ def lower_opset(model: onnx_ir.Model, opset: int, expand: Collection[str] = ()) 
     Args:
         model: Whose default domain's opset is lowered; left alone when it is low enough.
         opset: The highest that the consumer understands.
-        expand: Operators that the consumer lacks in any opset; they are replaced by their definition if they
-            have one, and left alone if not.
+        expand: Operators, of any domain of ONNX's, that the consumer lacks in any opset; they are replaced by their
+            definition if they have one, and left alone if not.
 
     Raises:
         ConversionError: naming the node that the older opset can't express.
     """
     inline_functions(model)
     current = model.opset_imports.get("", opset)
-    names = {node.op_type for node in model.graph.all_nodes() if node.domain in _DOMAINS}
+    names = {node.op_type for node in model.graph.all_nodes()}
     if current <= opset and not names & set(expand):
         return
     infer_shapes(model)
@@ -74,6 +74,8 @@ class _Lowering:
         for node in list(graph.all_nodes()):
             if node.domain in _DOMAINS:
                 self._lower_node(node, current)
+            elif node.op_type in self._expand:
+                self._replace_by_body(node, self._model.opset_imports.get(node.domain, 1))
 
     def _lower_node(self, node: onnx_ir.Node, current: int) -> None:
         if node.op_type in self._expand and self._replace_by_body(node, current):
@@ -96,6 +98,7 @@ class _Lowering:
         body, written_in = found
         self.lower(body, written_in)
         body.opset_imports[""] = self._opset
+        node.attributes.clear()  # the body has them
         node.overload = body.overload = f"body {len(self._model.functions)}"
         self._model.functions[body.identifier()] = body
         return True

@@ -15,8 +15,8 @@ import onnx
 import onnx_ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitializersFromInputsPass
 
-from conrepair.converters.onnx_passes.infer_shapes import infer_shapes, static_shape
-from conrepair.converters.onnx_passes.initializers import new_initializer
+from conrepair.onnx_passes.infer_shapes import infer_shapes, static_shape
+from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["fold_constants"]

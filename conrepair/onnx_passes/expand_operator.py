@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx
 import onnx_ir
 
-from conrepair.converters.onnx_passes.fold_constants import fold_constants
-from conrepair.converters.onnx_passes.infer_shapes import type_of
+from conrepair.onnx_passes.defaults import write_defaults
+from conrepair.onnx_passes.fold_constants import fold_constants
+from conrepair.onnx_passes.infer_shapes import type_of
+from conrepair.onnx_passes.raise_opset import raise_opset
 
-__all__ = ["function_body"]
+__all__ = ["function_body", "has_function"]
 
 _IR_VERSION = 10  # of the model that a body is inferred in; any that knows functions does
 
@@ -18,22 +22,22 @@ def function_body(node: onnx_ir.Node, opset: int, target: int) -> tuple[onnx_ir.
 
     Args:
         node: The call; its missing attributes are set to their defaults.
-        opset: That the node is written in.
-        target: The opset that is aimed at. A body of this opset or an older one is preferred.
+        opset: That the node is written in, of its domain.
+        target: The opset that is aimed at. A body of this opset or an older one is preferred; an older one is raised.
 
     Returns:
         The body, and the opset it's written in; None when the operator is a primitive, or its body depends on
         types that aren't known.
     """
-    if any(isinstance(attribute.value, onnx_ir.Graph) for attribute in node.attributes.values()):
-        return None  # SequenceMap: its body calls a graph
-    schema = onnx.defs.get_schema(node.op_type, opset, "")
+    schema = _schema(node, opset)
+    if schema is None:
+        return None
     context = not schema.has_function
     versions = schema.context_dependent_function_opset_versions if context else schema.function_opset_versions
     usable = [version for version in versions if version <= opset]
     if not usable:
         return None
-    _set_defaults(node, schema)
+    write_defaults(node, opset)
     version = max((item for item in usable if item <= target), default=min(usable))
     packed = _context_body(schema, node, version) if context else schema.get_function_with_opset_version(version)
     if not packed:
@@ -46,24 +50,31 @@ def function_body(node: onnx_ir.Node, opset: int, target: int) -> tuple[onnx_ir.
     except onnx_ir.serde.SerdeError:
         return None  # Attention's body names an output that it doesn't compute
     _resolve_attributes(body, node)
-    _specialise(body, node)
-    return body, body.opset_imports.get("", version)
+    written_in = body.opset_imports.get("", target if node.domain else version)
+    return _specialised(body, node, target), max(written_in, target)
 
 
-def _context_body(schema: onnx.defs.OpSchema, node: onnx_ir.Node, version: int) -> bytes | None:
+def has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
+    """Whether ONNX's standard defines the node's operator by a function of others."""
+    schema = _schema(node, model.opset_imports.get(node.domain, 1))
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+
+
+def _schema(node: onnx_ir.Node, opset: int) -> Any:
+    """Of the node's operator; None for an operator that isn't ONNX's."""
+    try:
+        return onnx.defs.get_schema(node.op_type, opset, node.domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _context_body(schema: Any, node: onnx_ir.Node, version: int) -> bytes | None:
     types = [kind.SerializeToString() for value in node.inputs if (kind := type_of(value)) is not None]
     if len(types) != len(node.inputs):
         return None
     call = onnx_ir.serde.serialize_node(node).SerializeToString()
     body: bytes = schema.get_context_dependent_function_with_opset_version(version, call, types)
     return body
-
-
-def _set_defaults(node: onnx_ir.Node, schema: onnx.defs.OpSchema) -> None:
-    for name, attribute in schema.attributes.items():
-        default = attribute.default_value
-        if name not in node.attributes and default.type != onnx.AttributeProto.UNDEFINED:
-            node.attributes[name] = onnx_ir.from_proto(default)
 
 
 def _resolve_attributes(body: onnx_ir.Function, call: onnx_ir.Node) -> None:
@@ -78,8 +89,8 @@ def _resolve_attributes(body: onnx_ir.Function, call: onnx_ir.Node) -> None:
                 node.attributes[name] = onnx_ir.Attr(name, given.type, given.value)
 
 
-def _specialise(body: onnx_ir.Function, call: onnx_ir.Node) -> None:
-    """Give the body's values the types and constants that they have in this call, and fold what follows.
+def _specialised(body: onnx_ir.Function, call: onnx_ir.Node, target: int) -> onnx_ir.Function:
+    """Give the body's values the types and constants that they have in this call, fold what follows, raise the rest.
 
     Bodies compute axes that older opsets want as attributes.
     """
@@ -89,6 +100,7 @@ def _specialise(body: onnx_ir.Function, call: onnx_ir.Node) -> None:
             formal.const_value = onnx_ir.convenience.get_const_tensor(actual)
     model = onnx_ir.Model(body.graph, ir_version=_IR_VERSION)
     fold_constants(model)
+    raise_opset(model, target)
     graph = model.graph
     for name in list(graph.initializers):  # which functions can't have
         value = graph.initializers.pop(name)
@@ -99,3 +111,4 @@ def _specialise(body: onnx_ir.Function, call: onnx_ir.Node) -> None:
         result.name, result.type, result.shape = name, value.type, value.shape
         onnx_ir.convenience.replace_all_uses_with([value], [result], replace_graph_outputs=True)
         graph.insert_before(graph[0], constant)
+    return onnx_ir.Function(body.domain, body.name, graph=graph, attributes=[])

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import onnx
 import onnx_ir
 
-from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
-from conrepair.converters.onnx_passes.initializers import new_initializer
+from conrepair.onnx_passes.infer_shapes import infer_shapes
+from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["unroll_loops"]

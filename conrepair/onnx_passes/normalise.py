@@ -7,23 +7,24 @@ from pathlib import Path
 
 import onnx_ir
 
-from conrepair.converters.onnx_passes.declare_sizes import declare_sizes
-from conrepair.converters.onnx_passes.explicit_pads import explicit_pads
-from conrepair.converters.onnx_passes.files import load
-from conrepair.converters.onnx_passes.fold_constants import fold_constants
-from conrepair.converters.onnx_passes.fold_shapes import fold_shapes
-from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
-from conrepair.converters.onnx_passes.inline_functions import inline_functions
-from conrepair.converters.onnx_passes.lower_opset import lower_opset
-from conrepair.converters.onnx_passes.raise_opset import raise_opset
-from conrepair.converters.onnx_passes.remove_identities import remove_identities
-from conrepair.converters.onnx_passes.remove_unused import remove_unused
-from conrepair.converters.onnx_passes.separate_outputs import separate_outputs
-from conrepair.converters.onnx_passes.unroll_loops import unroll_loops
-from conrepair.converters.onnx_passes.verify import Reference
-from conrepair.converters.onnx_passes.wants import Wants
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.onnx_passes.declare_sizes import declare_sizes
+from conrepair.onnx_passes.explicit_pads import explicit_pads
+from conrepair.onnx_passes.files import load
+from conrepair.onnx_passes.fold_constants import fold_constants
+from conrepair.onnx_passes.fold_shapes import fold_shapes
+from conrepair.onnx_passes.infer_shapes import infer_shapes
+from conrepair.onnx_passes.inline_functions import inline_functions
+from conrepair.onnx_passes.lower_opset import lower_opset
+from conrepair.onnx_passes.raise_opset import raise_opset
+from conrepair.onnx_passes.remove_identities import remove_identities
+from conrepair.onnx_passes.remove_unused import remove_unused
+from conrepair.onnx_passes.separate_outputs import separate_outputs
+from conrepair.onnx_passes.unroll_loops import unroll_loops
+from conrepair.onnx_passes.verify import Reference
+from conrepair.onnx_passes.wants import Wants
 from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.notes import note
 
 __all__ = ["Pass", "normalise", "passes_for"]
 
@@ -53,7 +54,7 @@ def normalise(path: str | Path, wants: Wants, declared: Sequence[TensorSpec] = (
     if reference.difference(model) is not None:
         raise _accusation(path, passes_for(wants, declared), reference)
     if reference.unknown:
-        print(f"the normalised model was not compared with {path.name}: {reference.unknown}")  # noqa: T201
+        note(f"the normalised model was not compared with the original: {reference.unknown}")
     return model
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import onnx_ir
 
-from conrepair.converters.onnx_passes.inline_functions import inline_functions
+from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["raise_opset"]

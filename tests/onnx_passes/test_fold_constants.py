@@ -10,9 +10,9 @@ import onnx_ir
 import pytest
 from onnx import helper, numpy_helper, parser
 
-from conrepair.converters.onnx_passes.fold_constants import fold_constants
-from conrepair.converters.onnx_passes.fold_shapes import fold_shapes
-from conrepair.converters.onnx_passes.remove_unused import remove_unused
+from conrepair.onnx_passes.fold_constants import fold_constants
+from conrepair.onnx_passes.fold_shapes import fold_shapes
+from conrepair.onnx_passes.remove_unused import remove_unused
 from conrepair.runtime.onnx_session import open_session
 
 DATA = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)

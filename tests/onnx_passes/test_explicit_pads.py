@@ -8,8 +8,8 @@ import onnx_ir
 import pytest
 from onnx import parser
 
-from conrepair.converters.onnx_passes.explicit_pads import explicit_pads
-from conrepair.converters.onnx_passes.infer_shapes import infer_shapes
+from conrepair.onnx_passes.explicit_pads import explicit_pads
+from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.runtime.onnx_session import open_session
 
 

@@ -12,11 +12,11 @@ import onnx
 import onnx_ir
 import pytest
 
-from conrepair.converters.onnx_passes.lower_opset import lower_opset
-from conrepair.converters.onnx_passes.normalise import passes_for
-from conrepair.converters.onnx_passes.raise_opset import raise_opset
-from conrepair.converters.onnx_passes.verify import outputs_differ
-from conrepair.converters.onnx_passes.wants import Wants
+from conrepair.onnx_passes.lower_opset import lower_opset
+from conrepair.onnx_passes.normalise import passes_for
+from conrepair.onnx_passes.raise_opset import raise_opset
+from conrepair.onnx_passes.verify import outputs_differ
+from conrepair.onnx_passes.wants import Wants
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.onnx_session import open_session
 
