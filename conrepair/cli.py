@@ -84,6 +84,15 @@ def _verb(
     return parser
 
 
+def _add_data(parser: argparse.ArgumentParser, *, samples: int) -> None:
+    parser.add_argument("--data", help="folder of photos, or .npz/.npy (default: synthetic inputs)")
+    parser.add_argument("--recipe", help="preprocessing of photos: torchvision, keras:tf, tflite, ...")
+    parser.add_argument("--samples", type=int, default=samples, help="number of synthetic inputs")
+    parser.add_argument("--seed", type=int, default=0, help="of synthetic inputs")
+    parser.add_argument("--low", type=float, default=-1.0, help="lower end of synthetic inputs")
+    parser.add_argument("--high", type=float, default=1.0, help="upper end of synthetic inputs")
+
+
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",
@@ -112,14 +121,9 @@ def _add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser = _verb(verbs, "compare", "Compare a model with a conversion of it; needs no configuration.")
     parser.add_argument("source", help="the model that is right")
     parser.add_argument("target", help="its conversion")
-    parser.add_argument("--data", help="folder of photos, or .npz/.npy (default: synthetic inputs)")
-    parser.add_argument("--recipe", help="preprocessing of photos: torchvision, keras:tf, tflite, ...")
     parser.add_argument("--rtol", type=float, help="relative tolerance (default 1e-4)")
     parser.add_argument("--atol", type=float, help="absolute tolerance (default 1e-5)")
-    parser.add_argument("--samples", type=int, default=32, help="number of synthetic inputs")
-    parser.add_argument("--seed", type=int, default=0, help="of synthetic inputs")
-    parser.add_argument("--low", type=float, default=-1.0, help="lower end of synthetic inputs")
-    parser.add_argument("--high", type=float, default=1.0, help="upper end of synthetic inputs")
+    _add_data(parser, samples=32)
     _add_inputs(parser)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("-o", "--output", default="generated", help="folder of all outputs")
@@ -205,12 +209,12 @@ def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         metavar="CONVERTER.NAME=VALUE",
         help="an option of a converter, as in keras-tflite.quantize=int8; may be repeated",
     )
-    parser.add_argument("--data", help="folder of photos, or .npz/.npy, for converters that calibrate")
-    parser.add_argument("--recipe", help="preprocessing of photos: torchvision, keras:tf, tflite, ...")
+    parser.add_argument("--no-check", dest="check", action="store_false", help="don't compare with the source")
+    _add_data(parser, samples=8)
     _add_inputs(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.commands import convert
+        from conrepair.pipeline.convert_command import convert
 
         return convert(options)
 

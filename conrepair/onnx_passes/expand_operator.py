@@ -111,4 +111,6 @@ def _specialised(body: onnx_ir.Function, call: onnx_ir.Node, target: int) -> onn
         result.name, result.type, result.shape = name, value.type, value.shape
         onnx_ir.convenience.replace_all_uses_with([value], [result], replace_graph_outputs=True)
         graph.insert_before(graph[0], constant)
+    for node in graph.all_nodes():
+        node.name = f"{call.name or call.outputs[0].name}/{node.op_type}"  # for messages
     return onnx_ir.Function(body.domain, body.name, graph=graph, attributes=[])

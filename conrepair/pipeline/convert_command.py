@@ -1,0 +1,151 @@
+"""What the verb `convert` does: an audit of one conversion, whose result is kept."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.config.load import parse_config
+from conrepair.config.model import format_name
+from conrepair.converters.routes import Route, find_route, pinned_route
+from conrepair.data.named_recipes import RECIPES
+from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.detect import detect_framework, detect_suffix
+from conrepair.frameworks.identity import copy_model, model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.options import dataset_of, given, input_specs, parse_input, read_options, slug
+from conrepair.report.result import AuditResult
+from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
+from conrepair.runtime.progress import ProgressDisplay, say
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
+
+__all__ = ["convert"]
+
+_LAST_WORDS = 5
+
+
+def convert(options: argparse.Namespace) -> int:
+    """Convert a file along a route, and compare the result with its source.
+
+    The output appears when every step has succeeded, also when it answers otherwise: then that's said.
+
+    Returns:
+        The exit code; that of a difference only for a faulty result.
+    """
+    path, output = Path(options.model).resolve(), Path(options.output).absolute()
+    framework, target = detect_framework(path), format_name(options.to)
+    _check_output(path, output, target, force=options.force)
+    via = options.via.split(",") if options.via else None
+    if target == framework and not via:
+        raise UsageError(f"{path} is {target} already. For a round trip name the converters (--via).")
+    model = Model(framework, str(path), model_sha256(path), inputs=input_specs(options.input))
+    route = pinned_route(via, framework, target) if via else find_route(framework, target, model=model)
+    settings = read_options(options.option, route)
+    _check_data(options, route, settings)
+    subject = {
+        "name": slug(path),
+        "path": str(path),
+        "inputs": [parse_input(text) for text in options.input] or None,
+        "conversions": [{"via": [step.name for step in route.steps], "options": settings}],
+    }
+    with scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch:
+        value = {
+            "output": str(scratch),
+            "dataset": dataset_of(options) | ({"labels": "none"} if _takes_photos(options) else {}),
+            "limits": {"workers": 1, "seconds": options.timeout},
+            "stages": {"execute": options.check},
+            "models": [given(subject | {"recipe": options.recipe})],
+        }
+        with ProgressDisplay(quiet=options.quiet) as display:
+            result = run_audit(parse_config(value, "command line"), Path.cwd(), display)
+        row = next((row for row in result.rows if row.kind == "target"), None)
+        if row is None or row.artifact is None:
+            raise _failure(result)
+        written = Path(row.artifact.path)
+        if output.suffix and written.suffix != output.suffix and target == "torch":
+            # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
+            output = output.with_suffix(written.suffix)
+            _check_output(path, output, target, force=options.force)
+        copy_model(written, output)
+    say(f"{output}: {route.name}")
+    for line in _about(result):
+        say(line)
+    return int(ExitCode.DIFFERENT if row.verdict is Verdict.FAULTY else ExitCode.EQUIVALENT)
+
+
+def _takes_photos(options: argparse.Namespace) -> bool:
+    return options.data is not None and Path(options.data).suffix not in {".npz", ".npy"}
+
+
+def _check_data(options: argparse.Namespace, route: Route, settings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse to calibrate with what wasn't given.
+
+    Raises:
+        UsageError: if there's no data, or photos without a recipe.
+    """
+    for step in route.steps:
+        chosen = step.complete(settings[step.name])
+        if not step.calibrates(chosen):
+            continue
+        if options.data is None:
+            asked = f" with quantize={chosen['quantize']}" if "quantize" in chosen else ""
+            raise UsageError(
+                f"{step.name}{asked} calibrates with data, and none is given. Give --data: a folder of photos "
+                "(with --recipe), or .npz/.npy."
+            )
+        if _takes_photos(options) and options.recipe is None:
+            raise UsageError(
+                f"{step.name} calibrates with photos, and what they are before they enter the model decides the "
+                f"ranges. Give --recipe: {', '.join(RECIPES)}."
+            )
+
+
+def _about(result: AuditResult) -> list[str]:
+    """What is to be said of a conversion that succeeded: notes, and what the comparison of each step says."""
+    lines = []
+    for row in result.rows:
+        provenance = row.artifact.provenance if row.artifact is not None else None
+        lines += [f"note: {row.conversion}: {note}" for note in (provenance.notes if provenance else ())]
+        if row.problem is not None:
+            lines.append(f"not compared: {row.problem.message}")
+        elif row.verdict is not None:
+            lines.append(f"{row.conversion}: {row.verdict.value}: {row.reason}")
+    return list(dict.fromkeys(lines))
+
+
+def _failure(result: AuditResult) -> ConrepairError:
+    """The first problem on the way, with its exit code."""
+    problem = next(row.problem for row in result.rows if row.artifact is None and row.problem is not None)
+    words = "".join(f"\n  | {line}" for line in problem.last_words.splitlines()[-_LAST_WORDS:])
+    error = ConrepairError("\n".join(part for part in (problem.message, problem.explanation) if part) + words)
+    error.exit_code = ExitCode(problem.exit_code)
+    return error
+
+
+def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None:
+    """Refuse to write over an input, over a folder of something else, or under another format's suffix.
+
+    Raises:
+        UsageError: if so.
+    """
+    here, there = path.resolve(), output.resolve()
+    if here.is_relative_to(there) or there.is_relative_to(here):
+        raise UsageError(f"{output} is, holds, or lies in the model that is converted. Give another output.")
+    if target == "tensorflow" and output.suffix == ".pb":
+        raise UsageError(f"{output.name}: the conversion makes a SavedModel, which is a folder. Leave .pb away.")
+    try:
+        suffix_of = detect_suffix(output)
+    except KeyError:
+        suffix_of = target
+    if suffix_of != target:
+        raise UsageError(f"{output.name} has the suffix of {suffix_of}, the conversion is to {target}. Rename it.")
+    if not output.exists():
+        return
+    if not force:
+        raise UsageError(f"{output} exists. Give another output, or --force to replace it.")
+    if output.is_dir() and not (output / "saved_model.pb").is_file():
+        raise UsageError(f"{output} is a folder and no SavedModel, so it isn't replaced. Give another output.")
