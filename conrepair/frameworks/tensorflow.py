@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import tensorflow as tf
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
+from conrepair.frameworks.tensorflow_tables import table_sizes
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["FRAMEWORK", "TensorFlowFramework", "TensorFlowRunnable", "callable_by_position", "load_function"]
@@ -78,6 +80,13 @@ class TensorFlowRunnable(Runnable):
         self.inputs = tuple(_spec(name, inputs[name]) for name in natural_order(inputs))
         self.outputs = tuple(_spec(name, outputs[name]) for name in natural_order(outputs))
 
+    def indexing(self) -> tuple[TensorSpec, ...]:
+        """The inputs with the sizes of the tables that they index."""
+        if not any(np.dtype(spec.dtype).kind in "iu" for spec in self.inputs if spec.dtype != "string"):
+            return self.inputs
+        sizes = table_sizes(self.function)
+        return tuple(replace(spec, high=sizes.get(spec.name)) for spec in self.inputs)
+
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         result = self.function(**{name: tf.constant(array) for name, array in feeds.items()})
         return {name: tensor.numpy() for name, tensor in result.items()}
@@ -104,7 +113,7 @@ class TensorFlowFramework:
                     weights[tf.as_dtype(node.attr["dtype"].type).name] += int(np.prod(sizes))
         return Description(
             format="SavedModel" if Path(model.path).is_dir() else "frozen graph",
-            inputs=runnable.inputs,
+            inputs=runnable.indexing(),
             outputs=runnable.outputs,
             operators=dict(sorted(Counter(node.op for node in nodes).items())),
             parameters=sum(weights.values()),

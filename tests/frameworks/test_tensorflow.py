@@ -283,3 +283,50 @@ def test_the_file_stays_as_it_is(folder: Path, kind: str) -> None:
     FRAMEWORK.load(model).run({"image": IMAGES})
     assert sha256_of(Path(model.path)) == model.sha256
     assert sorted(folder.rglob("*")) == before
+
+
+# --- The size of the table that an integer input indexes ---
+
+
+def test_table_sizes(tmp_path: Path) -> None:
+    exported(small.keras_text(), tmp_path / "text")
+    small.freeze(concrete(small.keras_text()), tmp_path / "text.pb")
+    for name in ("text", "text.pb"):
+        (spec,) = FRAMEWORK.describe(small.model_of("tensorflow", tmp_path / name)).inputs
+        assert spec.high == small.WORDS, name
+
+
+def test_table_sizes_of_several_inputs(tmp_path: Path) -> None:
+    """Two tables for one input, one along its second axis in a function of its own, and an input without."""
+
+    class Module(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = (tf.Variable(np.ones(shape, np.float32)) for shape in ((11, 3), (3, 9)))
+
+        @tf.function
+        def columns(self, kinds: Any) -> Any:
+            return tf.gather(self.two, tf.expand_dims(kinds, 0), axis=1)
+
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([4], dtype, name=name)
+                for name, dtype in (
+                    ("words", tf.int32),
+                    ("kinds", tf.int64),
+                    ("free", tf.int32),
+                    ("real", tf.float32),
+                )
+            ]
+        )
+        def __call__(self, words: Any, kinds: Any, free: Any, real: Any) -> dict[str, Any]:
+            looked_up = tf.gather(self.one, words) + tf.gather(self.one, tf.cast(kinds, tf.int32))
+            return {
+                "a": looked_up * real[:, None],
+                "b": self.columns(kinds),
+                "c": tf.gather(self.one, tf.where(free > 3, 0, free + 1)),
+            }
+
+    tf.saved_model.save(Module(), str(tmp_path / "net"))
+    about = FRAMEWORK.describe(small.model_of("tensorflow", tmp_path / "net"))
+    assert {spec.name: spec.high for spec in about.inputs} == {"words": 11, "kinds": 9, "free": None, "real": None}
