@@ -27,6 +27,7 @@ def evaluate_sizes(node: Node) -> list[Array] | None:
     result = function(node)
     if result is None:
         return None
+    node.refuse_unread(())
     results = [settled(np.asarray(item)) for item in (result if isinstance(result, list) else [result])]
     return [_typed(node, item, index) for index, item in enumerate(results)]
 
@@ -87,6 +88,11 @@ def _divide(one: Any, two: Any) -> Any:
     if quotient.is_nonnegative:
         return sympy.floor(quotient)
     return -sympy.floor(-quotient) if quotient.is_nonpositive else None
+
+
+def _modulo(node: Node) -> Any:
+    """The sign is the divisor's; what fmod asks for, the dividend's, is left to the run."""
+    return None if node.attribute("fmod", 0) else _each(sympy.Mod)(node)
 
 
 def _gather(node: Node) -> Any:
@@ -198,7 +204,7 @@ _FUNCTIONS: dict[str, Callable[[Node], Any]] = {
     "LessOrEqual": _each(_compare(sympy.Le)),
     "Max": _each(sympy.Max),
     "Min": _each(sympy.Min),
-    "Mod": _each(sympy.Mod),
+    "Mod": _modulo,
     "Mul": _each(lambda one, two: one * two),
     "ReduceProd": _reduce(lambda sizes: sympy.prod(sizes)),
     "ReduceSum": _reduce(lambda sizes: sum(sizes)),

@@ -49,6 +49,22 @@ def test_onnx_runtime_is_right_where_the_reference_evaluator_is_not() -> None:
     assert faulty.difference(by_hand, case.expected()[0]) < 1e-5
 
 
+def test_onnx_runtime_loses_digits_in_group_normalization() -> None:
+    """Of values around 100; by formula in float64, and by the same formula in float32 for what there's to lose."""
+    x = np.random.default_rng(0).normal(100, 1, (2, 8, 16, 16)).astype(np.float32)
+    weights = {"s": np.ones(8, np.float32), "b": np.zeros(8, np.float32)}
+    (answer,) = Case("y = GroupNormalization <num_groups = 2> (x, s, b)", {"x": x}, weights, opset=21).expected()
+
+    def normalized(values: faulty.Array) -> faulty.Array:
+        groups = values.reshape(2, 2, -1)
+        centred = groups - groups.mean(-1, keepdims=True)
+        return (centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)).reshape(x.shape)
+
+    exact = normalized(x.astype(np.float64))
+    assert np.abs(normalized(x) - exact).max() < 1e-4
+    assert np.abs(answer - exact).max() > 5e-4
+
+
 @pytest.mark.parametrize("case", faulty.VERSION_CONVERTER_WRONG.values(), ids=faulty.VERSION_CONVERTER_WRONG.keys())
 def test_version_converter_upwards(case: Case) -> None:
     raised = onnx.version_converter.convert_version(case.model(), 13)
