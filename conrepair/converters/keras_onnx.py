@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,25 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
     network = load_flat_keras(model)
     signature = [tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.name) for tensor in network.inputs]
-    with collecting_often():
+    with collecting_often(), _functions_in_place():
         proto, _ = tf2onnx.convert.from_keras(network, signature, opset=options["opset"])
     return save(proto, folder)
+
+
+@contextlib.contextmanager
+def _functions_in_place() -> Iterator[None]:
+    """Trace a `tf.function` that a layer calls into the graph of its caller, until this is left.
+
+    Keras wraps convolutions in groups in one that XLA must compile, which no optimizer of graphs takes apart.
+    """
+    import tensorflow as tf
+
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
 
 
 CONVERTER = Converter(

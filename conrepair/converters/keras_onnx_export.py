@@ -10,6 +10,7 @@ from conrepair.converters.base import Converter, Option
 from conrepair.converters.tf2onnx_memory import collecting_often
 from conrepair.converters.tf2onnx_result import save
 from conrepair.frameworks.model import Model
+from conrepair.runtime.errors import ConversionError
 
 __all__ = ["CONVERTER"]
 
@@ -39,6 +40,12 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
         )
     proto = onnx.load(exported)
     exported.unlink()
+    added = [value.name for value in proto.graph.input][len(network.inputs) :]
+    if added:
+        raise ConversionError(
+            f"Keras's export made inputs of {len(added)} constants of its layers ({', '.join(added)}); their values "
+            "are lost. keras-onnx-tf2onnx keeps them."
+        )
     return save(proto, folder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from conrepair.runtime.errors import ConversionError
 __all__ = ["save"]
 
 _FILE = "model.onnx"
+_ERFC = "Erfc"
 
 
 def save(proto: Any, folder: Path) -> str:
@@ -22,19 +24,26 @@ def save(proto: Any, folder: Path) -> str:
 
     proto = _without_erfc(proto)
     opsets = {item.domain: item.version for item in proto.opset_import}
-    foreign = set()
+    foreign: dict[str, list[str]] = {}
     for node in proto.graph.node:
         try:
             onnx.defs.get_schema(node.op_type, opsets.get(node.domain, 1), node.domain)
         except onnx.defs.SchemaError:
-            foreign.add(f"{node.op_type} ('{node.name}')")
+            foreign.setdefault(node.op_type, []).append(node.name)
+    if len(foreign) > 1:
+        foreign.pop(_ERFC, None)  # it would have been written out, had the others not left its type unknown
     if foreign:
+        found = [f"{name} ('{nodes[0]}'{_and_others(nodes)})" for name, nodes in sorted(foreign.items())]
         raise ConversionError(
-            f"tf2onnx could not convert {', '.join(sorted(foreign))}: ONNX opset {opsets.get('')} doesn't have it. "
+            f"tf2onnx could not convert {', '.join(found)}: ONNX opset {opsets.get('')} doesn't have it. "
             "Try a higher opset (option `opset`), or another route."
         )
     onnx.save(proto, folder / _FILE)
     return _FILE
+
+
+def _and_others(nodes: Sequence[str]) -> str:
+    return f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
 
 
 def _without_erfc(proto: Any) -> Any:
@@ -45,17 +54,17 @@ def _without_erfc(proto: Any) -> Any:
     from conrepair.onnx_passes.infer_shapes import infer_shapes
     from conrepair.onnx_passes.initializers import new_initializer
 
-    if all(node.op_type != "Erfc" for node in proto.graph.node):
+    if all(node.op_type != _ERFC for node in proto.graph.node):
         return proto
     model = onnx_ir.from_proto(proto)
-    nodes = [node for node in model.graph if node.op_type == "Erfc"]
+    nodes = [node for node in model.graph if node.op_type == _ERFC]
     for node in nodes:
         node.op_type = "Erf"
     infer_shapes(model)
     for node in nodes:
         result = node.outputs[0]
         if result.dtype is None:  # because another operator wasn't converted, which is reported with this one
-            node.op_type = "Erfc"
+            node.op_type = _ERFC
             continue
         one = new_initializer(model.graph, f"{result.name}/one", np.array(1, result.dtype.numpy()))
         difference = onnx_ir.node("Sub", [one, result])

@@ -333,6 +333,36 @@ def test_the_gelu_of_keras(tmp_path: Path) -> None:
     assert max(compare(done, 3).values()) < 1e-5
 
 
+def test_convolutions_in_groups_of_keras(tmp_path: Path) -> None:
+    """They lie in a function that XLA must compile, which tf2onnx leaves in the graph."""
+    import keras
+    import tensorflow as tf
+
+    x = keras.Input([6, 6, 4], name="x")
+    network = keras.Model(x, keras.layers.Conv2D(6, 3, groups=2, activation="gelu", name="y")(x))
+    network.save(tmp_path / "net.keras")
+    source = small.model_of("keras", tmp_path / "net.keras")
+    done = convert(source, "keras-onnx-tf2onnx", tmp_path / "out")
+    assert max(compare(done, 3).values()) < 1e-5
+    assert not tf.config.functions_run_eagerly()
+    with pytest.raises(ConversionError, match=r"could not convert StatefulPartitionedCall \('[^']*'\): ONNX"):
+        convert(source, "keras-onnx-export", tmp_path / "other")
+
+
+def test_constants_that_keras_exports_as_inputs(tmp_path: Path) -> None:
+    import keras
+
+    x = keras.Input([4, 3], name="x")
+    network = keras.Model(x, keras.layers.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 5.0, 6.0])(x))
+    network.save(tmp_path / "net.keras")
+    source = small.model_of("keras", tmp_path / "net.keras")
+    with pytest.raises(
+        ConversionError, match=r"inputs of 2 constants of its layers \(.*normalization.*keras-onnx-tf2onnx"
+    ):
+        convert(source, "keras-onnx-export", tmp_path / "other")
+    assert max(compare(convert(source, "keras-onnx-tf2onnx", tmp_path / "out"), 3).values()) < 1e-5
+
+
 def test_folding_of_batch_normalization(converted: Convert, tmp_path: Path) -> None:
     source = converted("torch-onnx-script", "convnet").source
     assert "BatchNormalization" not in converted("torch-onnx-script", "convnet").about.operators

@@ -12,8 +12,10 @@ from typing import Any
 import faulty_keras_models as models
 import faulty_models as faulty
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
+import tensorflow as tf
 from faulty_keras_models import KerasCase, run_tflite, to_onnx, to_tflite
 from faulty_models import Case
 from keras import ops
@@ -71,6 +73,13 @@ def test_tf2onnx_is_wrong(case: KerasCase) -> None:
 @pytest.mark.parametrize("case", models.TF2ONNX_LEAVES.values(), ids=models.TF2ONNX_LEAVES.keys())
 def test_tf2onnx_leaves_operators_of_tensorflow_without_an_error(case: KerasCase) -> None:
     assert faulty.foreign(to_onnx(case.network())) == case.left
+
+
+def test_keras_exports_constants_as_inputs(tmp_path: Path) -> None:
+    network = models.NORMALIZED.network()
+    signature = [tf.TensorSpec(network.input.shape, "float32", name="x")]
+    network.export(str(tmp_path / "net.onnx"), format="onnx", verbose=False, input_signature=signature)
+    assert len(onnx.load(tmp_path / "net.onnx").graph.input) == 3
 
 
 def test_tf2onnx_writes_negative_pads() -> None:

@@ -97,6 +97,7 @@ TF2ONNX_LEAVES = {
     "Discretization": KerasCase(layers.Discretization([-1.0, 0.0, 1.0]), _ROWS, left=frozenset({"Bucketize"})),
 }
 
+NORMALIZED = KerasCase(layers.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 5.0, 6.0]), faulty.normal(1, 5, 3))
 TF2ONNX_UNLOADABLE = KerasCase(layers.Conv2DTranspose(3, 3, strides=2, output_padding=1), _IMAGE)
 
 TFLITE_WRONG = {
