@@ -41,7 +41,13 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
         sys.stderr.write("conrepair: interrupted; finished steps are kept and reused\n")
         return int(ExitCode.INTERRUPTED)
     # Our own mistake must not look like "a difference was found", which is what Python's exit code 1 means here.
-    except Exception:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("conrepair"):
+            sys.stderr.write(
+                f"conrepair: the library {error.name} isn't installed for {sys.executable}. Run `make setup` and use "
+                ".venv/bin/conrepair (or .venv/bin/python), or install what requirements.txt lists.\n"
+            )
+            return int(ExitCode.USAGE)
         traceback.print_exc()
         sys.stderr.write(
             "conrepair: this is a fault of conrepair, not yours; please report it with the lines above\n"

@@ -157,6 +157,17 @@ def test_a_conversion_without_route(net: Path, tmp_path: Path, capsys: pytest.Ca
     assert not (tmp_path / "x").exists()
 
 
+def test_a_library_that_is_not_installed(
+    net: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich.markup", None)
+    monkeypatch.delitem(sys.modules, "conrepair.pipeline.commands", raising=False)
+    assert main(["inspect", str(net)]) == 2
+    assert capsys.readouterr().err.startswith(
+        f"conrepair: the library rich.markup isn't installed for {sys.executable}"
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [(None, "no such model file"), (b"", "is empty"), (b"\x08\x07garbage" * 40, "can't be loaded as an ONNX")],

@@ -85,7 +85,7 @@ def audit_one_by_one(
     """
     kept = set(kept)
     pace = _Pace(len(models))
-    with display.stage("architectures", len(models)) as stage, display.inside():
+    with display.stage("architectures", len(models), long=True) as stage, display.inside():
         for model in models:
             stage.show(f"{model.name}{pace.left()}")
             started = time.monotonic()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 from rich.console import Console
@@ -32,7 +32,7 @@ def say(text: str) -> None:
 
 
 class ProgressDisplay:
-    """One bar a stage. When standard error is not a terminal, one line a finished stage instead."""
+    """One bar a stage. When standard error is not a terminal, one line a finished stage (or step of one) instead."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = error_console()
@@ -95,30 +95,44 @@ class ProgressDisplay:
             self._depth -= 1
 
     @contextlib.contextmanager
-    def stage(self, name: str, total: int) -> Iterator[Stage]:
-        """Show a stage of `total` steps while the block runs."""
+    def stage(self, name: str, total: int, *, long: bool = False) -> Iterator[Stage]:
+        """Show a stage of `total` steps while the block runs.
+
+        Args:
+            name: Of the stage.
+            total: Number of steps.
+            long: Whether a step takes so long that it's worth a line of its own.
+        """
+        lines = self._lines and total > 0 and not self._depth
+
+        def tell(detail: str) -> None:
+            if lines and long:
+                self._console.print(f"{name}: {stage.done} of {total}, {detail}", markup=False)
+
         task = self._progress.add_task(name, total=total, detail="")
-        stage = Stage(self._progress, task)
+        stage = Stage(self._progress, task, tell)
         try:
             yield stage
         finally:
             self._progress.update(task, visible=False)
-        if self._lines and total and not self._depth:
+        if lines and not long:
             self._console.print(f"{name}: {stage.done} of {total}", markup=False)
 
 
 class Stage:
     """The bar of one stage."""
 
-    def __init__(self, progress: Progress, task: object) -> None:
+    def __init__(self, progress: Progress, task: object, tell: Callable[[str], None]) -> None:
         self._progress = progress
         self._task = task
+        self._tell = tell
         self.done = 0
 
     def advance(self, detail: str = "", steps: int = 1) -> None:
         """Count finished steps; `detail` says what is being done."""
         self.done += steps
         self._progress.update(self._task, advance=steps, detail=detail)  # type: ignore[arg-type]
+        self._tell(detail)
 
     def show(self, detail: str) -> None:
         """Say what is being done, without counting."""
