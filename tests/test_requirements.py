@@ -11,7 +11,9 @@ from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parents[1]
 PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)$", re.MULTILINE)
-PINS = [pin for name in ("requirements.txt", "requirements-dev.txt") for pin in PIN.findall((ROOT / name).read_text())]
+PINS = [
+    pin for name in ("requirements.txt", "requirements-dev.txt") for pin in PIN.findall((ROOT / name).read_text())
+]
 
 
 @pytest.mark.parametrize(("name", "version"), PINS)
