@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 __all__ = ["collecting_often"]
 
-_THRESHOLDS = 700, 5, 2
+_THRESHOLDS = 100, 2, 2
 
 
 @contextlib.contextmanager

@@ -3,7 +3,8 @@
 `equivalent`: every element is within tolerance, and so is the whole (relative L2), because a softmax over many
 classes makes elements so small that any absolute tolerance passes them. `noise`: beyond that, but within the
 rounding error that the source itself has. `quantized`: a target that is meant to be stored in few bits, within the
-budget for that. `faulty`: everything else, and whatever is not a finite number on one side only.
+budget for that. `undecided`: a source that differs as much from itself in float64, and too much to call it noise.
+`faulty`: everything else, and whatever is not a finite number on one side only.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 _LARGEST_CREDIBLE_FLOOR = 1e-3
 _LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
 _NOISE_COSINE = 0.99
+_UNDECIDED_RATIO = 2.0  # two results that are each as far from the exact one differ by no more; norms, too
 
 
 class Verdict(enum.StrEnum):
@@ -30,6 +32,7 @@ class Verdict(enum.StrEnum):
     EQUIVALENT = "equivalent"
     NOISE = "noise"
     QUANTIZED = "quantized"
+    UNDECIDED = "undecided"
     FAULTY = "faulty"
     UNDEPLOYABLE = "undeployable"
 
@@ -136,6 +139,12 @@ def judge(
         )
     if quantized:
         return _judge_quantized(error, tolerance, top1_difference)
+    as_large = 1 / _UNDECIDED_RATIO <= error.norm_ratio <= _UNDECIDED_RATIO
+    if floor.measured and as_large and error.relative_l2 <= _UNDECIDED_RATIO * floor.relative_l2:
+        return Verdict.UNDECIDED, (
+            f"relative error {error.relative_l2:.1e}, but the source differs from itself by {floor.relative_l2:.1e} "
+            "in another arithmetic: it's so badly conditioned on these inputs that a fault would look the same"
+        )
     return Verdict.FAULTY, (
         f"relative error {error.relative_l2:.1e}, the source's own rounding error is {floor.relative_l2:.1e}; "
         f"{error.exceeding} of {error.count} elements are beyond tolerance, the worst by {error.max_abs:.2e}"

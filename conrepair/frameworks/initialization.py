@@ -2,6 +2,11 @@
 
 As built, Vision Transformers answer zero to everything, ConvNeXt's branches are multiplied by 1e-6, and in networks
 without normalization activations fade from layer to layer: a fault in the middle of any of them could not be seen.
+
+In deep networks with BatchNorm the opposite happens: a rectifier behind it cuts off half of the values, whose
+variance the next one restores, so that each pair amplifies small differences by about 1.2 (Yang et al., A Mean Field
+Theory of Batch Normalization, 2019). An EfficientNet differs from itself in float64 by a tenth of its answers. With a
+bias of one standard deviation most values pass the rectifier, and it differs by 1e-6.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from typing import Any
 
 __all__ = ["preserve_keras_variance", "preserve_torch_variance", "takes_pixels"]
 
+_BIAS = 1.0  # of BatchNorm
 _GAIN = 2.0  # of rectifiers: they halve the variance
 
 
@@ -28,6 +34,9 @@ def preserve_torch_variance(network: Any) -> None:
         for name, parameter in network.named_parameters():
             if name.rpartition(".")[2] == "layer_scale":
                 parameter.fill_(1.0)
+        for layer in network.modules():
+            if isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.affine:
+                nn.init.constant_(layer.bias, _BIAS)
         for layer in layers:
             fan_in = layer.weight[0].numel()
             if not layer.weight.any():
@@ -48,6 +57,8 @@ def preserve_keras_variance(network: Any) -> None:
     for layer in layers:
         if type(layer).__name__ == "LayerScale":
             layer.set_weights([np.ones_like(weight) for weight in layer.get_weights()])
+        elif isinstance(layer, keras.layers.BatchNormalization) and layer.center:
+            layer.beta.assign(np.full(layer.beta.shape, _BIAS))
         elif isinstance(layer, keras.layers.Dense | keras.layers.Conv2D) and not normalized:
             kernel = np.asarray(layer.kernel)
             fan_in = math.prod(kernel.shape[:-1])

@@ -34,7 +34,7 @@ def convert(options: argparse.Namespace) -> int:
     The output appears when every step has succeeded, also when it answers otherwise: then that's said.
 
     Returns:
-        The exit code; that of a difference only for a faulty result.
+        The exit code; 0 also for a result that couldn't be compared.
     """
     path, output = Path(options.model).resolve(), Path(options.output).absolute()
     framework, target = detect_framework(path), format_name(options.to)
@@ -74,7 +74,8 @@ def convert(options: argparse.Namespace) -> int:
     say(f"{output}: {route.name}")
     for line in _about(result):
         say(line)
-    return int(ExitCode.DIFFERENT if row.verdict is Verdict.FAULTY else ExitCode.EQUIVALENT)
+    differs = row.verdict in {Verdict.FAULTY, Verdict.UNDECIDED}
+    return int(ExitCode.DIFFERENT if differs else ExitCode.EQUIVALENT)
 
 
 def _takes_photos(options: argparse.Namespace) -> bool:

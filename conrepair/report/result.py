@@ -90,7 +90,8 @@ class Row:
         """What this row alone would make the process return."""
         if self.problem is not None:
             return self.problem.exit_code
-        return int(ExitCode.DIFFERENT if self.verdict is Verdict.FAULTY else ExitCode.EQUIVALENT)
+        differs = self.verdict in {Verdict.FAULTY, Verdict.UNDECIDED}
+        return int(ExitCode.DIFFERENT if differs else ExitCode.EQUIVALENT)
 
 
 @dataclass(frozen=True)

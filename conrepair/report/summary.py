@@ -19,6 +19,7 @@ STYLES = {
     Verdict.EQUIVALENT: "green",
     Verdict.NOISE: "green",
     Verdict.QUANTIZED: "yellow",
+    Verdict.UNDECIDED: "yellow",
     Verdict.FAULTY: "bold red",
     Verdict.UNDEPLOYABLE: "bold red",
 }

@@ -43,6 +43,8 @@ def failure_class(row: Row) -> str:
     """What kind of failure a row is, in a few words; "" for a conversion that is right."""
     if row.verdict is Verdict.FAULTY:
         return "wrong answer"
+    if row.verdict is Verdict.UNDECIDED:
+        return "undecided"
     problem = row.problem
     if problem is None:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -78,6 +79,17 @@ def test_rounding_is_noise_and_more_is_a_fault(make_run: MakeRun, logits: np.nda
     assert result.outputs[0].floor_measured
     shifted = make_run("c", (logits * (1 + 1e-3 * noise)).astype(np.float32))
     assert compare_runs(reference, shifted, ToleranceConfig(), second_opinion=second).verdict is Verdict.FAULTY
+
+
+def test_a_source_that_differs_from_itself_decides_nothing(make_run: MakeRun, logits: np.ndarray) -> None:
+    """In float64, by a fifth: a target that differs as much isn't accused, one that differs more is."""
+    noise = np.random.default_rng(1).normal(size=(3, *logits.shape))
+    second = dataclasses.replace(make_run("second", (logits * (1 + 0.2 * noise[0]))[:16]), exact=True)
+    reference, tolerance = make_run("a", logits), ToleranceConfig()
+    for size, verdict in ((0.3, Verdict.UNDECIDED), (0.8, Verdict.FAULTY)):
+        other = make_run(f"b{size}", logits * (1 + size * noise[1]).astype(np.float32))
+        result = compare_runs(reference, other, tolerance, second_opinion=second)
+        assert result.verdict is verdict, result.reason
 
 
 def test_a_second_opinion_that_is_itself_wrong_excuses_nothing(make_run: MakeRun, logits: np.ndarray) -> None:

@@ -98,6 +98,22 @@ def test_preserved_variance_is_the_same_every_time(tmp_path: Path) -> None:
         assert torch.equal(first, second)
 
 
+def conditioned(model: Model, images: Any) -> float:
+    """How much answers differ from those in float64, relative."""
+    (exact,) = framework(model.framework).load(model, second_opinion=True).run(images).values()
+    (result,) = framework(model.framework).load(model).run(images).values()
+    return float(np.linalg.norm(result - exact) / np.linalg.norm(exact))
+
+
+def test_rounding_is_not_amplified_by_deep_torch_networks(tmp_path: Path) -> None:
+    """Not on white noise either, which isn't what statistics are drawn from."""
+    spec = TensorSpec("", ("batch", 3, 32, 32), "float32")
+    model = build("torchvision.models:efficientnet_b0", tmp_path / "out", spec, initialize="variance-preserving")
+    images = np.random.default_rng(0).uniform(-1, 1, (4, 3, 32, 32)).astype(np.float32)
+    assert conditioned(model, {"x": images}) < 1e-5
+    assert spread(model, {"x": images}) > 0.05
+
+
 def spread(model: Model, images: Any) -> float:
     """How much answers differ from input to input, against how large they are."""
     (result,) = framework(model.framework).load(model).run(images).values()
@@ -194,6 +210,15 @@ def test_keras_networks_that_scale_pixels_are_calibrated_with_pixels(tmp_path: P
     inner = keras.Model(network.inputs, first.output)
     assert 0.3 < float(np.asarray(inner(pixels)).std()) < 3
     assert np.asarray(network(pixels)).std(axis=0).mean() > 1e-2
+
+
+def test_rounding_is_not_amplified_by_deep_keras_networks(tmp_path: Path) -> None:
+    kwargs = {"weights": None, "input_shape": [32, 32, 3], "classifier_activation": None}
+    target = "keras.applications:EfficientNetB0"
+    model = build(target, tmp_path / "out", kwargs=kwargs, initialize="variance-preserving")
+    pixels = {"input_layer": np.random.default_rng(0).uniform(0, 255, (4, 32, 32, 3)).astype(np.float32)}
+    assert conditioned(model, pixels) < 1e-5
+    assert spread(model, pixels) > 0.05
 
 
 def test_keras_kernels_without_normalization_keep_the_variance(tmp_path: Path) -> None:

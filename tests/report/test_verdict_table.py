@@ -47,7 +47,7 @@ def test_markdown() -> None:
     assert "| architecture | x | x+y |" in text
     assert "| keras.A | equivalent | noise |" in text
     assert "| keras.B | undeployable (refused) | not tried |" in text
-    assert "| x | 1 | 0 | 0 | 0 | 1 | 0 |" in text
+    assert "| x | 1 | 0 | 0 | 0 | 0 | 1 | 0 |" in text
     assert "| keras.B | x | refused: aten::roll | Exporting the operator 'aten::roll' failed |" in text
     assert "1 refused\n" in text
     assert "mine" not in text
