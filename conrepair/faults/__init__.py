@@ -1,0 +1,1 @@
+"""Known conversion faults, to inject into models that are right."""

@@ -1,0 +1,62 @@
+"""What a fault is: where it can occur, and what it changes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import onnx_ir
+
+__all__ = ["Change", "Fault", "Kind", "Place"]
+
+Place = onnx_ir.Node | onnx_ir.Value
+P = TypeVar("P", bound=Place)
+
+
+class Kind(enum.StrEnum):
+    """What sort of thing is wrong, as a diagnosis calls it."""
+
+    PREPROCESSING = "preprocessing"
+    INPUT = "input"
+    STRUCTURE = "structure"
+    PARAMETERS = "parameters"
+    HYPERPARAMETERS = "hyperparameters"
+    GRAPH = "graph"
+    PRECISION = "precision"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What was done to a graph.
+
+    Attributes:
+        nodes: At fault: changed or inserted ones, or the neighbours of one that's gone.
+        words: For a person.
+    """
+
+    nodes: tuple[onnx_ir.Node, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class Fault(Generic[P]):
+    """One way in which conversions go wrong.
+
+    Attributes:
+        name: In words, with hyphens; the module's.
+        kind: What a diagnosis should call it.
+        provenance: Where it was seen: threads ("project#number"), or a row of docs/converter-faults.md.
+        repair: What mends it.
+        places: Where it can be put into a graph, in the graph's order.
+        change: Put it there, in place. The graph must still be valid; random choices come from the generator.
+    """
+
+    name: str
+    kind: Kind
+    provenance: str
+    repair: str
+    places: Callable[[onnx_ir.Graph], Sequence[P]]
+    change: Callable[[P, np.random.Generator], Change]

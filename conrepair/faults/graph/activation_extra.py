@@ -1,0 +1,32 @@
+"""An activation is applied where there's none, as a fused one that was meant for another layer."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.edits import insert_behind
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import is_float, nodes_with
+
+__all__ = ["FAULT"]
+
+
+def _is_linear(node: onnx_ir.Node) -> bool:
+    readers = {use.node.op_type for use in node.outputs[0].uses()}
+    return is_float(node.outputs[0]) and not readers & {"Relu", "Clip"}
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    nodes = insert_behind(node.outputs[0], [("Relu", {}, [])], "extra")
+    return Change((node, *nodes), f"a Relu follows {node.name}")
+
+
+FAULT = Fault(
+    name="activation-extra",
+    kind=Kind.GRAPH,
+    provenance="tensorflow-onnx#914",
+    repair="remove it",
+    places=nodes_with(_is_linear, "Conv", "Gemm", "Add", "BatchNormalization"),
+    change=_change,
+)

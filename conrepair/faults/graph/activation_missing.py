@@ -1,0 +1,55 @@
+"""An activation is lost, as one that was fused with its neighbour."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.edits import bypass
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import operators
+
+__all__ = ["FAULT"]
+
+_ACTIVATIONS = (
+    "Clip",
+    "Elu",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "LeakyRelu",
+    "Mish",
+    "Relu",
+    "Selu",
+    "Sigmoid",
+    "Softplus",
+    "Tanh",
+)
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    name, operator = node.name, node.op_type
+    return Change(bypass(node), f"{operator} {name} is gone")
+
+
+FAULT = Fault(
+    name="activation-missing",
+    kind=Kind.GRAPH,
+    provenance="docs/converter-faults.md (tf2onnx: RELU_N1_TO_1), tensorflow-onnx#914",
+    repair="insert it",
+    places=operators(
+        "Relu",
+        "LeakyRelu",
+        "Elu",
+        "Selu",
+        "HardSwish",
+        "HardSigmoid",
+        "Sigmoid",
+        "Tanh",
+        "Clip",
+        "Gelu",
+        "Softplus",
+        "Mish",
+    ),
+    change=_change,
+)

@@ -1,0 +1,28 @@
+"""An activation is applied once by the layer and once more behind it."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.edits import insert_behind
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import operators
+
+__all__ = ["FAULT"]
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    attributes = {name: attribute.value for name, attribute in node.attributes.items()}
+    nodes = insert_behind(node.outputs[0], [(node.op_type, attributes, [])], "twice")
+    return Change((node, *nodes), f"{node.name} is applied twice")
+
+
+FAULT = Fault(
+    name="activation-twice",
+    kind=Kind.GRAPH,
+    provenance="keras-onnx#555",
+    repair="remove one",
+    places=operators("HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Softplus", "Mish", "Gelu", "Softmax"),
+    change=_change,
+)

@@ -1,0 +1,33 @@
+"""The operands of a difference or quotient change places."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.edits import swap_inputs
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import is_float, nodes_with
+
+__all__ = ["FAULT"]
+
+
+def _differ(node: onnx_ir.Node) -> bool:
+    return is_float(node.outputs[0]) and node.inputs[0] is not node.inputs[1]
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    swap_inputs(node, 0, 1)
+    return Change((node,), f"the operands of {node.name} are exchanged")
+
+
+FAULT = Fault(
+    name="operands-exchanged",
+    kind=Kind.GRAPH,
+    provenance="onnxruntime#26997",
+    repair="their order",
+    places=nodes_with(
+        lambda node: is_float(node.outputs[0]) and node.inputs[0] is not node.inputs[1], "Sub", "Div", "Pow"
+    ),
+    change=_change,
+)

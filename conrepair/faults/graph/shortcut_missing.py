@@ -1,0 +1,33 @@
+"""A residual connection is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.edits import bypass, constant_of
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import is_float, nodes_with
+
+__all__ = ["FAULT"]
+
+
+def _is_residual(node: onnx_ir.Node) -> bool:
+    both = all(is_float(value) and constant_of(node, index) is None for index, value in enumerate(node.inputs))
+    shapes = {tuple(map(str, value.shape)) for value in node.inputs if value is not None and value.shape is not None}
+    return both and len(shapes) == 1
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    name = node.name
+    return Change(bypass(node, int(generator.integers(2))), f"one branch into {name} is gone")
+
+
+FAULT = Fault(
+    name="shortcut-missing",
+    kind=Kind.GRAPH,
+    provenance="onnx-mlir#20, tvm#17835",
+    repair="insert it",
+    places=nodes_with(_is_residual, "Add"),
+    change=_change,
+)

@@ -1,0 +1,29 @@
+"""An operator's axis wasn't rewritten when its input's layout was."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import nodes_with, rank_of
+
+__all__ = ["FAULT"]
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    rank = rank_of(node.inputs[0]) or 0
+    before = (node.attributes["axis"].as_int() if "axis" in node.attributes else -1) % rank
+    after = (before - 1) % rank
+    node.attributes["axis"] = onnx_ir.AttrInt64("axis", after)
+    return Change((node,), f"{node.name}: axis {after} instead of {before}")
+
+
+FAULT = Fault(
+    name="axis-of-another-layout",
+    kind=Kind.HYPERPARAMETERS,
+    provenance="pytorch2keras#131, onnx2tf#105, tvm#20183",
+    repair="axis",
+    places=nodes_with(lambda node: (rank_of(node.inputs[0]) or 0) > 1, "Softmax", "LogSoftmax"),
+    change=_change,
+)

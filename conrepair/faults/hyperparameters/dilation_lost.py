@@ -1,0 +1,54 @@
+"""A dilated convolution is computed as a dense one of the same reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.edits import constant_of
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import nodes_with
+
+__all__ = ["FAULT"]
+
+
+def _is_dilated(node: onnx_ir.Node) -> bool:
+    return (
+        "dilations" in node.attributes and max(node.attributes["dilations"].as_ints()) > 1 and _pads(node) is not None
+    )
+
+
+def _pads(node: onnx_ir.Node) -> list[int] | None:
+    """Those that keep the size; None when there are none."""
+    array = constant_of(node, 1)
+    pads = list(node.attributes["pads"].as_ints()) if "pads" in node.attributes else []
+    if array is None or not pads:
+        return None
+    reach = [(size - 1) * (step - 1) for size, step in zip(array.shape[2:], _dilations(node), strict=True)]
+    half = len(pads) // 2
+    result = [pads[axis] - cells // 2 for axis, cells in enumerate(reach)]
+    result += [pads[half + axis] - (cells - cells // 2) for axis, cells in enumerate(reach)]
+    return result if min(result) >= 0 else None
+
+
+def _dilations(node: onnx_ir.Node) -> list[int]:
+    return list(node.attributes["dilations"].as_ints())
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    pads, before = _pads(node), _dilations(node)
+    if pads is None:
+        raise ValueError(f"{node.name} can't be made dense")
+    node.attributes["pads"] = onnx_ir.AttrInt64s("pads", pads)
+    node.attributes["dilations"] = onnx_ir.AttrInt64s("dilations", [1] * len(before))
+    return Change((node,), f"{node.name} has dilations of 1 instead of {before}")
+
+
+FAULT = Fault(
+    name="dilation-lost",
+    kind=Kind.HYPERPARAMETERS,
+    provenance="onnx2tf#251, tensorflow-onnx#1046",
+    repair="the dilations",
+    places=nodes_with(_is_dilated, "Conv"),
+    change=_change,
+)

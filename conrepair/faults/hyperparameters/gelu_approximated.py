@@ -1,0 +1,28 @@
+"""GELU by a hyperbolic tangent, or by the error function, where the other one was meant."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import operators
+
+__all__ = ["FAULT"]
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    before = node.attributes["approximate"].as_string() if "approximate" in node.attributes else "none"
+    after = "tanh" if before == "none" else "none"
+    node.attributes["approximate"] = onnx_ir.AttrString("approximate", after)
+    return Change((node,), f"{node.name}: approximate is {after!r}")
+
+
+FAULT = Fault(
+    name="gelu-approximated",
+    kind=Kind.HYPERPARAMETERS,
+    provenance="tvm#18750, nobuco#9, onnxruntime#2270",
+    repair="approximate",
+    places=operators("Gelu"),
+    change=_change,
+)

@@ -1,0 +1,28 @@
+"""Pad fills with something else."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import operators
+
+__all__ = ["FAULT"]
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    before = node.attributes["mode"].as_string() if "mode" in node.attributes else "constant"
+    after = "edge" if before == "constant" else "constant"
+    node.attributes["mode"] = onnx_ir.AttrString("mode", after)
+    return Change((node,), f"{node.name} pads by {after} instead of {before}")
+
+
+FAULT = Fault(
+    name="padding-of-another-kind",
+    kind=Kind.HYPERPARAMETERS,
+    provenance="onnxruntime#2433, tvm#11687, onnx2tf#356",
+    repair="mode",
+    places=operators("Pad"),
+    change=_change,
+)

@@ -1,0 +1,39 @@
+"""SAME padding at the wrong end: TensorFlow puts the odd cell behind, others in front or on both sides."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import nodes_with
+
+__all__ = ["FAULT"]
+
+
+def _can_shift(node: onnx_ir.Node) -> bool:
+    return any(_pads(node))
+
+
+def _pads(node: onnx_ir.Node) -> list[int]:
+    return list(node.attributes["pads"].as_ints()) if "pads" in node.attributes else []
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    pads = _pads(node)
+    half = len(pads) // 2
+    shifted = [0] * half + [one + two for one, two in zip(pads[:half], pads[half:], strict=True)]
+    if shifted == pads:
+        shifted = shifted[half:] + [0] * half
+    node.attributes["pads"] = onnx_ir.AttrInt64s("pads", shifted)
+    return Change((node,), f"{node.name} pads {shifted} instead of {pads}")
+
+
+FAULT = Fault(
+    name="pads-shifted",
+    kind=Kind.HYPERPARAMETERS,
+    provenance="tensornets#25, tensorflow#10747, MMdnn#660, pytorch#3867",
+    repair="the pads",
+    places=nodes_with(_can_shift, "Conv", "MaxPool", "AveragePool"),
+    change=_change,
+)

@@ -1,0 +1,115 @@
+"""Put a fault into a model at a random place, and make sure that it changes what the model computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnx_ir
+from onnx_ir.passes.common import LiftConstantsToInitializersPass
+
+from conrepair.faults.fault import Fault
+from conrepair.onnx_passes.infer_shapes import infer_shapes
+from conrepair.runtime.onnx_session import open_session
+
+__all__ = ["Injection", "inject"]
+
+_LEAST = 1e-4  # relative L2 of an output
+_ATTEMPTS = 8
+
+
+@dataclass(frozen=True)
+class Injection:
+    """A model with a fault.
+
+    Attributes:
+        model: The faulty model.
+        fault: Which fault it has.
+        nodes: Names of the nodes at fault; of removed ones, the neighbours'.
+        words: What was done.
+        effect: Relative L2 of the output that changed most; infinite where values stopped being finite.
+    """
+
+    model: onnx_ir.Model
+    fault: Fault[Any]
+    nodes: frozenset[str]
+    words: str
+    effect: float
+
+
+def inject(
+    model: onnx_ir.Model,
+    fault: Fault[Any],
+    feeds: Mapping[str, npt.NDArray[Any]],
+    generator: np.random.Generator,
+) -> Injection | None:
+    """Inject a fault.
+
+    Args:
+        model: A model that is right; it isn't changed.
+        fault: What to inject.
+        feeds: Inputs on which the model must answer otherwise.
+        generator: Decides about the place, and about what the fault leaves open.
+
+    Returns:
+        The faulty model; None when the fault has no place in this model, or none where it changes an answer
+        (several are tried).
+    """
+    prepared = _prepared(model)
+    expected = _run(prepared, feeds)
+    count = len(fault.places(prepared.graph))
+    for index in generator.permutation(count)[:_ATTEMPTS]:
+        changed = prepared.clone()
+        change = fault.change(fault.places(changed.graph)[int(index)], generator)
+        effect = _effect(changed, feeds, expected)
+        if effect is not None and effect > _LEAST:
+            names = frozenset(str(node.name) for node in change.nodes)
+            return Injection(changed, fault, names, change.words, effect)
+    return None
+
+
+def _prepared(model: onnx_ir.Model) -> onnx_ir.Model:
+    """Constants as initializers, shapes inferred, every node with a name of its own."""
+    prepared = model.clone()
+    LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(prepared)
+    infer_shapes(prepared)
+    taken: set[str] = set()
+    for node in prepared.graph:
+        name = str(node.name or node.outputs[0].name)
+        while name in taken:
+            name += "'"
+        node.name = name
+        taken.add(name)
+    return prepared
+
+
+def _effect(
+    model: onnx_ir.Model, feeds: Mapping[str, npt.NDArray[Any]], expected: list[npt.NDArray[Any]]
+) -> float | None:
+    """How much the outputs change; None when the model isn't valid any more, or gives other shapes."""
+    try:
+        onnx.checker.check_model(onnx_ir.to_proto(model))
+        results = _run(model, feeds)
+    # The checker and onnxruntime raise classes without a common base; whatever they say, it's no valid place.
+    except Exception:  # noqa: BLE001
+        return None
+    if [item.shape for item in results] != [item.shape for item in expected]:
+        return None
+    return max(map(_relative, results, expected), default=0.0)
+
+
+def _run(model: onnx_ir.Model, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    session = open_session(onnx_ir.to_proto(model).SerializeToString(), quiet=True)
+    return [np.asarray(item) for item in session.run(None, dict(feeds))]
+
+
+def _relative(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
+    a, b = one.astype(np.float64), two.astype(np.float64)
+    if not np.isfinite(a[np.isfinite(b)]).all():
+        return np.inf
+    error, norm = float(np.linalg.norm(a - b)), float(np.linalg.norm(b))
+    return error / norm if norm else error

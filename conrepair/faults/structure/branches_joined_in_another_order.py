@@ -1,0 +1,27 @@
+"""A Concat takes its inputs in another order."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.edits import swap_inputs
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import nodes_with
+
+__all__ = ["FAULT"]
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    swap_inputs(node, 0, 1)
+    return Change((node,), f"the first two inputs of {node.name} are exchanged")
+
+
+FAULT = Fault(
+    name="branches-joined-in-another-order",
+    kind=Kind.STRUCTURE,
+    provenance="pytorch2keras#131",
+    repair="the order of the inputs",
+    places=nodes_with(lambda node: len(node.inputs) > 1 and node.inputs[0] is not node.inputs[1], "Concat"),
+    change=_change,
+)

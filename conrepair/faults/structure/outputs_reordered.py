@@ -1,0 +1,46 @@
+"""Two outputs of one shape change their names."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir
+
+from conrepair.faults.edits import graph_of
+from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.places import sizes_of
+
+__all__ = ["FAULT"]
+
+
+def _pairs(graph: onnx_ir.Graph) -> list[onnx_ir.Node]:
+    return [node for value in graph.outputs if (node := value.producer()) is not None and _partner(graph, value)]
+
+
+def _partner(graph: onnx_ir.Graph, value: onnx_ir.Value) -> onnx_ir.Value | None:
+    for other in graph.outputs:
+        if other is not value and other.producer() is not None and sizes_of(other)[1:] == sizes_of(value)[1:]:
+            return other
+    return None
+
+
+def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
+    graph = graph_of(node.outputs[0])
+    value = next(value for value in node.outputs if value in graph.outputs)
+    partner = _partner(graph, value)
+    if partner is None:
+        raise ValueError(f"{value.name} has no partner")
+    one, two = (graph.outputs.index(item) for item in (value, partner))
+    graph.outputs[one], graph.outputs[two] = partner, value
+    value.name, partner.name = partner.name, value.name
+    producers = tuple(item for value in (value, partner) if (item := value.producer()) is not None)
+    return Change(producers, f"{value.name} and {partner.name} are exchanged")
+
+
+FAULT = Fault(
+    name="outputs-reordered",
+    kind=Kind.STRUCTURE,
+    provenance="tensorflow#33303, tensorflow#51858",
+    repair="the order of the outputs",
+    places=_pairs,
+    change=_change,
+)
