@@ -10,6 +10,7 @@ import onnx_ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from conrepair.importer.patterns import join_patterns
+from conrepair.onnx_passes.default_domain import name_default_domain
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.onnx_passes.lower_opset import lower_opset
@@ -34,7 +35,8 @@ def prepare(
     Raises:
         ConversionError: if a size contradicts the model.
     """
-    opset = model.opset_imports.get("", model.opset_imports.get("ai.onnx", _OLDEST))
+    name_default_domain(model)
+    opset = model.opset_imports.get("", _OLDEST)
     if opset < _OLDEST:
         raise ConversionError(
             f"the model is of opset {opset}; the importer knows {_OLDEST} and newer. Raise it first: "

@@ -45,10 +45,9 @@ def function_body(node: onnx_ir.Node, opset: int, target: int) -> tuple[onnx_ir.
     proto = onnx.FunctionProto()
     proto.ParseFromString(packed)
     del proto.output[len(node.outputs) :]
-    try:
-        body = onnx_ir.from_proto(proto)
-    except onnx_ir.serde.SerdeError:
-        return None  # Attention's body names an output that it doesn't compute
+    if not (_complete_outputs(proto, node) and _hand_in(proto, node)):
+        return None
+    body = onnx_ir.from_proto(proto)
     _resolve_attributes(body, node)
     written_in = body.opset_imports.get("", target if node.domain else version)
     return _specialised(body, node, target), max(written_in, target)
@@ -75,6 +74,46 @@ def _context_body(schema: Any, node: onnx_ir.Node, version: int) -> bytes | None
     call = onnx_ir.serde.serialize_node(node).SerializeToString()
     body: bytes = schema.get_context_dependent_function_with_opset_version(version, call, types)
     return body
+
+
+def _complete_outputs(proto: onnx.FunctionProto, call: onnx_ir.Node) -> bool:
+    """Give outputs that the body doesn't compute a constant; False when one is wanted (as of Attention)."""
+    computed = {*proto.input, *(name for node in proto.node for name in node.output)}
+    for name, value in zip(proto.output, call.outputs, strict=False):
+        if name not in computed:
+            if value.name and (value.uses() or value.is_graph_output()):
+                return False
+            proto.node.append(onnx.helper.make_node("Constant", [], [name], value_float=0.0))
+    return True
+
+
+def _hand_in(proto: onnx.FunctionProto, call: onnx_ir.Node) -> bool:
+    """Make inputs of what a graph in the call's attributes reads from outside; False when a name means two things."""
+    outer = _read_from_outside(call)
+    if set(outer) & {*proto.input, *(name for node in proto.node for name in node.output)}:
+        return False
+    if outer:
+        call.resize_inputs(len(proto.input))
+        proto.input.extend(outer)
+        call.resize_inputs(len(proto.input))
+        for index, value in enumerate(outer.values(), len(proto.input) - len(outer)):
+            call.replace_input_with(index, value)
+    return True
+
+
+def _read_from_outside(call: onnx_ir.Node) -> dict[str, onnx_ir.Value]:
+    """Values by name that the graphs in a node's attributes read and don't have."""
+    found: dict[str, onnx_ir.Value] = {}
+    for attribute in call.attributes.values():
+        if attribute.type == onnx_ir.AttributeType.GRAPH:
+            graph = attribute.as_graph()
+            nodes = list(graph.all_nodes())
+            inner = [graph, *graph.subgraphs()]
+            own = {id(value) for item in inner for value in [*item.inputs, *item.initializers.values()]}
+            own |= {id(value) for node in nodes for value in node.outputs}
+            read = [value for node in nodes for value in node.inputs] + list(graph.outputs)
+            found |= {str(value.name): value for value in read if value is not None and id(value) not in own}
+    return found
 
 
 def _resolve_attributes(body: onnx_ir.Function, call: onnx_ir.Node) -> None:
@@ -111,6 +150,18 @@ def _specialised(body: onnx_ir.Function, call: onnx_ir.Node, target: int) -> onn
         result.name, result.type, result.shape = name, value.type, value.shape
         onnx_ir.convenience.replace_all_uses_with([value], [result], replace_graph_outputs=True)
         graph.insert_before(graph[0], constant)
-    for node in graph.all_nodes():
-        node.name = f"{call.name or call.outputs[0].name}/{node.op_type}"  # for messages
+    _name_after(call, graph)
     return onnx_ir.Function(body.domain, body.name, graph=graph, attributes=[])
+
+
+def _name_after(call: onnx_ir.Node, graph: onnx_ir.Graph) -> None:
+    """Let names begin with the call's: for messages, and because other graphs may have those of the body already."""
+    label = call.name or call.outputs[0].name
+    nodes = list(graph.all_nodes())
+    values = [value for item in graph.subgraphs() for value in item.inputs]
+    values += [value for node in nodes for value in node.outputs]
+    for value in values:
+        if value.name:
+            value.name = f"{call.outputs[0].name or label}/{value.name}"
+    for node in nodes:
+        node.name = f"{label}/{node.op_type}"

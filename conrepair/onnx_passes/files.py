@@ -6,6 +6,8 @@ from pathlib import Path
 
 import onnx_ir
 
+from conrepair.onnx_passes.default_domain import name_default_domain
+
 __all__ = ["is_large", "load", "save"]
 
 _INSIDE = 1 << 30  # bytes of weights kept inside the file; protobuf itself ends at 2 GiB
@@ -14,6 +16,7 @@ _INSIDE = 1 << 30  # bytes of weights kept inside the file; protobuf itself ends
 def load(path: str | Path) -> onnx_ir.Model:
     """Read the graph; external weights of a large model are mapped, not read."""
     model = onnx_ir.load(path)
+    name_default_domain(model)
     return model if is_large(model) else onnx_ir.external_data.load_to_model(model)
 
 

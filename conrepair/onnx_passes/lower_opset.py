@@ -110,7 +110,12 @@ def _lower(node: onnx_ir.Node, current: int, opset: int) -> None:
     Raises:
         ConversionError: if it can't be said; the node is as it was.
     """
-    new = onnx.defs.get_schema(node.op_type, current, "")
+    if current == opset:
+        return
+    try:
+        new = onnx.defs.get_schema(node.op_type, current, "")
+    except onnx.defs.SchemaError as error:
+        raise _refusal(node, opset, "ONNX doesn't have it") from error
     try:
         old = onnx.defs.get_schema(node.op_type, opset, "")
     except onnx.defs.SchemaError as error:

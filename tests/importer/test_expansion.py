@@ -5,10 +5,11 @@ import onnx
 import onnx_ir
 import pytest
 from onnx.reference import ReferenceEvaluator
-from onnx_cases import check, imported, node_model, random, run_keras
+from onnx_cases import check, imported, node_model, random, run_keras, text_model
 
 from conrepair.importer.prepare import prepare
 from conrepair.importer.registry import rules
+from conrepair.runtime.errors import ConversionError
 
 SCORES = random(3, 5, 2, 4)
 LABELS = np.random.default_rng(2).integers(0, 5, (3, 2, 4))
@@ -96,3 +97,49 @@ def test_functions_of_the_model():
     x = random(2, 3)
     got = run_keras(imported(onnx.parser.parse_model(text)), {"x": x})[0]
     np.testing.assert_allclose(got, x * 1.5, rtol=1e-6)
+
+
+def test_a_sequence_map_that_reads_from_outside():
+    text = """
+        <ir_version: 10, opset_import: ["" : 17]>
+        agraph (float[2, 3] x) => (float[4, 3] y) {
+            a = Neg (x)
+            k = Abs (a)
+            s = SequenceConstruct (x, a)
+            t = SequenceMap (s) <body = g (float[2, 3] m) => (float[2, 3] r) { w = Mul (m, k) r = Add (w, a) }>
+            y = ConcatFromSequence <axis = 0> (t)
+        }
+    """
+    x = random(2, 3)
+    got = run_keras(imported(onnx.parser.parse_model(text)), {"x": x})[0]
+    np.testing.assert_allclose(got, np.concatenate([x * abs(x) - x, -x * abs(x) - x]), rtol=1e-6)
+
+
+def test_an_output_that_is_left_out_in_the_middle():
+    """The mean, which the body then doesn't compute."""
+    feeds, text = {"x": random(3, 6)}, "y, , i = LayerNormalization (x, s)"
+    model = text_model(text, feeds, {"s": random(6, low=0.5, high=1)}, opset=17)
+    known = {key: rule for key, rule in rules().items() if key != ("", "LayerNormalization")}
+    assert "LayerNormalization" not in {node.op_type for node in prepare(onnx_ir.from_proto(model), known, {}).graph}
+
+
+def test_the_long_name_of_the_default_domain():
+    text = """
+        <ir_version: 10, opset_import: ["ai.onnx" : 20]>
+        agraph (float[2, 3] x) => (float[2, 3] y) { m = MeanVarianceNormalization <axes = [1]> (x) y = Gelu (m) }
+    """
+    model, x = onnx.parser.parse_model(text), random(2, 3)
+    expected = ReferenceEvaluator(onnx.parser.parse_model(text.replace("ai.onnx", ""))).run(None, {"x": x})[0]
+    np.testing.assert_allclose(run_keras(imported(model), {"x": x})[0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_an_operator_that_onnx_does_not_have_beside_one_that_is_expanded():
+    nodes = [
+        onnx.helper.make_node("ImageScaler", ["x"], ["s"], scale=2.0),
+        onnx.helper.make_node("MeanVarianceNormalization", ["s"], ["y"]),
+    ]
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 3, 4, 4]) for name in "xy"]
+    graph = onnx.helper.make_graph(nodes, "g", values[:1], values[1:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 9)], ir_version=8)
+    with pytest.raises(ConversionError, match="ImageScaler"):
+        imported(model)

@@ -234,6 +234,31 @@ def test_a_model_of_more_than_two_gibibytes(tmp_path: Path) -> None:
     np.testing.assert_array_equal(open_session(tmp_path / "out.onnx").run(None, {"x": data})[0], data)
 
 
+def test_bodies_do_not_take_names_that_other_graphs_have(tmp_path: Path) -> None:
+    """Mean2D is a value in LayerNormalization's body, and here one of a branch behind it."""
+    text = """
+        <ir_version: 8, opset_import: ["" : 17]>
+        g (float[2, 3] x, bool c) => (float[2, 3] y) <float[3] s = {1.0, 2.0, 3.0}> {
+            n = LayerNormalization (x, s)
+            y = If (c) <
+                then_branch = t () => (float[2, 3] Mean2D) { Mean2D = Neg (n) },
+                else_branch = e () => (float[2, 3] Mean2E) { Mean2E = Identity (n) }
+            >
+        }
+    """
+    onnx.save(parser.parse_model(text), tmp_path / "net.onnx")
+    model = normalise(tmp_path / "net.onnx", Wants(highest=13))
+    assert "LayerNormalization" not in operators(model)
+
+
+def test_the_long_name_of_the_default_domain(tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["ai.onnx" : 20]> g (float[2, 3] x) => (float[2, 3] y) { y = Gelu (x) }'
+    onnx.save(parser.parse_model(text), tmp_path / "net.onnx")
+    model = normalise(tmp_path / "net.onnx", Wants(highest=13))
+    assert "Gelu" not in operators(model)
+    assert model.opset_imports[""] == 13
+
+
 def test_passes_have_names() -> None:
     names = [name for name, _ in passes_for(Wants(highest=13, identities=False, own_outputs=True))]
     assert names.index("fold_constants") < names.index("lower_opset") < names.index("separate_outputs")
