@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     except BrokenPipeError:
         return int(ExitCode.EXECUTION)
     except KeyboardInterrupt:
-        sys.stderr.write("conrepair: interrupted; finished steps are kept and reused\n")
+        kept = "; finished steps are kept and reused" if options.keeps else ""
+        sys.stderr.write(f"conrepair: interrupted{kept}\n")
         return int(ExitCode.INTERRUPTED)
     # Our own mistake must not look like "a difference was found", which is what Python's exit code 1 means here.
     except Exception as error:  # noqa: BLE001
@@ -87,6 +88,7 @@ def _verb(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    parser.set_defaults(keeps=True)  # whether finished steps of a run that is interrupted are kept
     return parser
 
 
@@ -207,7 +209,7 @@ def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("--via", help="converters to use, separated by commas (default: the best route)")
     parser.add_argument("-o", "--output", required=True, help="file or folder to write")
     parser.add_argument("--force", action="store_true", help="replace the output if it exists")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each converter")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each step")
     parser.add_argument(
         "--option",
         action="append",
@@ -224,7 +226,7 @@ def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
         return convert(options)
 
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, keeps=False)
 
 
 def _add_inspect(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

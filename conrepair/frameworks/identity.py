@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from conrepair.runtime.files import copy_whole, sha256_of
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import copy_whole, sha256_of, whole_output
 
-__all__ = ["copy_model", "model_files", "model_sha256", "onnx_tensors"]
+__all__ = ["copy_model", "model_files", "model_sha256", "onnx_tensors", "place_model"]
 
 
 def model_files(path: Path) -> tuple[Path, ...]:
@@ -53,6 +54,46 @@ def copy_model(path: Path, destination: Path) -> None:
     for file in others:
         copy_whole(file, destination.parent / file.relative_to(path.parent))
     copy_whole(main, destination)
+
+
+def place_model(path: Path, destination: Path, source: Path, *, force: bool) -> None:
+    """Copy a model to a place among a user's files; external data go beside it as `<name>.data`.
+
+    Args:
+        path: The model.
+        destination: Of its main file.
+        source: A model whose files are never replaced.
+        force: Whether external data that lie there are replaced.
+
+    Raises:
+        UsageError: if they are, or would be the source's.
+    """
+    main, *others = model_files(path)
+    if not others:
+        return copy_whole(main, destination)
+    import onnx
+
+    names = {
+        file.relative_to(path.parent).as_posix(): f"{destination.name}.data{index or ''}"
+        for index, file in enumerate(others)
+    }
+    kept = {file.resolve() for file in model_files(source)}
+    for name in names.values():
+        place = destination.parent / name
+        if place.resolve() in kept or (place.exists() and not force):
+            raise UsageError(
+                f"{place} exists, where the weights of {destination.name} would go. Give another output."
+            )
+    proto = onnx.load(main, load_external_data=False)
+    for tensor in onnx_tensors(proto.graph):
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = names[Path(entry.value).as_posix()]
+    for file in others:
+        copy_whole(file, destination.parent / names[file.relative_to(path.parent).as_posix()])
+    with whole_output(destination) as temporary:
+        temporary.write_bytes(proto.SerializeToString())
+    return None
 
 
 def onnx_tensors(graph: Any) -> Iterator[Any]:

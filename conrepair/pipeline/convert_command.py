@@ -12,13 +12,13 @@ from conrepair.config.load import parse_config
 from conrepair.config.model import format_name
 from conrepair.converters.routes import Route, find_route, pinned_route
 from conrepair.data.named_recipes import RECIPES
-from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework, detect_suffix
-from conrepair.frameworks.identity import copy_model, model_sha256
+from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.options import dataset_of, given, input_specs, parse_input, read_options, slug
 from conrepair.report.result import AuditResult
+from conrepair.report.summary import row_notes
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
@@ -34,7 +34,7 @@ def convert(options: argparse.Namespace) -> int:
     The output appears when every step has succeeded, also when it answers otherwise: then that's said.
 
     Returns:
-        The exit code; 0 also for a result that couldn't be compared.
+        The exit code, as the comparison has it; 0 where inputs leave sizes open, so that none could be drawn.
     """
     path, output = Path(options.model).resolve(), Path(options.output).absolute()
     framework, target = detect_framework(path), format_name(options.to)
@@ -70,12 +70,12 @@ def convert(options: argparse.Namespace) -> int:
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
             output = output.with_suffix(written.suffix)
             _check_output(path, output, target, force=options.force)
-        copy_model(written, output)
+        place_model(written, output, path, force=options.force)
     say(f"{output}: {route.name}")
     for line in _about(result):
         say(line)
-    differs = row.verdict in {Verdict.FAULTY, Verdict.UNDECIDED}
-    return int(ExitCode.DIFFERENT if differs else ExitCode.EQUIVALENT)
+    undeclared = options.data is None and row.exit_code == ExitCode.USAGE
+    return int(ExitCode.EQUIVALENT) if undeclared else row.exit_code
 
 
 def _takes_photos(options: argparse.Namespace) -> bool:
@@ -107,22 +107,26 @@ def _check_data(options: argparse.Namespace, route: Route, settings: Mapping[str
 
 def _about(result: AuditResult) -> list[str]:
     """What is to be said of a conversion that succeeded: notes, and what the comparison of each step says."""
-    lines = []
+    lines, said = [f"note: {note}" for note in result.notes], set()
     for row in result.rows:
-        provenance = row.artifact.provenance if row.artifact is not None else None
-        lines += [f"note: {row.conversion}: {note}" for note in (provenance.notes if provenance else ())]
-        if row.problem is not None:
-            lines.append(f"not compared: {row.problem.message}")
-        elif row.verdict is not None:
-            lines.append(f"{row.conversion}: {row.verdict.value}: {row.reason}")
-    return list(dict.fromkeys(lines))
+        step = row.conversion or "source"
+        lines += [f"note: {step}: {note}" for note in row_notes(row)]
+        if row.problem is None and row.verdict is not None:
+            lines.append(f"{step}: {row.verdict.value}: {row.reason}")
+        elif row.problem is not None and row.problem.message not in said:
+            said.add(row.problem.message)
+            lines.append(f"{step}: {row.verdict.value if row.verdict else 'not compared'}: {row.problem.message}")
+    return lines
 
 
 def _failure(result: AuditResult) -> ConrepairError:
     """The first problem on the way, with its exit code."""
-    problem = next(row.problem for row in result.rows if row.artifact is None and row.problem is not None)
+    step, problem = next(
+        (row.conversion, row.problem) for row in result.rows if row.artifact is None and row.problem is not None
+    )
     words = "".join(f"\n  | {line}" for line in problem.last_words.splitlines()[-_LAST_WORDS:])
-    error = ConrepairError("\n".join(part for part in (problem.message, problem.explanation) if part) + words)
+    message = f"{step}: {problem.message}" if step else problem.message
+    error = ConrepairError("\n".join(part for part in (message, problem.explanation) if part) + words)
     error.exit_code = ExitCode(problem.exit_code)
     return error
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.result import AuditResult, Row
 
-__all__ = ["STYLES", "print_summary", "summary_text"]
+__all__ = ["STYLES", "print_summary", "row_notes", "summary_text"]
 
 STYLES = {
     Verdict.EQUIVALENT: "green",
@@ -120,7 +120,7 @@ def _errors(row: Row) -> dict[str, RenderableType]:
     }
 
 
-def _notes(row: Row) -> list[str]:
+def row_notes(row: Row) -> list[str]:
     """What the converter says, and what was done to make the outputs comparable; each once."""
     made = row.artifact.provenance if row.artifact else None
     outputs = row.comparison.outputs if row.comparison else ()
@@ -132,7 +132,7 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
     lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes]
     said: set[str] = set()
     for row in result.rows:
-        for note in _notes(row):
+        for note in row_notes(row):
             lines.append(Text.assemble((f"{row.name}: ", "bold"), note))
         if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
             continue

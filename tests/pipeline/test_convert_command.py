@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 import small_models as small
+from PIL import Image
 
 from conrepair.cli import main
+from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.identity import model_sha256, place_model
+from conrepair.pipeline import convert_command
+from conrepair.pipeline.audit import run_audit
+from conrepair.report.result import AuditResult, Problem
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.onnx_session import open_session
 
 
 @pytest.fixture(autouse=True)
@@ -79,8 +90,80 @@ def test_a_failure(folder: Path, capsys: pytest.CaptureFixture[str], text: str, 
     assert not (folder / "net.keras").exists()
 
 
-def test_data_and_recipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small.onnx_convnet(folder / "net.onnx")
-    assert convert("net.onnx", "--to", "torch", "-o", "net.pt2", "--data", "nowhere.npy") == 2
+    command = ["net.onnx", "--to", "torch", "-o", "net.pt2"]
+    assert convert(*command, "--data", "nowhere.npy") == 2
     assert "nowhere.npy" in capsys.readouterr().err
     assert not (folder / "net.pt2").exists()
+    np.savez(folder / "images.npz", image=small.images(3))
+    assert convert(*command, "--data", "images.npz") == 0
+    assert "onnx2torch: equivalent: " in capsys.readouterr().out
+    np.savez(folder / "others.npz", image=np.zeros((3, 7), np.float32))
+    assert convert(*command, "--force", "--data", "others.npz") == 2
+    assert "not compared: no array of the data fits" in capsys.readouterr().out
+
+
+def test_photos_without_a_recipe_are_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small.onnx_convnet(folder / "net.onnx")
+    (folder / "photos").mkdir()
+    Image.new("RGB", (30, 30), "white").save(folder / "photos" / "one.png")
+    command = ["net.onnx", "--to", "torch", "-o", "net.pt2", "--data", "photos"]
+    assert convert(*command) == 0
+    assert "raw pixels 0..255" in capsys.readouterr().out
+    assert convert(*command, "--force", "--recipe", "torchvision") == 0
+    assert "raw pixels" not in capsys.readouterr().out
+
+
+def test_what_makes_equal_answers_worthless_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    save("a = Abs (x) b = Neg (a) y = Log (b)", opset=17)
+    assert convert("net.onnx", "--to", "torch", "-o", "net.pt2") == 0
+    assert "values are NaN or infinite, the same on both sides" in capsys.readouterr().out
+
+
+def test_a_result_that_does_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def stopped(*arguments: Any) -> AuditResult:
+        result = run_audit(*arguments)
+        changes = {"verdict": Verdict.UNDEPLOYABLE, "problem": Problem("it stopped", exit_code=4)}
+        rows = [dataclasses.replace(row, **(changes if row.kind == "target" else {})) for row in result.rows]
+        return dataclasses.replace(result, rows=tuple(rows))
+
+    monkeypatch.setattr(convert_command, "run_audit", stopped)
+    save("y = Sin (x)", opset=17)
+    assert convert("net.onnx", "--to", "torch", "-o", "net.pt2") == 4
+    assert "onnx2torch: undeployable: it stopped" in capsys.readouterr().out
+
+
+def test_a_tool_that_fails_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """onnx2torch doesn't know such a Flatten, and says nothing but "IndexError"."""
+    save("f = Flatten <axis = 0> (x) s = Shape (x) y = Reshape (f, s)", opset=17)
+    assert convert("net.onnx", "--to", "torch", "-o", "net.pt2") == 4
+    assert "onnx2torch: IndexError: " in capsys.readouterr().err
+
+
+def test_the_weights_of_the_source_are_never_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """External data have the same name in every folder that a converter writes to."""
+    for name, scale in (("source", 1.0), ("made", 3.0)):
+        (folder / name).mkdir()
+        proto = onnx.load(small.onnx_convnet(folder / "net.onnx"))
+        for tensor in proto.graph.initializer:
+            array = onnx.numpy_helper.to_array(tensor)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array * array.dtype.type(scale), tensor.name))
+        place = folder / name / "model.onnx"
+        onnx.save(proto, place, save_as_external_data=True, location="model.onnx.data", size_threshold=0)
+    source, made = folder / "source" / "model.onnx", folder / "made" / "model.onnx"
+    before = model_sha256(source)
+    place_model(made, source.with_name("new.onnx"), source, force=False)
+    assert model_sha256(source) == before
+    assert sorted(path.name for path in source.parent.iterdir()) == [
+        "model.onnx", "model.onnx.data", "new.onnx", "new.onnx.data",
+    ]  # fmt: skip
+    feeds = {"image": small.images(2)}
+    one, two = (open_session(path).run(None, feeds)[0] for path in (made, source.with_name("new.onnx")))
+    np.testing.assert_array_equal(one, two)
+    with pytest.raises(UsageError, match=r"new\.onnx\.data exists"):
+        place_model(made, source.with_name("new.onnx"), source, force=False)
+    place_model(made, source.with_name("new.onnx"), source, force=True)
+    source.with_name("new.onnx.data").rename(source.with_name("kept"))
+    with pytest.raises(UsageError, match=r"model\.onnx\.data exists"):
+        place_model(made, source, source, force=True)
