@@ -139,8 +139,9 @@ def judge(
         )
     if quantized:
         return _judge_quantized(error, tolerance, top1_difference)
+    large = error.relative_l2 > _LARGEST_NOISE or error.cosine < _NOISE_COSINE
     as_large = 1 / _UNDECIDED_RATIO <= error.norm_ratio <= _UNDECIDED_RATIO
-    if floor.measured and as_large and error.relative_l2 <= _UNDECIDED_RATIO * floor.relative_l2:
+    if floor.measured and large and as_large and error.relative_l2 <= _UNDECIDED_RATIO * floor.relative_l2:
         return Verdict.UNDECIDED, (
             f"relative error {error.relative_l2:.1e}, but the source differs from itself by {floor.relative_l2:.1e} "
             "in another arithmetic: it's so badly conditioned on these inputs that a fault would look the same"

@@ -85,7 +85,7 @@ class TensorFlowRunnable(Runnable):
         if not any(np.dtype(spec.dtype).kind in "iu" for spec in self.inputs if spec.dtype != "string"):
             return self.inputs
         sizes = table_sizes(self.function)
-        return tuple(replace(spec, high=sizes.get(spec.name)) for spec in self.inputs)
+        return tuple(spec if spec.is_float else replace(spec, high=sizes.get(spec.name)) for spec in self.inputs)
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         result = self.function(**{name: tf.constant(array) for name, array in feeds.items()})

@@ -66,7 +66,7 @@ def run_audit(
         base: Folder that relative paths of the configuration start from.
         display: Shows progress.
         use: Keeps the store in use until it's left: until the files are written. Default: until this returns.
-        tell: Called with the result so far when an architecture of a list is done and others follow.
+        tell: Called with the result so far when an architecture of a list is done.
 
     Returns:
         The result; files of the run's folder are not written yet.

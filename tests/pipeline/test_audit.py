@@ -276,6 +276,8 @@ def test_interrupting_leaves_no_half_written_folder(room: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Ignored where tests run in the background of a shell, and then in what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     store = room / "generated" / "store"
     deadline = time.monotonic() + 60
