@@ -52,12 +52,12 @@ def failure_class(row: Row) -> str:
         return _NOT_TRIED
     if problem.kind in _BY_KIND:
         return _BY_KIND[problem.kind]
-    if problem.exit_code == ExitCode.USAGE:
-        return "no route"
     if row.kind == "reference":
         return "source fails"
     if row.artifact is not None:
         return "doesn't run"
+    if problem.exit_code == ExitCode.USAGE:
+        return "no route"
     if problem.exit_code == ExitCode.MODEL_LOAD:
         return "doesn't load"
     found = (pattern.search(problem.message) for pattern in _OPERATORS)

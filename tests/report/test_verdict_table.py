@@ -83,6 +83,7 @@ def test_console() -> None:
         (refused("the worker process died (SIGSEGV)", "crash"), False, "crash"),
         (refused("x wrote a model that doesn't load. Why", "refused", ExitCode.MODEL_LOAD), False, "doesn't load"),
         (refused("Gather: index out of range"), True, "doesn't run"),
+        (refused("no array of the data fits", "refused", ExitCode.USAGE), True, "doesn't run"),
         (refused("there is no route", "", ExitCode.USAGE), False, "no route"),
         (refused("not implemented (OperationDescription(operation_type='Erf', version=13))"), False, "refused: Erf"),
         (
