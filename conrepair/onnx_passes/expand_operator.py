@@ -83,6 +83,7 @@ def _complete_outputs(proto: onnx.FunctionProto, call: onnx_ir.Node) -> bool:
         if name not in computed:
             if value.name and (value.uses() or value.is_graph_output()):
                 return False
+            value.name = value.name or f"{call.outputs[0].name}/{name}"
             proto.node.append(onnx.helper.make_node("Constant", [], [name], value_float=0.0))
     return True
 
