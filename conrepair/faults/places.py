@@ -10,6 +10,7 @@ import onnx_ir
 from conrepair.faults.edits import Array, constant_of
 
 __all__ = [
+    "biases",
     "float_inputs",
     "image_inputs",
     "is_float",
@@ -55,6 +56,16 @@ def weights(
         return array is not None and array.dtype.kind == "f" and array.size > 1 and condition(array)
 
     return nodes_with(has, *_WEIGHTS)
+
+
+def biases(graph: onnx_ir.Graph) -> Sequence[onnx_ir.Node]:
+    """Layers with a known bias, always the third input, that isn't zero everywhere."""
+
+    def has(node: onnx_ir.Node) -> bool:
+        array = constant_of(node, 2)
+        return array is not None and array.size > 1 and bool(array.any())
+
+    return nodes_with(has, "Conv", "ConvTranspose", "Gemm")(graph)
 
 
 def float_inputs(graph: onnx_ir.Graph) -> Sequence[onnx_ir.Value]:

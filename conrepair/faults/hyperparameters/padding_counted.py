@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx_ir
-
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.families import flipped
+from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.places import nodes_with
 
 __all__ = ["FAULT"]
-
-
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    before = node.attributes["count_include_pad"].as_int() if "count_include_pad" in node.attributes else 0
-    node.attributes["count_include_pad"] = onnx_ir.AttrInt64("count_include_pad", 1 - before)
-    return Change((node,), f"{node.name}: count_include_pad is {1 - before}")
 
 
 FAULT = Fault(
@@ -25,5 +17,5 @@ FAULT = Fault(
     places=nodes_with(
         lambda node: "pads" in node.attributes and any(node.attributes["pads"].as_ints()), "AveragePool"
     ),
-    change=_change,
+    change=flipped("count_include_pad"),
 )

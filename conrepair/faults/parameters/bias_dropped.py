@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir
 
-from conrepair.faults.edits import constant_of, numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
-from conrepair.faults.places import nodes_with
+from conrepair.faults.families import changed_tensor
+from conrepair.faults.fault import Fault, Kind
+from conrepair.faults.places import biases
 
 __all__ = ["FAULT"]
-
-
-def _has_bias(node: onnx_ir.Node) -> bool:
-    array = constant_of(node, 2)
-    return array is not None and array.size > 1 and bool(array.any())
-
-
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    array = numbers_of(node, 2)
-    set_constant(node, 2, np.zeros_like(array))
-    return Change((node,), f"the bias of {node.name} is zero")
 
 
 FAULT = Fault(
@@ -28,6 +16,6 @@ FAULT = Fault(
     kind=Kind.PARAMETERS,
     provenance="pytorch#95867, keras-onnx#89",
     repair="the bias",
-    places=nodes_with(_has_bias, "Conv", "ConvTranspose", "Gemm"),
-    change=_change,
+    places=biases,
+    change=changed_tensor(2, lambda array, _: np.zeros_like(array), "the bias of {name} is zero"),
 )

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx_ir
-
-from conrepair.faults.edits import numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.families import changed_tensor
+from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.places import weights
 
 __all__ = ["FAULT"]
-
-
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    array = numbers_of(node, 1)
-    set_constant(node, 1, array[generator.permutation(len(array))])
-    return Change((node,), f"the weights of {node.name} have their output channels permuted")
 
 
 FAULT = Fault(
@@ -24,5 +15,9 @@ FAULT = Fault(
     provenance="MMdnn#595, mgeconvert#78",
     repair="the order of the channels",
     places=weights(lambda array: array.ndim == 4 and len(array) > 1),
-    change=_change,
+    change=changed_tensor(
+        1,
+        lambda array, generator: array[generator.permutation(len(array))],
+        "the weights of {name} have their output channels permuted",
+    ),
 )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx_ir
-
-from conrepair.faults.edits import Array, numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.edits import Array
+from conrepair.faults.families import changed_tensor
+from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.places import weights
 
 __all__ = ["FAULT"]
@@ -18,17 +16,15 @@ def _without(array: Array, channel: int) -> Array:
     return result
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    array = numbers_of(node, 1)
-    set_constant(node, 1, _without(array, int(generator.integers(len(array)))))
-    return Change((node,), f"the weights of {node.name} lack one channel")
-
-
 FAULT = Fault(
     name="filter-dropped",
     kind=Kind.PARAMETERS,
     provenance="optimum#1333",
     repair="the channel's weights",
     places=weights(lambda array: array.ndim == 4 and len(array) > 1),
-    change=_change,
+    change=changed_tensor(
+        1,
+        lambda array, generator: _without(array, int(generator.integers(len(array)))),
+        "the weights of {name} lack one channel",
+    ),
 )

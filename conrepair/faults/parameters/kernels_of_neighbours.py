@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir
 
-from conrepair.faults.edits import numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.families import changed_tensor
+from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.places import weights
 
 __all__ = ["FAULT"]
-
-
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    array = numbers_of(node, 1)
-    set_constant(node, 1, array[:, np.roll(np.arange(array.shape[1]), 1)])
-    return Change((node,), f"the weights of {node.name} have their input channels rotated")
 
 
 FAULT = Fault(
@@ -24,5 +17,9 @@ FAULT = Fault(
     provenance="onnx2tf#105",
     repair="the order of the input channels",
     places=weights(lambda array: array.ndim == 4 and array.shape[1] > 1),
-    change=_change,
+    change=changed_tensor(
+        1,
+        lambda array, _: array[:, np.roll(np.arange(array.shape[1]), 1)],
+        "the weights of {name} have their input channels rotated",
+    ),
 )

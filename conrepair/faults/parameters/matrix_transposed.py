@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx_ir
-
-from conrepair.faults.edits import numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.families import changed_tensor
+from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.places import weights
 
 __all__ = ["FAULT"]
-
-
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    array = numbers_of(node, 1)
-    set_constant(node, 1, array.T)
-    return Change((node,), f"the weights of {node.name} are transposed")
 
 
 FAULT = Fault(
@@ -24,5 +15,5 @@ FAULT = Fault(
     provenance="onnx2keras#113, nn-transfer#16",
     repair="transpose the matrix",
     places=weights(lambda array: array.ndim == 2 and array.shape[0] == array.shape[1]),
-    change=_change,
+    change=changed_tensor(1, lambda array, _: array.T, "the weights of {name} are transposed"),
 )

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir
 
-from conrepair.faults.edits import constant_of, numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.edits import constant_of
+from conrepair.faults.families import changed_tensor
+from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.places import nodes_with
 
 __all__ = ["FAULT"]
-
-
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    array = numbers_of(node, 2)
-    set_constant(node, 2, np.zeros_like(array))
-    return Change((node,), f"{node.name}: its offset is zero")
 
 
 FAULT = Fault(
@@ -30,5 +24,5 @@ FAULT = Fault(
         "LayerNormalization",
         "GroupNormalization",
     ),
-    change=_change,
+    change=changed_tensor(2, lambda array, _: np.zeros_like(array), "{name}: its offset is zero"),
 )

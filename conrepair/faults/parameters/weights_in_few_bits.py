@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir
 
-from conrepair.faults.edits import Array, numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.edits import Array
+from conrepair.faults.families import changed_tensor
+from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.places import weights
 
 __all__ = ["FAULT"]
@@ -19,17 +19,11 @@ def _rounded(
     return (np.round(array / step) * step).astype(array.dtype)
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    array = numbers_of(node, 1)
-    set_constant(node, 1, _rounded(array))
-    return Change((node,), f"the weights of {node.name} are rounded to four bits")
-
-
 FAULT = Fault(
     name="weights-in-few-bits",
     kind=Kind.PARAMETERS,
     provenance="fasterai#80, PocketFlow#249",
     repair="quantize each channel, with eight bits",
     places=weights(),
-    change=_change,
+    change=changed_tensor(1, lambda array, _: _rounded(array), "the weights of {name} are rounded to four bits"),
 )

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx_ir
-
-from conrepair.faults.edits import numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.families import changed_tensor
+from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.places import weights
 
 __all__ = ["FAULT"]
-
-
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    array = numbers_of(node, 1)
-    set_constant(node, 1, array * array.dtype.type(generator.choice([0.5, 1.25, 2.0])))
-    return Change((node,), f"the weights of {node.name} are scaled")
 
 
 FAULT = Fault(
@@ -24,5 +15,9 @@ FAULT = Fault(
     provenance="onnx2tf#942, pytorch#166797",
     repair="the weights, or the scale",
     places=weights(),
-    change=_change,
+    change=changed_tensor(
+        1,
+        lambda array, generator: array * array.dtype.type(generator.choice([0.5, 1.25, 2.0])),
+        "the weights of {name} are scaled",
+    ),
 )
