@@ -14,6 +14,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
 from conrepair.faults.fault import Fault
 from conrepair.onnx_passes.infer_shapes import infer_shapes
+from conrepair.onnx_passes.verify import relative_error
 from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["Injection", "inject"]
@@ -99,19 +100,9 @@ def _effect(
         return None
     if [item.shape for item in results] != [item.shape for item in expected]:
         return None
-    return max(map(_relative, results, expected), default=0.0)
+    return max(map(relative_error, expected, results), default=0.0)
 
 
 def _run(model: onnx_ir.Model, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
     session = open_session(onnx_ir.to_proto(model).SerializeToString(), quiet=True)
     return [np.asarray(item) for item in session.run(None, dict(feeds))]
-
-
-def _relative(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
-    """Over the elements that are finite in the model as it was; infinite when others aren't."""
-    finite = np.isfinite(two)
-    a, b = one[finite].astype(np.float64), two[finite].astype(np.float64)
-    if not np.isfinite(a).all() or not np.array_equal(one[~finite], two[~finite], equal_nan=True):
-        return np.inf
-    error, norm = float(np.linalg.norm(a - b)), float(np.linalg.norm(b))
-    return error / norm if norm else error

@@ -20,7 +20,7 @@ from conrepair.onnx_passes.files import save
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["Reference", "outputs_differ"]
+__all__ = ["Reference", "outputs_differ", "relative_error"]
 
 Array = npt.NDArray[Any]
 
@@ -101,7 +101,7 @@ class Reference:
             }
             outputs = open_session(self._path).run(None, feeds)
             pairs = zip(self._outputs, outputs, strict=True)
-            self._floor = max((_relative(one, two) for one, two in pairs if _is_real(one)), default=0.0)
+            self._floor = max((relative_error(one, two) for one, two in pairs if _is_real(one)), default=0.0)
         return self._floor
 
 
@@ -129,12 +129,12 @@ def outputs_differ(pairs: Mapping[str, tuple[Any, Any]], allowed: float = 0.0) -
         elif one.dtype.kind != "f":
             if not np.array_equal(one, two):
                 return f"output {name} differs in {int((one != two).sum())} of {one.size} elements"
-        elif (error := _relative(one, two)) > max(allowed, _ROUNDING_HALF if one.itemsize < 4 else _ROUNDING):
+        elif (error := relative_error(one, two)) > max(allowed, _ROUNDING_HALF if one.itemsize < 4 else _ROUNDING):
             return f"output {name} differs by {error:.2g} (relative L2)"
     return None
 
 
-def _relative(one: Array, two: Array) -> float:
+def relative_error(one: Array, two: Array) -> float:
     """Relative L2 over finite elements; infinite when others are elsewhere, or of another sign."""
     finite = np.isfinite(one)
     if not np.array_equal(one[~finite], two[~finite], equal_nan=True) or not np.isfinite(two[finite]).all():

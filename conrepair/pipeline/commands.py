@@ -18,13 +18,14 @@ from conrepair.frameworks.detect import detect_framework, is_torchscript
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.evaluation import error_of, problem_of_failure
 from conrepair.pipeline.options import dataset_of, given, input_specs, parse_input, slug
 from conrepair.pipeline.sources import framework_needs
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary
 from conrepair.report.verdict_table import print_verdicts
 from conrepair.report.write import report_json, write_audit, write_so_far
-from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Failure, Job, Workers
@@ -32,7 +33,6 @@ from conrepair.runtime.workers import Failure, Job, Workers
 __all__ = ["audit_and_report", "compare", "inspect", "run_config"]
 
 _TIMEOUT = 600.0
-_LAST_WORDS = 5
 
 
 def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> int:
@@ -166,10 +166,6 @@ def _describe(model: Model, workers: Workers, scratch: Path) -> Description:
     )
     outcome = workers.call(job)
     if isinstance(outcome, Failure):
-        words = "".join(f"\n  | {line}" for line in outcome.last_words.splitlines()[-_LAST_WORDS:])
-        text = str(outcome) if outcome.kind == "refused" else f"{model.path} can't be loaded: {outcome}"
-        explanation = f"\n{outcome.explanation}" if outcome.explanation else ""
-        error = ConrepairError(f"{text}{explanation}{words}")
-        error.exit_code = ExitCode(outcome.exit_code)
-        raise error
+        what = "" if outcome.kind == "refused" else f"{model.path} can't be loaded"
+        raise error_of(problem_of_failure(outcome), what)
     return from_json(Description, outcome.value["description"])

@@ -16,6 +16,7 @@ from conrepair.frameworks.detect import detect_framework, detect_suffix
 from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.evaluation import error_of
 from conrepair.pipeline.options import dataset_of, given, input_specs, parse_input, read_options, slug
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import row_notes
@@ -24,8 +25,6 @@ from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
 __all__ = ["convert"]
-
-_LAST_WORDS = 5
 
 
 def convert(options: argparse.Namespace) -> int:
@@ -121,14 +120,11 @@ def _about(result: AuditResult) -> list[str]:
 
 def _failure(result: AuditResult) -> ConrepairError:
     """The first problem on the way, with its exit code."""
-    step, problem = next(
-        (row.conversion, row.problem) for row in result.rows if row.artifact is None and row.problem is not None
+    return next(
+        error_of(row.problem, row.conversion)
+        for row in result.rows
+        if row.artifact is None and row.problem is not None
     )
-    words = "".join(f"\n  | {line}" for line in problem.last_words.splitlines()[-_LAST_WORDS:])
-    message = f"{step}: {problem.message}" if step else problem.message
-    error = ConrepairError("\n".join(part for part in (message, problem.explanation) if part) + words)
-    error.exit_code = ExitCode(problem.exit_code)
-    return error
 
 
 def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None:

@@ -21,11 +21,13 @@ from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
 from conrepair.report.result import Problem, Row
-from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import Failure
 
-__all__ = ["Executed", "evaluate", "problem_of_failure"]
+__all__ = ["Executed", "error_of", "evaluate", "problem_of_failure"]
+
+_LAST_WORDS = 5  # lines of what a tool printed
 
 
 @dataclass
@@ -88,6 +90,20 @@ def problem_of_failure(failure: Failure) -> Problem:
         failure.traceback,
         failure.kind,
     )
+
+
+def error_of(problem: Problem, what: str = "") -> ConrepairError:
+    """A problem as the error that a command ends with, the tool's last words included.
+
+    Args:
+        problem: What happened.
+        what: Written in front: the step, or what couldn't be done.
+    """
+    message = f"{what}: {problem.message}" if what else problem.message
+    words = "".join(f"\n  | {line}" for line in problem.last_words.splitlines()[-_LAST_WORDS:])
+    error = ConrepairError("\n".join(part for part in (message, problem.explanation) if part) + words)
+    error.exit_code = ExitCode(problem.exit_code)
+    return error
 
 
 def evaluate(
