@@ -1,0 +1,159 @@
+"""A network as a graph of layers, whichever framework it's written in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.data.tensor_spec import Quantization
+
+__all__ = ["Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor"]
+
+Array = npt.NDArray[Any]
+Attribute = int | float | str | bool | None | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Numbers that a node brings along.
+
+    Attributes:
+        name: As in the file; "" for numbers without a name.
+        shape: In the convention of `conrepair.graph.operators`, not necessarily the file's.
+        dtype: numpy's name of the type that the file stores ("int8" for quantized weights).
+        load: Reads the numbers, in that convention; quantized ones as the real numbers they stand for.
+        bits: Of a quantized parameter; None for others.
+        scales: Of a quantized parameter, one per tensor or per channel.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    load: Callable[[], Array] = field(repr=False, compare=False)
+    bits: int | None = None
+    scales: tuple[float, ...] = ()
+
+    def numpy(self) -> Array:
+        """The numbers, read at each call: a large network's don't fit into memory twice."""
+        return self.load()
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What flows between nodes.
+
+    Attributes:
+        name: As in the file where it has one; unique in the graph.
+        shape: Sizes for the batch that the network was opened with; None where only running it tells.
+        dtype: numpy's name of the type that the file computes with ("int8" for a quantized tensor).
+        quantization: For an integer tensor that stands for real numbers.
+        observable: Whether it can be captured and fed. What lies between the parts of a fused operator can't.
+    """
+
+    name: str
+    shape: tuple[int, ...] | None
+    dtype: str
+    quantization: Quantization | None = None
+    observable: bool = True
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the values are, or stand for, real numbers."""
+        return self.quantization is not None or self.dtype == "bfloat16" or self.dtype.startswith("float")
+
+    @property
+    def nbytes(self) -> int | None:
+        """Size when its values are real numbers of 32 bits or what the type says; None for an unknown shape."""
+        if self.shape is None:
+            return None
+        size = 4 if self.quantization else 2 if self.dtype == "bfloat16" else np.dtype(self.dtype).itemsize
+        return int(np.prod(self.shape, dtype=np.int64)) * size
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator.
+
+    Attributes:
+        name: Unique in the graph.
+        layer: What it's called in the file; the parts of a fused operator, or of a layer, share it.
+        op: Operator in the vocabulary of `conrepair.graph.operators`; the native one where that has none.
+        native: Operator as the framework calls it.
+        inputs: Tensors that depend on the network's inputs, in order; "" for an optional one that's left out.
+        outputs: Tensors.
+        attributes: In the vocabulary's convention; all of the operator's, those with their default values too.
+        parameters: Numbers that depend on no input, by role.
+        channels_last: Whether the channels are the last axis of its tensors, for operators that have channels.
+    """
+
+    name: str
+    layer: str
+    op: str
+    native: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    channels_last: bool = False
+
+
+@dataclass(frozen=True)
+class LayerGraph:
+    """A network's nodes and tensors.
+
+    What depends on no input is a parameter, not a node: a graph says what happens to its inputs.
+
+    Attributes:
+        inputs: Names of the tensors that are fed, in the model's order.
+        outputs: Names of the tensors that are the result, in the model's order; one may occur twice.
+        tensors: By name.
+        nodes: Each behind those that it reads from.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    tensors: Mapping[str, Tensor]
+    nodes: tuple[Node, ...]
+
+    @cached_property
+    def producers(self) -> Mapping[str, Node]:
+        """The node that each tensor comes from; the graph's inputs come from none."""
+        return {tensor: node for node in self.nodes for tensor in node.outputs}
+
+    @cached_property
+    def consumers(self) -> Mapping[str, tuple[Node, ...]]:
+        """The nodes that read each tensor, in the graph's order; () for results that nobody reads."""
+        found: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        for node in self.nodes:
+            for name in dict.fromkeys(filter(None, node.inputs)):
+                found[name].append(node)
+        return {name: tuple(nodes) for name, nodes in found.items()}
+
+    @cached_property
+    def order(self) -> Mapping[str, int]:
+        """Position of each tensor: the inputs first, then as they are computed."""
+        names = [*dict.fromkeys(self.inputs), *(name for node in self.nodes for name in node.outputs)]
+        return {name: position for position, name in enumerate(names)}
+
+    def between(self, begin: Sequence[str], end: Sequence[str]) -> tuple[Node, ...]:
+        """The nodes that compute some tensors from others.
+
+        Args:
+            begin: Tensors that are known.
+            end: Tensors that are wanted; they are computed even when they are among those that are known.
+
+        Returns:
+            In the graph's order.
+        """
+        known, needed = set(begin), set(end)
+        found = []
+        for node in reversed(self.nodes):
+            if needed.intersection(node.outputs):
+                found.append(node)
+                needed.update(name for name in node.inputs if name and name not in known)
+        return tuple(reversed(found))

@@ -1,0 +1,65 @@
+"""What every framework's network gives: its graph, and any piece of it to run."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Collection, Mapping, Sequence
+
+from conrepair.graph.layer_graph import Array, LayerGraph
+
+__all__ = ["Network", "Segment"]
+
+
+class Segment(abc.ABC):
+    """A piece of a network, ready to run.
+
+    Attributes:
+        needs: Which of the tensors that it was cut at it reads.
+        wanted: What it computes.
+    """
+
+    needs: tuple[str, ...]
+    wanted: tuple[str, ...]
+
+    @abc.abstractmethod
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Compute one batch, of the size that the network was opened with.
+
+        Args:
+            feeds: Arrays for `needs` at least, in the network's own layouts; real numbers for quantized tensors.
+
+        Returns:
+            Arrays for `wanted`; quantized tensors as the real numbers they stand for.
+
+        Raises:
+            InferenceError: if the framework fails.
+        """
+
+
+class Network(abc.ABC):
+    """A model as a graph that can be cut.
+
+    Attributes:
+        graph: The network's layers, with names as they stand in the file.
+    """
+
+    graph: LayerGraph
+
+    @abc.abstractmethod
+    def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
+        """Prepare a piece of the network.
+
+        A tensor that is fed *and* wanted is computed from what is fed in front of it; whoever reads it in the
+        segment gets the fed value. So one segment can compute every piece between neighbouring cuts at once.
+
+        Only the weights that the piece uses are held by it, and shared with the network where the framework can.
+
+        Args:
+            fed: Observable tensors whose values will be given. Those that the wanted ones don't depend on are
+                left out of `needs`. The network's inputs that are needed must be among them.
+            wanted: Observable tensors to compute, none of them an input of the network.
+
+        Raises:
+            ValueError: if a tensor isn't observable, or an input is needed and not fed.
+            InferenceError: if the framework can't build the piece.
+        """
