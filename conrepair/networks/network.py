@@ -41,9 +41,13 @@ class Network(abc.ABC):
 
     Attributes:
         graph: The network's layers, with names as they stand in the file.
+        input_names: The tensor that each of the model's inputs is, by the name that running the model has for it.
+        output_names: The tensor that each of the model's outputs is, by the name that running the model gives it.
     """
 
     graph: LayerGraph
+    input_names: Mapping[str, str]
+    output_names: Mapping[str, str]
 
     @abc.abstractmethod
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
