@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +91,8 @@ def _exported(model: Model, inputs: Sequence[TensorSpec]) -> torch.export.Export
         )
     examples = tuple(torch.zeros(spec.shape, dtype=getattr(torch, spec.dtype)) for spec in inputs)
     try:
-        with torch.no_grad():
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # recurrent layers assign their weights anew
             return torch.export.export(module, examples, strict=False)
     # The network's own code runs here, which may raise anything.
     except Exception as error:

@@ -69,6 +69,8 @@ def attribute_of(module: torch.fx.GraphModule, node: Node) -> Any:
 
 def _recorded(graph: torch.fx.Graph, given: Mapping[Node, TensorSpec]) -> dict[Node, Any]:
     values = {node: node.meta.get("val") for node in graph.nodes}
+    for node, spec in given.items():
+        values[node] = torch.empty(spec.shape, dtype=getattr(torch, spec.dtype), device="meta")
     for node in graph.nodes:
         if node.target is torch.ops.aten.sym_size.int and node.args[0] in given:
             values[node] = given[node.args[0]].shape[node.args[1]]
