@@ -47,11 +47,10 @@ def _permute(call: Call) -> Part:
     return Part("Transpose", {"perm": tuple(axis(place, rank) for place in call["dims"])}, [call["self"]])
 
 
-def _transpose(call: Call) -> Part | None:
-    if not isinstance(call["dim0"], int):
-        return None
+def _transpose(call: Call) -> Part:
+    names = ("dim0", "dim1") if call.name == "transpose" else ("axis0", "axis1")
     order = list(range(call.rank(call["self"])))
-    one, other = axis(call["dim0"], len(order)), axis(call["dim1"], len(order))
+    one, other = (axis(call[name], len(order)) for name in names)
     order[one], order[other] = order[other], order[one]
     return Part("Transpose", {"perm": tuple(order)}, [call["self"]])
 
