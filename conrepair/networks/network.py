@@ -41,9 +41,14 @@ class Network(abc.ABC):
 
     Attributes:
         graph: The network's layers, with names as they stand in the file.
+        input_names: The graph's tensor of each of the model's inputs, by the name that the model's `Runnable` has
+            for it.
+        output_names: The same of the outputs.
     """
 
     graph: LayerGraph
+    input_names: Mapping[str, str]
+    output_names: Mapping[str, str]
 
     @abc.abstractmethod
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
