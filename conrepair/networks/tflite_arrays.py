@@ -152,7 +152,7 @@ def _concatenation(view: OperatorView) -> Step | None:
     if len(constant) > 1:
         return None
     names = tuple("" if place in constant else view.names(place)[0] for place in range(len(view.inputs)))
-    parameters = {"operand": view.parameter(place) for place in constant}
+    parameters = view.optional(operand=constant[0]) if constant else {}
     return Step("Concat", names, {"axis": view.axis(view.options.axis)}, parameters)
 
 

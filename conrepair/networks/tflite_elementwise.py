@@ -17,9 +17,8 @@ FUSED: Mapping[int, tuple[str, Mapping[str, Attribute]]] = {
     2: ("Clip", {"min": -1.0, "max": 1.0}),
     3: ("Clip", {"min": 0.0, "max": 6.0}),
     4: ("Tanh", {}),
-    5: ("Sign", {}),
 }
-"""Operator and attributes of `ActivationFunctionType`."""
+"""Operator and attributes by `ActivationFunctionType`."""
 
 _PLAIN = {
     "RELU": "Relu", "LOGISTIC": "Sigmoid", "TANH": "Tanh", "HARD_SWISH": "HardSwish", "EXP": "Exp", "LOG": "Log",

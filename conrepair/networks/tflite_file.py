@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -51,8 +50,12 @@ class TfliteFile:
         self.tensors: list[Any] = self.graph.tensors
         self.operators: list[Any] = self.graph.operators or []
         self.names = _unique([(tensor.name or b"").decode(errors="replace") for tensor in self.tensors])
-        self._types = {value: name.lower() for name, value in vars(schema.TensorType).items() if name.isupper()}
-        self._codes = {value: name for name, value in vars(schema.BuiltinOperator).items() if name.isupper()}
+        self._types: dict[int, str] = {
+            value: name.lower() for name, value in vars(schema.TensorType).items() if name.isupper()
+        }
+        self._codes: dict[int, str] = {
+            value: name for name, value in vars(schema.BuiltinOperator).items() if name.isupper()
+        }
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -172,6 +175,10 @@ def plain(values: Any) -> tuple[int, ...]:
     return () if values is None else tuple(int(value) for value in values)
 
 
+def _enumeration(kind: type) -> dict[int, str]:
+    return {value: name for name, value in vars(kind).items() if isinstance(value, int)}
+
+
 def _unique(names: list[str]) -> tuple[str, ...]:
     """Add its index to each empty or repeated name but the first, until there's no other of that name."""
     taken, result = set(names), []
@@ -189,7 +196,7 @@ def _unpacked(data: Array, dtype: str, count: int) -> Array:
     """Numbers of fewer than eight bits; the first one is in the lowest bits of a byte."""
     bits = _PACKED[dtype]
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    values = ((data[:, None] >> shifts) & (2**bits - 1)).reshape(-1)[:count].astype(np.int8)
-    if re.match("int", dtype):
+    values: Array = ((data[:, None] >> shifts) & (2**bits - 1)).reshape(-1)[:count].astype(np.int8)
+    if dtype.startswith("int"):
         values -= (values >= 2 ** (bits - 1)) * np.int8(2**bits)
     return values

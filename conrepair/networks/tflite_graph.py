@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
@@ -96,37 +97,45 @@ class _Builder:
         """An operator as one node or as several."""
         view = OperatorView(self._file, self._constants, index)
         outputs = tuple(self.add_tensor(output) for output in view.outputs)
-        found = _RULES.get(view.kind, native)(view)
-        steps: Sequence[Step] = [native(view)] if found is None else [found] if isinstance(found, Step) else found
         layer = outputs[0] if outputs else f"{view.kind}:{index}"
-        activation = getattr(view.options, "fusedActivationFunction", 0)
-        if activation in tflite_elementwise.FUSED and view.kind not in _RECURRENT:
-            op, attributes = tflite_elementwise.FUSED[activation]
-            steps = [*steps, Step(op, ("",), attributes)]
-        between = ""
+        steps = _steps(view)
+        given = ""
         for position, step in enumerate(steps):
-            last = position == len(steps) - 1
-            results = outputs if last else (self._hidden(view.outputs[0], step.shape, steps[position + 1]),)
-            between, name = results[0] if results else "", layer if not position else f"{layer}/{step.op}"
-            inputs = step.inputs if not position else tuple(name or previous for name in step.inputs)
-            node_name = self._free(name)
-            self.operators[node_name] = index
+            inputs = tuple(name or given for name in step.inputs) if position else step.inputs
+            if position < len(steps) - 1:
+                given = self._add_hidden(view.outputs[0], step.shape, steps[position + 1].op)
+            results = (given,) if position < len(steps) - 1 else outputs
+            name = _free(f"{layer}/{step.op}" if position else layer, self.operators)
+            self.operators[name] = index
             self.nodes.append(
                 Node(
-                    node_name, layer, step.op, view.kind, inputs, results,
+                    name, layer, step.op, view.kind, inputs, results,
                     step.attributes, step.parameters, step.channels_last,
                 )
             )  # fmt: skip
-            previous = between
 
-    def _hidden(self, output: int, shape: tuple[int, ...] | None, following: Step) -> str:
+    def _add_hidden(self, output: int, shape: tuple[int, ...] | None, following: str) -> str:
         """A tensor between the parts of an operator."""
         real = self.tensors[self._file.names[output]]
-        what = "unshaped" if following.op in {"Reshape", "MatMul"} else "unfused"
-        name = self._free(f"{real.name}/{what}")
-        known = shape if shape is not None else real.shape
+        what = "unshaped" if following in {"Reshape", "MatMul"} else "unfused"
+        name = _free(f"{real.name}/{what}", self._taken)
+        self._taken.add(name)
+        known = real.shape if shape is None else shape
         self.tensors[name] = Tensor(name, known, real.dtype, real.quantization, observable=False)
         return name
 
-    def _free(self, name: str) -> str:
-        return name
+
+def _steps(view: OperatorView) -> Sequence[Step]:
+    found = _RULES.get(view.kind, native)(view)
+    steps = [native(view)] if found is None else [found] if isinstance(found, Step) else found
+    activation = getattr(view.options, "fusedActivationFunction", 0)
+    if activation not in tflite_elementwise.FUSED or view.kind in _RECURRENT:
+        return steps
+    op, attributes = tflite_elementwise.FUSED[activation]
+    return [*steps, Step(op, ("",), attributes)]
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, or with a number behind it one that isn't taken."""
+    numbered = (f"{name}:{number}" if number else name for number in itertools.count())
+    return next(candidate for candidate in numbered if candidate not in taken)

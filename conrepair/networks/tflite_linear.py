@@ -29,7 +29,7 @@ def _fully_connected(view: OperatorView) -> Sequence[Step] | None:
     if data is None or result is None or weight is None or not view.varies(0):
         return None
     steps, names = [], view.names(0)
-    if len(result) == 2 and len(data) != 2 or data[-1] != weight[-1]:
+    if (len(result) == 2 and len(data) != 2) or data[-1] != weight[-1]:
         # Without `keepNumDims` the operator itself makes rows of what it's given.
         rows = (int(np.prod(data)) // weight[-1], weight[-1])
         steps.append(Step("Reshape", names, {"shape": rows}, shape=rows))

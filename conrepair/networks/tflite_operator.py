@@ -176,23 +176,17 @@ class OperatorView:
 
 def native(view: OperatorView) -> Step:
     """An operator as the framework has it: constants are parameters by position, options are attributes."""
-    attributes = (
-        {
-            re.sub("(?<=[a-z0-9])([A-Z])", r"_\1", name).lower(): _plain(value)
-            for name, value in vars(view.options or object()).items()
-            if name != "fusedActivationFunction"
-        }
-        if view.options
-        else {}
-    )
+    attributes = {
+        re.sub("(?<=[a-z0-9])([A-Z])", r"_\1", name).lower(): _plain(value)
+        for name, value in (vars(view.options) if view.options is not None else {}).items()
+        if name != "fusedActivationFunction"
+    }
     parameters = {
         f"operand_{position}": view.parameter(position)
         for position in range(len(view.inputs))
         if view.is_constant(position)
     }
-    return Step(
-        view.kind, view.names() if any(map(view.varies, range(len(view.inputs)))) else (), attributes, parameters
-    )
+    return Step(view.kind, view.names(), attributes, parameters)
 
 
 def _plain(value: Any) -> Attribute:

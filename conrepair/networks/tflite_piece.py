@@ -191,7 +191,7 @@ def _packed(model: Any, data: Mapping[int, Array]) -> bytes:
     parts: list[Any] = []
     for index, numbers in data.items():
         model.buffers[index].offset = place
-        parts += [memoryview(numbers), bytes(_aligned(numbers.nbytes) - numbers.nbytes)]
+        parts += [numbers.data, bytes(_aligned(numbers.nbytes) - numbers.nbytes)]
         place += _aligned(numbers.nbytes)
     tables = bytes(_tables(model))
     return b"".join([tables, bytes(_aligned(len(tables)) - len(tables)), *parts])

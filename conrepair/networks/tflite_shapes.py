@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.tflite import in_order, signature_names
 from conrepair.networks.tflite_file import TfliteFile
