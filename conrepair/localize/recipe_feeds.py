@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,16 @@ Array = npt.NDArray[Any]
 RunTarget = Callable[[Feeds], Mapping[str, Array]]
 """Runs the target on one batch of named feeds and gives its named outputs."""
 
-Arrangement = Literal["as it is", "height and width exchanged", "reshaped without moving axes", "upside down"]
-ARRANGEMENTS: tuple[Arrangement, ...] = (
+Arrangement = Literal[
     "as it is",
     "height and width exchanged",
-    "reshaped without moving axes",
     "upside down",
-)
+    "reshaped instead of transposed",
+    "transposed after a reshape",
+]
+"""How a finished picture is fed. The last two undo each other: the bytes of one layout read as the other's."""
+
+ARRANGEMENTS: tuple[Arrangement, ...] = get_args(Arrangement)
 
 _BATCH = 8
 
@@ -75,11 +78,16 @@ class PhotoFeeds:
             rows = rows.swapaxes(1, 2)
         elif arrangement == "upside down":
             rows = rows[:, ::-1]
-        elif arrangement == "reshaped without moving axes":
+        result = apply_numeric(recipe, rows, self._layout)
+        if arrangement == "reshaped instead of transposed":
             other: Layout = "NHWC" if self._layout == "NCHW" else "NCHW"
-            wanted = apply_numeric(recipe, rows[:1], self._layout).shape[1:]
-            return apply_numeric(recipe, rows, other).reshape(len(rows), *wanted)
-        return apply_numeric(recipe, rows, self._layout)
+            return apply_numeric(recipe, rows, other).reshape(result.shape)
+        if arrangement == "transposed after a reshape":
+            count, height, width = rows.shape[:3]
+            if self._layout == "NCHW":
+                return result.reshape(count, height, width, -1).transpose(0, 3, 1, 2)
+            return result.reshape(count, -1, height, width).transpose(0, 2, 3, 1)
+        return result
 
     def outputs(self, array: npt.NDArray[np.float32]) -> dict[str, Array]:
         """Runs the target, in batches of its own size where it has a fixed one.

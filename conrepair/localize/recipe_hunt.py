@@ -48,6 +48,12 @@ class RecipeHunt:
     def search(self, beginnings: Sequence[Recipe]) -> None:
         """Try recipes, from those given on, until one is right or none gets better."""
         self._try((recipe, "as it is") for recipe in beginnings)
+        given = self.best(len(beginnings))
+        # One thing wrong is the rule, and with wrong numbers no way of feeding them looks nearly right.
+        for candidate in given:
+            self._try_numbers(candidate)
+        for candidate in given:
+            self._try_arrangements(candidate)
         for _ in range(_ROUNDS):
             before = self.best(1)
             self._go_round()
@@ -87,13 +93,19 @@ class RecipeHunt:
     def _go_round(self) -> None:
         """Each part of the best recipes in turn; the numbers first, which do most and cost no resizing."""
         for candidate in self.best(_BEAM // 2):
-            self._try((recipe, candidate.arrangement) for recipe in numbers(candidate.recipe, self._feeds.channels))
+            self._try_numbers(candidate)
         for candidate in self.best(_BEAM):
-            self._try((candidate.recipe, arrangement) for arrangement in self._feeds.arrangements())
+            self._try_arrangements(candidate)
         for candidate in self.best(_BEAM):
             self._try((recipe, candidate.arrangement) for recipe in fits(candidate.recipe, self._feeds.size))
         for candidate in self.best(_BEAM):
             self._try((recipe, candidate.arrangement) for recipe in resamplings(candidate.recipe))
+
+    def _try_numbers(self, candidate: RecipeCandidate) -> None:
+        self._try((recipe, candidate.arrangement) for recipe in numbers(candidate.recipe, self._feeds.channels))
+
+    def _try_arrangements(self, candidate: RecipeCandidate) -> None:
+        self._try((candidate.recipe, arrangement) for arrangement in self._feeds.arrangements())
 
     def _try(self, recipes: Iterable[tuple[Recipe, Arrangement]]) -> None:
         for recipe, arrangement in recipes:
