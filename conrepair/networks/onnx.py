@@ -17,6 +17,7 @@ from conrepair.networks.onnx_operators import describe
 from conrepair.networks.onnx_plain import dtype_name
 from conrepair.networks.onnx_quantization import quantizations
 from conrepair.networks.onnx_session import OnnxSegment, Sessions
+from conrepair.networks.onnx_sizes import follow_sizes
 from conrepair.networks.onnx_source import Source, open_source
 from conrepair.networks.onnx_types import complete_types
 from conrepair.onnx_passes.explicit_pads import explicit_pads
@@ -65,8 +66,9 @@ def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: 
     size = sum(tensor.nbytes for tensor in tensors if tensor is not None)
     plain = Sessions(source.path.parent, size)
     try:
+        sizes = follow_sizes(source)
         complete_types(source, plain)
-        graph = _graph(source, Constants(source, plain))
+        graph = _graph(source, Constants(source, plain, sizes))
     except InferenceError as error:
         raise ModelLoadError(f"{model.path} can't be described: {error}") from error
     return OnnxNetwork(graph, source, Sessions(source.path.parent, size, optimized=True) if second_opinion else plain)

@@ -121,8 +121,11 @@ class Call:
         return str(self._value(index).name) if self.varies(index) else ""
 
     def numbers(self, index: int) -> Array | None:
-        """A constant input's numbers; None when it's left out or varies."""
-        return self._constants.array(self._value(index)) if self.is_constant(index) else None
+        """An input's numbers, if it's constant or follows from the inputs' sizes."""
+        value = self.value(index)
+        if value is None or value in self._constants:
+            return None if value is None else self._constants.array(value)
+        return self._constants.sizes.get(str(value.name))
 
     def parameter(
         self, index: int, change: Callable[[Array], Array] | None = None, shape: Sequence[int] | None = None

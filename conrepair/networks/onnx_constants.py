@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import onnx_ir
 
@@ -23,9 +23,13 @@ class Constants:
     """The constant values of a graph.
 
     ONNX Runtime computes them, as it does when the network runs, so every operator works.
+
+    Attributes:
+        sizes: Numbers of values that depend on the inputs' sizes only, by name. They aren't constants.
     """
 
-    def __init__(self, source: Source, sessions: Sessions) -> None:
+    def __init__(self, source: Source, sessions: Sessions, sizes: Mapping[str, Array]) -> None:
+        self.sizes = sizes
         self._source = source
         self._sessions = sessions
         self._kept: dict[str, Array] = {}

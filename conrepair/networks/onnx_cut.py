@@ -8,7 +8,7 @@ from itertools import count
 
 import onnx
 import onnx_ir
-from onnx_ir.serde import serialize_node, serialize_type_into
+from onnx_ir.serde import serialize_node, serialize_shape_into, serialize_type_into
 
 from conrepair.networks.onnx_source import Source, operands
 
@@ -112,13 +112,13 @@ def _rename_graph(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
 
 
 def _typed(value: onnx_ir.Value, name: str) -> onnx.ValueInfoProto:
-    """A value with its type and rank; sizes are free."""
+    """A value with its type and rank; sizes are free, but for lists of sizes: operators ask how many they are."""
     info = onnx.ValueInfoProto(name=name)
     if value.type is not None:
         serialize_type_into(info.type, value.type)
         if value.shape is not None and isinstance(value.type, onnx_ir.TensorType):
-            info.type.tensor_type.shape.dim.extend(onnx.TensorShapeProto.Dimension() for _ in value.shape)
-            info.type.tensor_type.shape.SetInParent()  # no dimension at all is a scalar
+            whole = value.dtype in {onnx_ir.DataType.INT32, onnx_ir.DataType.INT64} and len(value.shape) == 1
+            serialize_shape_into(info.type, value.shape if whole else onnx_ir.Shape([None] * len(value.shape)))
     return info
 
 

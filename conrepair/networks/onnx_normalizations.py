@@ -76,14 +76,14 @@ def _reduction(call: Call) -> None:
     axes = tuple(call.attribute("axes") or ()) if given is None else tuple(given.tolist())
     attributes: dict[str, Attribute] = {"keepdims": bool(call.attribute("keepdims", 1))}
     rank = call.rank(0)
-    if call.varies(1):
+    if call.given(1) and given is None:
         call.emit(call.operator, call.varying(), {**attributes, "axes": None})
     elif not axes and call.attribute("noop_with_empty_axes", 0):
         _without_axes(call)
     else:
         every = None if rank is None else tuple(range(rank))
         chosen = tuple(sorted(call.axis(int(axis)) for axis in axes)) if axes else every
-        call.emit(call.operator, call.varying((0,)), {**attributes, "axes": chosen})
+        call.emit(call.operator, call.varying(), {**attributes, "axes": chosen})
 
 
 def _without_axes(call: Call) -> None:

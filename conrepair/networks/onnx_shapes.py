@@ -53,7 +53,7 @@ def _slice(call: Call) -> None:
     else:
         columns = [None if (array := call.numbers(index)) is None else array.tolist() for index in range(1, 5)]
     starts, ends, axes, steps = columns
-    if starts is None or ends is None or any(call.varies(index) for index in (3, 4)):
+    if starts is None or ends is None or any(call.given(place) and columns[place - 1] is None for place in (3, 4)):
         call.emit("Slice", call.varying())
         return
     axes = [call.axis(int(axis)) for axis in (range(len(starts)) if axes is None else axes)]
@@ -69,7 +69,7 @@ def _slice(call: Call) -> None:
         "axes": tuple(axes),
         "steps": tuple(steps),
     }
-    call.emit("Slice", call.varying((0,)), attributes)
+    call.emit("Slice", call.varying(), attributes)
 
 
 def _range(start: int, end: int, step: int, size: int | None) -> tuple[int, int]:
@@ -89,11 +89,11 @@ def _tile(call: Call) -> None:
 
 
 def _pad(call: Call) -> None:
-    if call.varies(3):
-        call.emit_native()
-        return
     pads = call.numbers(1) if call.given(1) else call.attribute("pads", call.attribute("paddings"))
     axes, rank = call.numbers(3), call.rank(0)
+    if call.given(3) and axes is None:
+        call.emit_native()
+        return
     flat = None if pads is None else [int(number) for number in pads]
     if flat is not None and axes is not None:
         flat = None if rank is None else _all_axes(flat, [call.axis(int(axis)) for axis in axes], rank)
@@ -104,7 +104,7 @@ def _pad(call: Call) -> None:
         "mode": mode,
         "value": None if value is None else value.reshape(-1)[0].item(),
     }
-    call.emit("Pad", [call.input(index) for index in range(3)], attributes)
+    call.emit("Pad", [call.input(index) for index in range(4)], attributes)
 
 
 def _all_axes(pads: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
