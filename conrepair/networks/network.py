@@ -41,9 +41,13 @@ class Network(abc.ABC):
 
     Attributes:
         graph: The network's layers, with names as they stand in the file.
+        input_names: The graph's tensor for each input of the model as it's run.
+        output_names: The graph's tensor for each output of the model as it's run.
     """
 
     graph: LayerGraph
+    input_names: Mapping[str, str]
+    output_names: Mapping[str, str]
 
     @abc.abstractmethod
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
