@@ -44,7 +44,7 @@ def localize_networks(
         batches: Inputs of both, by the names of their graphs' tensors; read once.
         folder: For activations; the caller removes it.
         options: Margins.
-        second_opinion: The target in another arithmetic.
+        second_opinion: The source in another arithmetic.
         advance: Called with what is being done.
     """
     seconds: dict[str, float] = {}

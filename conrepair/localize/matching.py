@@ -23,6 +23,7 @@ tensors of a network are far above."""
 _ROUNDS = 3
 _LEAST = 0.45  # of a score from 0 to 1, for tensors whose values say nothing
 _FORBIDDEN = -1e3
+_DIGITS = 7.0  # that two computations of one thing have in common at most
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ def match(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, 
     score = local
     for _ in range(_ROUNDS):
         score = np.where(possible, 0.6 * local + 0.4 * structure.neighbours(score), 0.0)
-    wish = np.where(possible, score + 2.0 * equal, _FORBIDDEN)
+    with np.errstate(divide="ignore"):
+        digits = np.clip(-np.log10(similarity.error), 0, _DIGITS) / _DIGITS
+    wish = np.where(possible, score + equal * (2.0 + 0.3 * digits), _FORBIDDEN)
     rows, columns = scipy.optimize.linear_sum_assignment(wish, maximize=True)
     accepted = [
         (int(row), int(column))

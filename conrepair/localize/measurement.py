@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,9 +35,9 @@ class Cut:
         pair: The tensors.
         introduced: Target against source where the target is fed the source's activations at the cuts before.
         full: Target against source where both ran from their inputs on.
-        disturbed: Relative L2 by which the target's result changes when what it's fed changes by eight units in the
+        disturbed: Relative L2 by which the source's result changes when what's read changes by eight units in the
             last place: what rounding makes of rounding here.
-        other: Relative L2 between the target's result and that of another arithmetic (None when it has none).
+        other: Relative L2 between the source's result and that of another arithmetic (None when it has none).
     """
 
     pair: Pair
@@ -65,7 +67,7 @@ def measure(
         outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
         batches: Any number of them; each is dropped when it's done.
         folder: For activations.
-        second_opinion: The target in another arithmetic.
+        second_opinion: The source in another arithmetic.
         advance: Called after each batch.
 
     Returns:
@@ -84,45 +86,44 @@ def measure(
     for number, (ours, theirs) in enumerate(batches):
         _put(shelf, ours.items())
         _put(shelf, captured.run(shelf.__getitem__))
-        results = Shelf(_fresh(folder, "first")) if number == 0 else None
         for name, array in isolated.run(shelf.__getitem__, theirs):
             for cut in cuts[name]:
                 _add(cut.introduced, shelf, cut.pair, array)
-            if results is not None:
-                results.put(name, array)
         _put(seen, theirs.items())
         for name, array in whole.run(seen.__getitem__):
             for cut in cuts[name]:
                 _add(cut.full, shelf, cut.pair, array)
             seen.put(name, array)
-        if results is not None:
-            _measure_floors(target, second_opinion, pairs, cuts, shelf, theirs, results)
+        if number == 0:
+            networks = [source] if second_opinion is None else [source, second_opinion]
+            fed = list(dict.fromkeys([*source.graph.inputs, *(pair.source for pair in pairs)]))
+            _measure_floors(networks, itertools.chain.from_iterable(cuts.values()), shelf, fed)
         advance()
     return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]
 
 
-def _measure_floors(
-    target: Network,
-    second_opinion: Network | None,
-    pairs: Sequence[Pair],
-    cuts: Mapping[str, Sequence[Cut]],
-    shelf: Shelf,
-    feeds: Mapping[str, Array],
-    results: Shelf,
-) -> None:
+def _measure_floors(networks: Sequence[Network], cuts: Iterable[Cut], shelf: Shelf, fed: Sequence[str]) -> None:
+    """Of the source: a target's own rounding may be what's wrong with it."""
+    by_source: dict[str, list[Cut]] = {}
+    for cut in cuts:
+        by_source.setdefault(cut.pair.source, []).append(cut)
+    source, *others = networks
+    wanted = [name for name in by_source if name not in source.graph.inputs]
     disturbed = _Disturbed(shelf)
-    shaken = {name: disturbed.shake(array) for name, array in feeds.items()}
-    for name, array in Isolation(target, pairs, list(cuts)).run(disturbed.__getitem__, shaken):
-        disturbance = _relative(results[name], array)
-        for cut in cuts[name]:
+    for name, array in Pieces.between(source, fed, wanted).run(disturbed.__getitem__):
+        disturbance = _relative(shelf[name], array)
+        for cut in by_source[name]:
             cut.disturbed = disturbance
-    if second_opinion is not None:
-        tensors = second_opinion.graph.tensors
-        fed = {name: as_stored(array, tensors[name]) for name, array in feeds.items()}
-        for name, array in Isolation(second_opinion, pairs, list(cuts)).run(shelf.__getitem__, fed):
-            difference = _relative(results[name], array)
-            for cut in cuts[name]:
+    for other in others:
+        stored = functools.partial(_stored, shelf, other)
+        for name, array in Pieces.between(other, fed, wanted).run(stored):
+            difference = _relative(shelf[name], array)
+            for cut in by_source[name]:
                 cut.other = difference
+
+
+def _stored(shelf: Shelf, network: Network, name: str) -> Array:
+    return as_stored(shelf[name], network.graph.tensors[name])
 
 
 class _Disturbed:

@@ -96,7 +96,10 @@ def _shifted(one: Values, two: Values) -> Found:
 
 
 def _reordered(one: Values, two: Values) -> Found:
-    if not _near(np.sort(one, axis=None), np.sort(two, axis=None)):
+    gap = float(np.linalg.norm(two - one))
+    if np.linalg.norm(np.sort(one, axis=None) - np.sort(two, axis=None)) > min(
+        _ALMOST * np.linalg.norm(one), gap / 50
+    ):
         return
     for axis in range(1, one.ndim):
         if _near(np.flip(one, axis), two):
