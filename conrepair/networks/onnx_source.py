@@ -74,6 +74,8 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> Source:
     # onnx_ir, protobuf and the file system raise types of their own; whichever it is, the file is no model.
     except Exception as error:
         raise load_error(model, "an ONNX model", error) from error
+    if not loaded.graph.outputs:
+        raise load_error(model, "an ONNX model", ValueError("it has no outputs"))
     name_default_domain(loaded)
     inline_functions(loaded)
     RemoveInitializersFromInputsPass()(loaded)
