@@ -83,10 +83,8 @@ def test_recurrent_layers(name: str, order: list[int], tmp_path: Path) -> None:
 
     for direction, suffix in enumerate(["", "_reverse"][: w.shape[0]]):
         ends = (b[direction][: len(order) * size], b[direction][len(order) * size :])
-        weights = zip(
-            ("weight_ih", "weight_hh", "bias_ih", "bias_hh"), (w[direction], r[direction], *ends), strict=True
-        )
-        for label, array in weights:
+        labels = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        for label, array in zip(labels, (w[direction], r[direction], *ends), strict=True):
             getattr(layer, f"{label}_l0{suffix}").data = torch_order(array)
     assert not node.attributes["batch_first"]
     result, _ = layer(torch.tensor(values[node.inputs[0]]))
@@ -192,6 +190,12 @@ def test_graphs_in_attributes_read_what_they_capture(tmp_path: Path) -> None:
     network, _, _ = opened("branching", tmp_path)
     node = next(node for node in network.graph.nodes if node.op == "If")
     assert node.inputs == ("positive", "h")
+
+
+def test_nodes_of_a_function_belong_to_its_call(tmp_path: Path) -> None:
+    network, _, _ = opened("function", tmp_path)
+    layers = {node.outputs[0]: node.layer for node in network.graph.nodes}
+    assert layers == {"h": "h", "product": "call", "gate": "call", "y": "call"}
 
 
 def _opened(
