@@ -117,10 +117,12 @@ def _calls(source: Source, constants: Constants) -> Iterator[Call]:
         if source.variable.isdisjoint(node.outputs):
             continue
         first = next((value.name for value in node.outputs if value.name), None) or node.op_type
-        name = next(name for name in _candidates(node.name, first) if name not in taken)
+        layer = source.layers.get(node)
+        given = f"{layer}/{node.name or node.op_type}" if layer else node.name
+        name = next(name for name in _candidates(given, first) if name not in taken)
         taken.add(name)
         opset = source.model.opset_imports.get(node.domain, 1)
-        yield Call(node, name, opset, constants, dict(explicit.attributes))
+        yield Call(node, name, layer or node.name or name, opset, constants, dict(explicit.attributes))
 
 
 def _candidates(name: str | None, first: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ class Call:
         operator: ONNX's name.
         opset: Version of the node's domain.
         name: Unique in the graph.
+        layer: What the file calls it.
         nodes: What the rule added.
         hidden: Tensors between those nodes, which the file doesn't have.
     """
@@ -37,6 +38,7 @@ class Call:
         self,
         node: onnx_ir.Node,
         name: str,
+        layer: str,
         opset: int,
         constants: Constants,
         attributes: Mapping[str, onnx_ir.Attr],
@@ -44,6 +46,7 @@ class Call:
         self.operator = node.op_type
         self.opset = opset
         self.name = name
+        self.layer = layer
         self.nodes: list[Node] = []
         self.hidden: list[Tensor] = []
         self._node = node
@@ -228,7 +231,7 @@ class Call:
         self.nodes.append(
             Node(
                 name=f"{self.name}/{operator}" if self.nodes else self.name,
-                layer=self.name,
+                layer=self.layer,
                 op=operator,
                 native=self.native,
                 inputs=stripped(inputs),

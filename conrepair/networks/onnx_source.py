@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -30,10 +30,12 @@ class Source:
     Attributes:
         path: Of the file.
         model: Its values have the types and shapes that follow from the sizes of the inputs.
+        layers: What the file calls nodes that come from a function: as it calls the node that called it.
     """
 
     path: Path
     model: onnx_ir.Model
+    layers: Mapping[onnx_ir.Node, str] = field(default_factory=dict)
 
     @property
     def graph(self) -> onnx_ir.Graph:
@@ -74,14 +76,16 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> Source:
     # onnx_ir, protobuf and the file system raise types of their own; whichever it is, the file is no model.
     except Exception as error:
         raise load_error(model, "an ONNX model", error) from error
+    if not loaded.graph.outputs:
+        raise load_error(model, "an ONNX model", ValueError("it has no outputs"))
     name_default_domain(loaded)
-    inline_functions(loaded)
+    layers = _inline(loaded)
     RemoveInitializersFromInputsPass()(loaded)
     LiftConstantsToInitializersPass(lift_all_constants=False, size_limit=0)(loaded)
     _hold_weights(loaded)
     _fix_sizes(loaded, inputs)
     infer_shapes(loaded)
-    return Source(Path(model.path), loaded)
+    return Source(Path(model.path), loaded, layers)
 
 
 def operands(node: onnx_ir.Node) -> list[onnx_ir.Value]:
@@ -111,6 +115,25 @@ def subgraphs(node: onnx_ir.Node) -> list[onnx_ir.Graph]:
             one = attribute.type == onnx_ir.AttributeType.GRAPH
             found.extend([attribute.as_graph()] if one else attribute.as_graphs())
     return found
+
+
+def _inline(model: onnx_ir.Model) -> dict[onnx_ir.Node, str]:
+    """Inline the model's functions in place; by node that comes from one, the name of the call."""
+    calls = [node for node in model.graph if node.op_identifier() in model.functions]
+    if not calls:
+        return {}
+    names = [node.name or str(node.outputs[0].name) for node in calls]
+    results = [{value.name for value in node.outputs} for node in calls]
+    before = set(model.graph)
+    inline_functions(model)
+    layers, current = {}, 0
+    for node in model.graph:
+        if node not in before:
+            # The nodes of one call follow one another, up to those that compute its results.
+            layers[node] = names[current]
+            results[current] -= {value.name for value in node.outputs}
+            current = min(current + (not results[current]), len(calls) - 1)
+    return layers
 
 
 def _is_random(node: onnx_ir.Node) -> bool:
