@@ -236,8 +236,13 @@ def computed_nodes(one: Opened, near: float) -> int:
                 expected = one.captured[tensor]
                 quantization = one.network.graph.tensors[tensor].quantization
                 size = float(np.abs(expected.astype(np.float64)).max(initial=0))
-                # A quantized result is rounded.
-                coarse = max(near * max(size, 1e-3), 1.001 * quantization.scale if quantization else 0.0)
+                coarse = near * max(size, 1e-3)
+                if quantization is not None:
+                    # A quantized result is rounded, and ends where its type does.
+                    coarse = max(coarse, 1.001 * quantization.scale)
+                    limits = np.iinfo(one.network.graph.tensors[tensor].dtype)
+                    ends = (np.array([limits.min, limits.max]) - quantization.zero_point) * quantization.scale
+                    array = np.clip(array, *ends)
                 np.testing.assert_allclose(array, expected, rtol=near, atol=coarse, err_msg=str(node))
                 count += 1
             else:

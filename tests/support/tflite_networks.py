@@ -203,7 +203,9 @@ CASES: dict[str, TensorFlowCase] = {
     "fully connected of a picture": TensorFlowCase(
         lambda x: tf.nn.relu(tf.matmul(x, _weights(4, 3)) + _weights(3)), _IMAGE, "MatMul"
     ),
-    "product of two": TensorFlowCase(lambda x, y: tf.matmul(x, y, transpose_b=True), [(2, 3, 4), (2, 5, 4)], "MatMul"),
+    "product of two": TensorFlowCase(
+        lambda x, y: tf.matmul(x, y, transpose_b=True), [(2, 3, 4), (2, 5, 4)], "MatMul"
+    ),
     "product with matrices": TensorFlowCase(lambda x: tf.matmul(x, _weights(2, 6, 3)), _ROWS, "MatMul"),
     "product with transposed matrices": TensorFlowCase(
         lambda x: tf.matmul(x, _weights(2, 3, 6), transpose_b=True), _ROWS, "MatMul"
