@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import small_models as small
 import tensorflow as tf
+import tflite_files as files
 import tflite_networks as networks
 
 from conrepair.frameworks.model import Model
@@ -26,7 +27,7 @@ BATCH = 3
 # TensorFlow's converter itself ends the process when it quantizes a loop.
 KINDS = {name: ("float",) if name in {"lstm", "gru"} else ("float", "float16", "dynamic-range", "full-int8")
          for name in networks.NETWORKS}  # fmt: skip
-FILES = [f"{name}-{kind}" for name, kinds in KINDS.items() for kind in kinds]
+FILES = [f"{name}-{kind}" for name, kinds in KINDS.items() for kind in kinds] + ["residual-int16"]
 # Loops are converted with a fixed batch only.
 SYMBOLIC = ["convnet", "residual", "attention", "pair", "text"]
 
@@ -82,7 +83,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     def get(name: str) -> Opened:
         if name not in made:
-            what, kind = name.rsplit("-", 1) if not name.endswith(("range", "int8")) else name.split("-", 1)
+            what, kind = name.split("-", 1)
             network = networks.NETWORKS[what]()
             if kind != "symbolic":
                 network = networks.fixed(network, BATCH)
@@ -256,7 +257,7 @@ def test_nodes_compute_what_was_captured(opened: Any, name: str) -> None:
     assert computed_nodes(opened(name), 2e-5) >= 3
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(("range", "int8"))])
+@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(("range", "int8", "int16"))])
 def test_nodes_compute_nearly_what_a_quantized_model_does(opened: Any, name: str) -> None:
     assert computed_nodes(opened(name), 0.05) >= 3
 
@@ -318,7 +319,7 @@ def test_sizes_are_constants(opened: Any) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"time_major": True}, {"peepholes": True}])
 def test_the_fused_lstm(tmp_path: Path, options: dict[str, bool]) -> None:
-    one = Opened(networks.fused_lstm(tmp_path / "lstm.tflite", **options))
+    one = Opened(files.fused_lstm(tmp_path / "lstm.tflite", **options))
     (node,) = one.network.graph.nodes
     assert node.op == "LSTM"
     assert canonical.vocabulary_errors(node) == []
@@ -326,7 +327,7 @@ def test_the_fused_lstm(tmp_path: Path, options: dict[str, bool]) -> None:
 
 
 def test_state_does_not_go_from_one_run_to_the_next(tmp_path: Path) -> None:
-    one = Opened(networks.fused_lstm(tmp_path / "lstm.tflite"))
+    one = Opened(files.fused_lstm(tmp_path / "lstm.tflite"))
     segment, runnable = one.network.segment(["rows"], ["result"]), FRAMEWORK.load(one.model)
     first = segment.run(one.given)["result"]
     np.testing.assert_array_equal(segment.run(one.given)["result"], first)
@@ -381,6 +382,27 @@ def test_a_quantized_cut_takes_real_numbers(opened: Any) -> None:
     np.testing.assert_array_equal(
         segment.run({cut: fine})[graph.outputs[0]], segment.run({cut: one.captured[cut]})[graph.outputs[0]]
     )
+
+
+def test_weights_of_four_bits(tmp_path: Path) -> None:
+    model, weights = files.weights_of_four_bits(tmp_path / "four.tflite")
+    one = Opened(model)
+    (node,) = one.network.graph.nodes
+    weight = node.parameters["weight"]
+    assert (weight.dtype, weight.bits, weight.scales, weight.shape) == ("int4", 4, (0.25,), (5, 3))
+    np.testing.assert_array_equal(weight.numpy(), weights.T)
+    # The kernel rounds what comes in to eight bits.
+    assert small.relative_l2(one.given["rows"] @ weights.T, one.captured["result"]) < 0.02
+
+
+def test_tensors_that_share_a_name(tmp_path: Path) -> None:
+    one = Opened(files.names_that_repeat(tmp_path / "names.tflite"))
+    graph = one.network.graph
+    assert graph.inputs == ("t",)
+    assert len({*graph.inputs, *graph.outputs}) == 3
+    third, result = graph.outputs
+    np.testing.assert_allclose(one.captured[third], 2 * np.maximum(2 * one.given["t"], 0), rtol=1e-6)
+    np.testing.assert_allclose(one.captured[result], 2 * one.captured[third], rtol=1e-6)
 
 
 # --- The second opinion, and files that aren't models ---

@@ -87,19 +87,21 @@ def written(network: keras.Model, path: Path, kind: str = "float") -> Model:
     Args:
         network: A Keras model.
         path: Of the file.
-        kind: "float", "float16", "dynamic-range", "int8" (float inputs) or "full-int8".
+        kind: "float", "float16", "dynamic-range", "full-int8", or "int16" (for activations).
     """
     converter = tf.lite.TFLiteConverter.from_keras_model(network)
     if kind != "float":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     if kind == "float16":
         converter.target_spec.supported_types = [tf.float16]
-    if kind.endswith("int8"):
+    if kind in {"full-int8", "int16"}:
         samples = [
             {tensor.name: _random(tensor.shape, tensor.dtype, seed) for tensor in network.inputs} for seed in range(8)
         ]
         converter.representative_dataset = lambda: iter(samples)
-        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        sets = tf.lite.OpsSet
+        wide = sets.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
+        converter.target_spec.supported_ops = [wide if kind == "int16" else sets.TFLITE_BUILTINS_INT8]
     if kind == "full-int8":
         converter.inference_input_type = converter.inference_output_type = tf.int8
     path.write_bytes(converter.convert())
@@ -217,6 +219,11 @@ CASES: dict[str, TensorFlowCase] = {
     "power": TensorFlowCase(lambda x: tf.pow(tf.abs(x), 1.5), _ROWS, "Pow"),
     "maximum of two": TensorFlowCase(lambda x, y: tf.maximum(x, y), [(2, 3), (1, 3)], "Max"),
     "modulus": TensorFlowCase(lambda x, y: tf.math.floormod(x - 12, y + 1), [(3, 4), (3, 4)], "Mod", **_WHOLE),
+    "squared difference": TensorFlowCase(lambda x, y: tf.math.squared_difference(x, y), [(2, 3), (1, 3)], "Square"),
+    "other than": TensorFlowCase(
+        lambda x, y: tf.cast(tf.not_equal(x, y), tf.float32), [(3, 4), (3, 4)], "Not", **_WHOLE
+    ),
+    "reversed": TensorFlowCase(lambda x: tf.reverse(x, (1,)), _ROWS, "Slice"),
     "comparison": TensorFlowCase(lambda x, y: tf.cast(x < y, tf.float32), [(2, 3), (2, 3)], "Less"),
     "choice": TensorFlowCase(lambda x, y: tf.where(x < y, x, _weights(3)), [(2, 3), (2, 3)], "Where"),
     "mean": TensorFlowCase(lambda x: tf.reduce_mean(x, (1, -1)), _IMAGE, "ReduceMean"),
@@ -280,46 +287,3 @@ CASES: dict[str, TensorFlowCase] = {
     "waves": TensorFlowCase(lambda x: tf.sin(x) * tf.cos(x), _ROWS, "Sin"),
     "roots": TensorFlowCase(lambda x: tf.sqrt(tf.exp(x)) + tf.math.rsqrt(tf.abs(x) + 1), _ROWS, "Rsqrt"),
 }  # fmt: skip
-
-
-def fused_lstm(path: Path, *, time_major: bool = False, peepholes: bool = False) -> Model:
-    """The LSTM that older converters write as one operator, with its state in variable tensors."""
-    import flatbuffers
-    from ai_edge_litert import schema_py_generated as schema
-
-    generator, batch, steps, features, hidden = np.random.default_rng(3), 2, 5, 3, 4
-    buffers, tensors = [schema.BufferT()], []
-
-    def tensor(name: str, shape: Sequence[int], *, stored: bool = False, variable: bool = False) -> int:
-        added = schema.TensorT()
-        added.name, added.shape, added.isVariable, added.hasRank = name, list(shape), variable, True
-        if stored:
-            added.buffer = len(buffers)
-            buffers.append(
-                schema.BufferT(data=generator.normal(size=shape).astype(np.float32).view(np.uint8).ravel())
-            )
-        tensors.append(added)
-        return len(tensors) - 1
-
-    sequence = (steps, batch) if time_major else (batch, steps)
-    rows = tensor("rows", (*sequence, features))
-    inputs = [rows]
-    inputs += [tensor(f"input_to_{gate}", (hidden, features), stored=True) for gate in "ifco"]
-    inputs += [tensor(f"hidden_to_{gate}", (hidden, hidden), stored=True) for gate in "ifco"]
-    inputs += [tensor(f"cell_to_{gate}", (hidden,), stored=True) if peepholes else -1 for gate in "ifo"]
-    inputs += [tensor(f"bias_{gate}", (hidden,), stored=True) for gate in "ifco"]
-    inputs += [-1, -1, *(tensor(name, (batch, hidden), variable=True) for name in ("hidden", "cell")), -1, -1, -1, -1]
-    result = tensor("result", (*sequence, hidden))
-    options = schema.UnidirectionalSequenceLSTMOptionsT()
-    options.fusedActivationFunction, options.timeMajor = schema.ActivationFunctionType.TANH, time_major
-    operator = schema.OperatorT(inputs=inputs, outputs=[result])
-    operator.builtinOptionsType = schema.BuiltinOptions.UnidirectionalSequenceLSTMOptions
-    operator.builtinOptions = options
-    kind = schema.BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM
-    graph = schema.SubGraphT(tensors=tensors, inputs=[rows], outputs=[result], operators=[operator])
-    code = schema.OperatorCodeT(deprecatedBuiltinCode=kind, version=1, builtinCode=kind)
-    builder = flatbuffers.Builder()
-    content = schema.ModelT(version=3, operatorCodes=[code], subgraphs=[graph], buffers=buffers)
-    builder.Finish(content.Pack(builder), b"TFL3")
-    path.write_bytes(builder.Output())
-    return small.model_of("tflite", path)
