@@ -335,6 +335,20 @@ def test_state_does_not_go_from_one_run_to_the_next(tmp_path: Path) -> None:
         np.testing.assert_allclose(runnable.run(one.feeds)["result"], first, rtol=1e-6)
 
 
+def test_variables_that_are_assigned(tmp_path: Path) -> None:
+    one = Opened(networks.counting(tmp_path / "counting.tflite"))
+    graph = one.network.graph
+    expected = (networks.START + one.given[graph.inputs[0]]) * one.given[graph.inputs[0]]
+    segment = one.network.segment(graph.inputs, graph.outputs)
+    for _ in range(2):
+        np.testing.assert_allclose(segment.run(one.given)[graph.outputs[0]], expected, rtol=1e-6)
+    np.testing.assert_allclose(FRAMEWORK.load(one.model).run(one.feeds)["output_0"], expected, rtol=1e-6)
+    total = next(node for node in graph.nodes if node.op == "Add").outputs[0]
+    fed = {graph.inputs[0]: one.given[graph.inputs[0]], total: np.full((2, 3), 7, np.float32)}
+    result = one.network.segment([*fed], graph.outputs).run(fed)
+    np.testing.assert_allclose(result[graph.outputs[0]], 7 * one.given[graph.inputs[0]], rtol=1e-6)
+
+
 def test_a_loop_is_one_node_that_can_be_cut_before_and_behind(opened: Any) -> None:
     one = opened("gru-float")
     (loop,) = (node for node in one.network.graph.nodes if node.op == "WHILE")

@@ -116,6 +116,29 @@ def fixed(network: keras.Model, batch: int) -> keras.Model:
     return keras.Model(inputs, network(inputs if len(inputs) > 1 else inputs[0]))
 
 
+START = 1.5
+
+
+def counting(path: Path) -> Model:
+    """Adds what it's given to a variable, and multiplies with that."""
+
+    class Counting(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.total = tf.Variable(tf.fill([2, 3], START))
+
+        @tf.function(input_signature=[tf.TensorSpec([2, 3], tf.float32)], autograph=False)
+        def call(self, given: Any) -> Any:
+            self.total.assign_add(given)
+            return self.total * given
+
+    module = Counting()
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([module.call.get_concrete_function()], module)
+    converter.experimental_enable_resource_variables = True
+    path.write_bytes(converter.convert())
+    return small.model_of("tflite", path)
+
+
 def concrete(model: Model, batch: int = 2) -> list[TensorSpec]:
     """The model's inputs with sizes instead of symbols."""
     return [
