@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.data.tensor_spec import Quantization, TensorSpec, numpy_dtype
 from conrepair.runtime.errors import DataError
 
 __all__ = ["to_real", "to_stored"]
 
 Array = npt.NDArray[Any]
+
+_BLOCK = 1 << 15
 
 
 def to_stored(spec: TensorSpec, array: Array) -> Array:
@@ -38,10 +40,7 @@ def to_stored(spec: TensorSpec, array: Array) -> Array:
         return array
     wanted = numpy_dtype(spec.dtype)
     if spec.quantization is not None and array.dtype.kind == "f":
-        limits = np.iinfo(wanted)
-        stored = np.rint(array / np.float32(spec.quantization.scale)) + spec.quantization.zero_point
-        quantized: Array = np.clip(stored, limits.min, limits.max).astype(wanted)
-        return quantized
+        return _quantized(array, spec.quantization, wanted)
     if array.dtype == wanted:
         return np.ascontiguousarray(array)
     if wanted.kind in "biu" and array.dtype.kind not in "biu":
@@ -55,8 +54,27 @@ def to_real(spec: TensorSpec, array: Array) -> Array:
     """What a tensor's stored values stand for: float32 for a quantized tensor, else the values themselves."""
     if spec.quantization is None:
         return array
-    offset = array.astype(np.int32) - spec.quantization.zero_point
-    return offset.astype(np.float32) * np.float32(spec.quantization.scale)
+    if array.dtype.itemsize <= 2:
+        # Exact in float32, as the difference of such numbers is.
+        real: Array = array.astype(np.float32)
+        real -= spec.quantization.zero_point
+    else:
+        real = (array.astype(np.int32) - spec.quantization.zero_point).astype(np.float32)
+    real *= np.float32(spec.quantization.scale)
+    return real
+
+
+def _quantized(array: Array, quantization: Quantization, wanted: np.dtype[Any]) -> Array:
+    """Block by block: whoever feeds all tensors of a network spends most of the time here, in the cache or not."""
+    limits = np.iinfo(wanted)
+    result = np.empty(array.shape, wanted)
+    source, target = array.reshape(-1), result.reshape(-1)
+    for begin in range(0, source.size, _BLOCK):
+        stored = np.asarray(source[begin : begin + _BLOCK] / np.float32(quantization.scale))
+        np.rint(stored, out=stored)
+        stored += quantization.zero_point
+        target[begin : begin + _BLOCK] = np.clip(stored, limits.min, limits.max, out=stored)
+    return result
 
 
 def _fits(array: Array, wanted: np.dtype[Any]) -> bool:

@@ -60,6 +60,8 @@ class TfliteRunnable(Runnable):
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         arrays = [feeds[spec.name] for spec in self.inputs]
         self._fit(arrays)
+        # State of recurrent layers would go on from one batch to the next.
+        self.interpreter.reset_all_variables()
         for detail, array in zip(self._input_details, arrays, strict=True):
             self.interpreter.set_tensor(detail["index"], array)
         self.interpreter.invoke()

@@ -75,6 +75,7 @@ class TfliteNetwork(Network):
             wanted,
             constants,
             reference=self._reference,
+            assigns=any(self._file.kinds[index] == "ASSIGN_VARIABLE" for index in operators),
         )
 
     def _check(self, fed: Collection[str], wanted: Sequence[str]) -> None:

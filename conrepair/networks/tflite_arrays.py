@@ -99,6 +99,15 @@ def _cut(
     return Step("Slice", view.names(0), {**attributes, "axes": tuple(axes)}, shape=tuple(size))
 
 
+def _reverse(view: OperatorView) -> Step | None:
+    axes, shape = view.integers(1), view.shape(0)
+    if axes is None or shape is None:
+        return None
+    turned = {view.axis(axis) for axis in axes}
+    bounds = [(size - 1, -1, -1) if axis in turned else (0, size, 1) for axis, size in enumerate(shape)]
+    return _cut(view, shape, *([bound[part] for bound in bounds] for part in range(3)))
+
+
 def _strided_slice(view: OperatorView) -> Sequence[Step] | None:
     begins, ends, strides = (view.integers(position) for position in (1, 2, 3))
     shape, result, options = view.shape(0), view.result_shape(), view.options
@@ -217,6 +226,7 @@ RULES: Mapping[str, Rule] = {
     "MIRROR_PAD": _mirror_pad,
     "SLICE": _slice,
     "STRIDED_SLICE": _strided_slice,
+    "REVERSE_V2": _reverse,
     "SPLIT": _split,
     "SPLIT_V": _split_v,
     "CONCATENATION": _concatenation,

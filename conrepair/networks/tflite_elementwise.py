@@ -36,13 +36,15 @@ def _step(op: str, attributes: Mapping[str, Attribute] | None = None) -> Rule:
     return lambda view: Step(op, view.names(0), attributes or {})
 
 
-def _binary(op: str) -> Rule:
-    def rule(view: OperatorView) -> Step:
+def _binary(op: str, then: str | None = None) -> Rule:
+    """An operator of two operands, maybe with one of a single operand behind it."""
+
+    def rule(view: OperatorView) -> list[Step]:
         left, right = view.is_constant(0), view.is_constant(1)
-        attributes: dict[str, Attribute] = {"constant_first": left and op not in COMMUTATIVE}
-        if left or right:
-            return Step(op, view.names(int(left)), attributes, {"operand": view.parameter(int(not left))})
-        return Step(op, view.names(0, 1), attributes)
+        names = view.names(int(left)) if left or right else view.names(0, 1)
+        parameters = {"operand": view.parameter(int(not left))} if left or right else {}
+        steps = [Step(op, names, {"constant_first": left and op not in COMMUTATIVE}, parameters)]
+        return [*steps, Step(then, ("",))] if then else steps
 
     return rule
 
@@ -103,6 +105,8 @@ def _constants(scales: tuple[float, int]) -> dict[str, Parameter]:
 RULES: Mapping[str, Rule] = {
     **{kind: _step(op) for kind, op in _PLAIN.items()},
     **{kind: _binary(op) for kind, op in _BINARY.items()},
+    "SQUARED_DIFFERENCE": _binary("Sub", "Square"),
+    "NOT_EQUAL": _binary("Equal", "Not"),
     "RELU6": _step("Clip", {"min": 0.0, "max": 6.0}),
     "RELU_N1_TO_1": _step("Clip", {"min": -1.0, "max": 1.0}),
     "RELU_0_TO_1": _step("Clip", {"min": 0.0, "max": 1.0}),

@@ -157,10 +157,10 @@ class TfliteFile:
                 f"{self.path}: tensor {self.names[tensor]!r} is quantized by blocks, which can't be read. "
                 "Convert the model with a scale for each channel."
             )
+        shape = [1] * stored.ndim
         if len(scales) > 1:
-            shape = [1] * stored.ndim
             shape[quantization.quantizedDimension] = len(scales)
-            scales, zero_points = scales.reshape(shape), zero_points.reshape(shape)
+        scales, zero_points = scales.reshape(shape), zero_points.reshape(shape)
         offset = stored.astype(np.int32) - zero_points.astype(np.int32) if zero_points.any() else stored
         return np.asarray(offset.astype(np.float32) * scales, np.float32)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks import tflite_arrays, tflite_elementwise, tflite_linear, tflite_windows
@@ -73,6 +73,9 @@ class _Builder:
         self.nodes: list[Node] = []
         self.operators: dict[str, int] = {}
         self.indices: dict[str, int] = {}
+        # Handles of variables by name, and what stands for a variable since it was assigned.
+        self._variables: dict[str, str] = {}
+        self._assigned: dict[str, str] = {}
 
     def add_tensor(self, index: int) -> str:
         """A tensor of the file."""
@@ -98,7 +101,11 @@ class _Builder:
         view = OperatorView(self._file, self._constants, index)
         outputs = tuple(self.add_tensor(output) for output in view.outputs)
         layer = outputs[0] if outputs else f"{view.kind}:{index}"
-        steps = _steps(view)
+        steps = [self._reading_state(step) for step in _steps(view)]
+        if view.kind == "VAR_HANDLE":
+            self._variables[outputs[0]] = str(view.options.sharedName)
+        elif view.kind == "ASSIGN_VARIABLE":
+            outputs = (self._assign(self._file.names[view.inputs[0]]),)
         given = ""
         for position, step in enumerate(steps):
             inputs = tuple(name or given for name in step.inputs) if position else step.inputs
@@ -113,6 +120,22 @@ class _Builder:
                     step.attributes, step.parameters, step.channels_last,
                 )
             )  # fmt: skip
+
+    def _reading_state(self, step: Step) -> Step:
+        """Who reads a variable depends on who assigned it last."""
+        current = {
+            handle: self._assigned[variable]
+            for handle, variable in self._variables.items()
+            if variable in self._assigned
+        }
+        return replace(step, inputs=tuple(current.get(name, name) for name in step.inputs))
+
+    def _assign(self, handle: str) -> str:
+        name = _free(f"{handle}/assigned", self._taken)
+        self._taken.add(name)
+        self.tensors[name] = Tensor(name, None, "resource", observable=False)
+        self._assigned[self._variables.get(handle, handle)] = name
+        return name
 
     def _add_hidden(self, output: int, shape: tuple[int, ...] | None, following: str) -> str:
         """A tensor between the parts of an operator."""

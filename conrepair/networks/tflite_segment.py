@@ -46,6 +46,7 @@ class TfliteSegment(Segment):
         wanted: Names of all tensors that are wanted.
         constants: Those among them that depend on nothing.
         reference: Whether to use the reference kernels rather than the default delegate.
+        assigns: Whether the piece assigns variables, so that each run needs an interpreter of its own.
 
     Raises:
         InferenceError: if the interpreter refuses the piece.
@@ -60,6 +61,7 @@ class TfliteSegment(Segment):
         constants: Mapping[str, Array],
         *,
         reference: bool,
+        assigns: bool = False,
     ) -> None:
         self.needs = tuple(port.spec.name for port in needs)
         self.wanted = tuple(wanted)
@@ -68,20 +70,18 @@ class TfliteSegment(Segment):
         self._outputs: list[tuple[Port, int]] = []
         self._interpreter: Any = None
         self._resized: list[tuple[int, ...]] | None = None
-        if written is None:
-            return
-        self._inputs = list(zip(needs, written.inputs, strict=True))
-        self._outputs = list(zip(computed, written.outputs, strict=True))
-        try:
-            self._interpreter = interpreter_of(written.content, reference=reference)
-            self._interpreter.allocate_tensors()
-        except (RuntimeError, ValueError) as error:
-            raise InferenceError(f"TFLite can't prepare the piece that computes {self.wanted}: {error}") from error
+        self._written, self._reference, self._assigns = written, reference, assigns
+        if written is not None:
+            self._inputs = list(zip(needs, written.inputs, strict=True))
+            self._outputs = list(zip(computed, written.outputs, strict=True))
+            self._prepare(written)
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """See `conrepair.networks.network.Segment`."""
         results = dict(self._constants)
-        if self._interpreter is not None:
+        if self._written is not None:
+            if self._interpreter is None:
+                self._prepare(self._written)
             missing = [name for name in self.needs if name not in feeds]
             if missing:
                 raise DataError(f"the piece needs values of {missing}, which aren't fed.")
@@ -92,7 +92,17 @@ class TfliteSegment(Segment):
                 raise InferenceError(f"TFLite can't compute {self.wanted}: {error}") from error
             for port, place in self._outputs:
                 results[port.spec.name] = to_real(port.spec, self._interpreter.get_tensor(place))
+            if self._assigns:
+                self._interpreter = None
         return {name: results[name] for name in self.wanted}
+
+    def _prepare(self, written: WrittenPiece) -> None:
+        try:
+            self._interpreter = interpreter_of(written.content, reference=self._reference)
+            self._interpreter.allocate_tensors()
+        except (RuntimeError, ValueError) as error:
+            raise InferenceError(f"TFLite can't prepare the piece that computes {self.wanted}: {error}") from error
+        self._resized = None
 
     def _invoke(self, arrays: Sequence[Array]) -> None:
         self._fit(arrays)
