@@ -16,12 +16,13 @@ from torch.utils import _pytree as pytree
 __all__ = ["replace_in_place"]
 
 
-def replace_in_place(graph: Graph, values: Mapping[Node, Any]) -> bool:
+def replace_in_place(graph: Graph, values: Mapping[Node, Any], *, exact: bool) -> bool:
     """Let readers behind an in-place operator read its result, and let the operator make a new tensor.
 
     Args:
         graph: Changed in place; names stay.
-        values: What its nodes give, as tensors that share storages as the real ones do.
+        values: What its nodes give.
+        exact: Whether these share storages as the real ones do.
 
     Returns:
         Whether that was possible for all. It isn't where one tensor is written and another part or view of the same
@@ -36,6 +37,8 @@ def replace_in_place(graph: Graph, values: Mapping[Node, Any]) -> bool:
     for node in nodes:
         if node.op != "call_function" or not _writes(node):
             continue
+        if not exact:
+            return False
         function = _pure_variant(node)
         written = node.args[0] if node.args else None
         if function is None or not isinstance(written, Node) or not _keeps_type(node, values):

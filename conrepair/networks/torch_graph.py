@@ -213,19 +213,21 @@ class _Layers:
             for node in program.module.graph.nodes
             if node.op == "call_function" and node in constants.dependent and not is_tuple_item(node)
         ]
-        self._paths = {node: _path(node) for node in calls}
-        self._counts = Counter(self._paths.values())
-        self._parents = {parent for path in self._counts for parent in _parents(path)}
+        self._places = {node: _place(node) for node in calls}
+        self._counts = Counter(self._places.values())
+        self._parents = {parent for _, path in self._counts for parent in _parents(path)}
 
     def of(self, node: fx.Node) -> str:
-        path = self._paths[node]
-        alone = path and self._counts[path] == 1 and path not in self._parents
-        return _AGAIN.sub("", path) if alone else node.name
+        place = self._places[node]
+        alone = self._counts[place] == 1 and place[1] not in self._parents
+        return place[1] if alone and place[1] else node.name
 
 
-def _path(node: fx.Node) -> str:
-    stack = node.meta.get("nn_module_stack") or {}
-    return str([*stack.values()][-1][0]) if stack else ""
+def _place(node: fx.Node) -> tuple[str, str]:
+    """Which call of which module a node belongs to, and the module's path."""
+    stack = node.meta.get("nn_module_stack") or {"": ("", None)}
+    key = [*stack][-1]
+    return str(key), _AGAIN.sub("", str(stack[key][0]))
 
 
 def _parents(path: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,15 +18,12 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import exported_program, flatten, load_module
 from conrepair.networks.torch_functional import replace_in_place
 from conrepair.networks.torch_shapes import infer_values
+from conrepair.networks.torch_simplify import simplify
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["Program", "is_tuple_item", "open_program"]
 
 _WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
-_FILLED: Mapping[str, float | None] = {
-    "aten::new_zeros": 0, "aten::new_ones": 1, "aten::new_full": None, "aten::new_empty": 0,
-    "aten::zeros_like": 0, "aten::ones_like": 1, "aten::full_like": None, "aten::empty_like": 0,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def open_program(model: Model, inputs: Sequence[TensorSpec], *, double: bool = F
             program = _prepared(exported.run_decompositions({}), inputs)
         if program is None:
             raise ModelLoadError(f"{model.path} changes tensors in a way that PyTorch can't write without that.")
-        _simplify(program)
+        simplify(program.module.graph, program.values, [node for _, node in program.outputs])
         return _doubled(program, inputs) if double else program
     except ModelLoadError:
         raise
@@ -93,7 +91,8 @@ def _exported(model: Model, inputs: Sequence[TensorSpec]) -> torch.export.Export
         )
     examples = tuple(torch.zeros(spec.shape, dtype=getattr(torch, spec.dtype)) for spec in inputs)
     try:
-        with torch.no_grad():
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # recurrent layers assign their weights anew
             return torch.export.export(module, examples, strict=False)
     # The network's own code runs here, which may raise anything.
     except Exception as error:
@@ -120,8 +119,8 @@ def _prepared(exported: torch.export.ExportedProgram, inputs: Sequence[TensorSpe
             names[spec.arg.name] = spec.target
     if len(given) != len(inputs):
         raise ValueError(f"it takes {len(given)} tensors, not {len(inputs)}")
-    values = infer_values(module, states, dict(zip(given, inputs, strict=True)))
-    if not replace_in_place(module.graph, values):
+    values, exact = infer_values(module, states, dict(zip(given, inputs, strict=True)))
+    if not replace_in_place(module.graph, values, exact=exact):
         return None
     return Program(module, states, names, tuple(given), _outputs(exported), values)
 
@@ -142,36 +141,6 @@ def _outputs(exported: torch.export.ExportedProgram) -> tuple[tuple[str, Node], 
     return tuple((name, found[id(tensor)]) for name, tensor in flatten(pytree.tree_unflatten(stand_ins, structure)))
 
 
-def _simplify(program: Program) -> None:
-    """Write numbers that the inputs' sizes tell as such; drop checks and what nobody reads."""
-    graph = program.module.graph
-    for node in list(graph.nodes):
-        value = program.values.get(node)
-        if node.op != "call_function":
-            continue
-        if isinstance(value, bool | int | float):
-            _replace_by_number(node, value)
-        elif isinstance(value, torch.Tensor) and _is_filled(node) and all(isinstance(n, int) for n in value.shape):
-            fill = _FILLED[node.target._schema.name]
-            amount = node.args[2 if "new" in node.target._schema.name else 1] if fill is None else fill
-            node.target, node.args = torch.ops.aten.full.default, (list(value.shape), amount)
-            node.kwargs = {"dtype": value.dtype}
-    graph.output_node().args = (tuple(node for _, node in program.outputs),)
-    for node in reversed(list(graph.nodes)):
-        if node.op in {"call_function", "get_attr"} and not node.users:
-            graph.erase_node(node)
-
-
-def _replace_by_number(node: Node, value: float) -> None:
-    for user in list(node.users):
-        replaced = torch.fx.node.map_arg((user.args, user.kwargs), lambda item: value if item is node else item)
-        user.args, user.kwargs = replaced
-
-
-def _is_filled(node: Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.name in _FILLED
-
-
 def _doubled(program: Program, inputs: Sequence[TensorSpec]) -> Program:
     def widened(dtype: torch.dtype) -> torch.dtype:
         return torch.float64 if dtype.is_floating_point else _WIDE.get(dtype, dtype)
@@ -188,7 +157,9 @@ def _doubled(program: Program, inputs: Sequence[TensorSpec]) -> Program:
         node: TensorSpec(spec.name, spec.shape, "float64" if spec.is_float else spec.dtype)
         for node, spec in zip(program.inputs, inputs, strict=True)
     }
-    values = infer_values(program.module, states, given)
+    values, exact = infer_values(program.module, states, given)
+    if not exact:
+        values = pytree.tree_map_only(torch.Tensor, lambda value: value.to(widened(value.dtype)), values)
     return Program(program.module, states, program.state_names, program.inputs, program.outputs, values)
 
 

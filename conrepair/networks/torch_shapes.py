@@ -20,7 +20,7 @@ __all__ = ["attribute_of", "infer_values"]
 
 def infer_values(
     module: torch.fx.GraphModule, states: Mapping[str, torch.Tensor], given: Mapping[Node, TensorSpec]
-) -> dict[Node, Any]:
+) -> tuple[dict[Node, Any], bool]:
     """Run a graph on fake tensors, which have sizes, strides and shared storages, but no content.
 
     Args:
@@ -29,8 +29,8 @@ def infer_values(
         given: The inputs, with sizes that are numbers.
 
     Returns:
-        By node: fake tensors, numbers, tuples and lists of them. Where sizes depend on the data, what the program
-        itself says, in which sizes may be symbols.
+        By node, fake tensors, numbers, tuples and lists of them; and whether these are what running the graph gives.
+        Where sizes depend on the data, it's what the program itself says, in which sizes may be symbols.
 
     Raises:
         ValueError: if an input has another number of dimensions, a fixed size, or another type.
@@ -51,12 +51,12 @@ def infer_values(
                     values[node] = attribute_of(module, node)
                 elif node.op == "call_function":
                     if isinstance(node.target, torch._ops.HigherOrderOperator):  # they may ask for a compiler
-                        return _recorded(graph)
+                        return _recorded(graph, given), False
                     arguments, options = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
                     values[node] = node.target(*arguments, **options)
         except (DataDependentOutputException, DynamicOutputShapeException):
-            return _recorded(graph)
-    return values
+            return _recorded(graph, given), False
+    return values, True
 
 
 def attribute_of(module: torch.fx.GraphModule, node: Node) -> Any:
@@ -67,8 +67,14 @@ def attribute_of(module: torch.fx.GraphModule, node: Node) -> Any:
     return found
 
 
-def _recorded(graph: torch.fx.Graph) -> dict[Node, Any]:
-    return {node: node.meta.get("val") for node in graph.nodes}
+def _recorded(graph: torch.fx.Graph, given: Mapping[Node, TensorSpec]) -> dict[Node, Any]:
+    values = {node: node.meta.get("val") for node in graph.nodes}
+    for node, spec in given.items():
+        values[node] = torch.empty(spec.shape, dtype=getattr(torch, spec.dtype), device="meta")
+    for node in graph.nodes:
+        if node.target is torch.ops.aten.sym_size.int and node.args[0] in given:
+            values[node] = given[node.args[0]].shape[node.args[1]]
+    return values
 
 
 def _check(node: Node, spec: TensorSpec) -> None:
