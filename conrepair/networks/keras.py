@@ -54,7 +54,11 @@ def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: 
 
 
 class KerasNetwork(Network):
-    """A Keras model, traced once by TensorFlow; its variables are shared by all pieces."""
+    """A Keras model, traced once by TensorFlow.
+
+    Attributes:
+        runnable: The loaded model, whose variables all pieces share.
+    """
 
     def __init__(self, runnable: KerasRunnable, inputs: Sequence[TensorSpec]) -> None:
         """Trace the model.
@@ -66,7 +70,7 @@ class KerasNetwork(Network):
         steps = steps_of(runnable.network)
         sizes = {spec.name: spec for spec in inputs}
         given = [sizes[spec.name] for spec in runnable.inputs]
-        self._runnable = runnable  # keeps the variables alive
+        self.runnable = runnable
         self._trace = trace(steps, given, [spec.dtype for spec in runnable.inputs])
         self.graph = _layer_graph(steps, self._trace)
         self.input_names = dict(zip((spec.name for spec in runnable.inputs), steps.inputs, strict=True))

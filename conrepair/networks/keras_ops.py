@@ -192,7 +192,7 @@ def _take(call: Call) -> list[Part]:
 def _get_item(call: Call) -> list[Part]:
     """Slices, then the axes that indices take away and None adds."""
     shape, result, key = call.shapes[0], call.outputs[0], call.argument(1, "key")
-    keys = list(key) if isinstance(key, tuple) else [key]
+    keys = list(key) if isinstance(key, (tuple, list)) else [key]  # a file has a list
     if shape is None or result is None or not all(_is_simple(item) for item in keys):
         raise ValueError("indexed by numbers that are no constants, or of unknown sizes")
     if Ellipsis not in keys:
@@ -204,6 +204,8 @@ def _get_item(call: Call) -> list[Part]:
     for axis, item in enumerate(item for item in keys if item is not None):
         part = slice(item, item + 1 or None) if isinstance(item, int) else item
         start, end, step = part.indices(shape[axis])
+        if step < 0:
+            raise ValueError("backwards")
         sizes.append(len(range(start, end, step)))
         if (start, end, step) != (0, shape[axis], 1):
             found.append((start, end, axis, step))
@@ -247,6 +249,7 @@ _BY_NAME: dict[str, Rule] = {
     "Tile": _tile,
     "Where": _where,
     "Take": _take,
+    "GetItem": _get_item,
     "Relu6": lambda call: [Part("Clip", {"min": 0.0, "max": 6.0})],
     "HardSigmoid": lambda call: [Part("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5})],
     "Gelu": _setting("Gelu", "approximate", lambda function: "tanh" if function.approximate else "none"),

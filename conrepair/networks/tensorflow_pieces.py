@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,14 +96,16 @@ class GraphPieces:
         self._gradients = definition.library.gradient
         self._versions = definition.versions
 
-    def needed(self, fed: Collection[str], wanted: Iterable[str]) -> _Needed:
+    def needed(self, fed: Set[str] | Mapping[str, Any], wanted: Iterable[str]) -> _Needed:
         """What computes some tensors from others; wanted ones are computed even when they are fed.
 
         Args:
-            fed: Tensors as "operator:index".
-            wanted: The same.
+            fed: Tensors as "operator:index"; a set or a mapping.
+            wanted: Tensors.
         """
-        known, found, reached, captured = set(fed), set(), {}, {}
+        found: set[str] = set()
+        reached: dict[str, bool] = {}
+        captured: dict[str, bool] = {}
         todo = [operator_of(name) for name in wanted]
         while todo:
             name = todo.pop()
@@ -114,7 +116,7 @@ class GraphPieces:
                 continue
             found.add(name)
             for source in data_inputs(self.operators[name]):
-                if source in known:
+                if source in fed:
                     reached[source] = True
                 else:
                     todo.append(operator_of(source))
@@ -208,6 +210,9 @@ class TensorFlowSegment(Segment):
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """See the base class."""
+        for name, spec in zip(self.needs, self._specs, strict=True):
+            if not spec.shape.is_compatible_with(feeds[name].shape):
+                raise InferenceError(f"{name} is {list(spec.shape)}, the values are {list(feeds[name].shape)}.")
         try:
             tensors = [
                 tf.constant(_fitting(feeds[name], spec)) for name, spec in zip(self.needs, self._specs, strict=True)
