@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from conrepair.graph.layer_graph import Array
-from conrepair.networks.network import Segment
-from conrepair.runtime.errors import InferenceError
-
-__all__ = ["GraphPieces", "TensorFlowSegment", "canonical_name", "data_inputs", "lift_constants", "operator_of"]
+__all__ = ["GraphPieces", "canonical_name", "data_inputs", "lift_constants", "operator_of"]
 
 _LIFTED = 1024  # numbers; smaller constants are also sizes and axes, which the framework wants to see
 
@@ -184,46 +180,3 @@ def _called(definition: Any) -> list[str]:
         elif kind == "list":
             names.extend(function.name for function in value.list.func)
     return names
-
-
-class TensorFlowSegment(Segment):
-    """A piece of a graph as one function of TensorFlow."""
-
-    def __init__(self, pieces: GraphPieces, fed: Mapping[str, tuple[str, Any]], wanted: Mapping[str, str]) -> None:
-        """Build the function.
-
-        Args:
-            pieces: The graph.
-            fed: What is read: tensor in the pieces and its `tf.TensorSpec`, by the network's name for it.
-            wanted: What is computed: tensor in the pieces, by the network's name for it.
-
-        Raises:
-            InferenceError: if TensorFlow can't build it.
-        """
-        self.needs, self.wanted = tuple(fed), tuple(wanted)
-        self._specs = [spec for _, spec in fed.values()]
-        try:
-            self._function = pieces.function(dict(fed.values()), tuple(wanted.values()))
-        # TensorFlow raises errors of any type.
-        except Exception as error:
-            raise InferenceError(f"TensorFlow can't build a piece of the network: {error}") from error
-
-    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """See the base class."""
-        for name, spec in zip(self.needs, self._specs, strict=True):
-            if not spec.shape.is_compatible_with(feeds[name].shape):
-                raise InferenceError(f"{name} is {list(spec.shape)}, the values are {list(feeds[name].shape)}.")
-        try:
-            tensors = [
-                tf.constant(_fitting(feeds[name], spec)) for name, spec in zip(self.needs, self._specs, strict=True)
-            ]
-            results = self._function(*tensors)
-            return {name: np.asarray(result) for name, result in zip(self.wanted, results, strict=True)}
-        # The same.
-        except Exception as error:
-            reason = f"{type(error).__name__}: {str(error)[:600]}"
-            raise InferenceError(f"running a piece of the network failed: {reason}") from error
-
-
-def _fitting(array: Array, spec: Any) -> Array:
-    return np.asarray(array, dtype=spec.dtype.as_numpy_dtype)
