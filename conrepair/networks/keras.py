@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import keras
-import tensorflow as tf
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.keras import KerasRunnable
@@ -14,11 +12,12 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import load_error
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks.keras_layers import parts_of
-from conrepair.networks.keras_parts import PREVIOUS, Call
+from conrepair.networks.keras_parts import Call
 from conrepair.networks.keras_steps import Step, Steps, is_functional, steps_of
 from conrepair.networks.keras_trace import Trace, trace
-from conrepair.networks.network import Network, Segment
-from conrepair.networks.tensorflow_pieces import TensorFlowSegment
+from conrepair.networks.network import Network
+from conrepair.networks.parts import nodes_of
+from conrepair.networks.tensorflow_segment import PieceNetwork
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["KerasNetwork", "open_network"]
@@ -53,8 +52,12 @@ def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: 
         raise load_error(model, "a graph of Keras layers", error) from error
 
 
-class KerasNetwork(Network):
-    """A Keras model, traced once by TensorFlow; its variables are shared by all pieces."""
+class KerasNetwork(PieceNetwork):
+    """A Keras model, traced once by TensorFlow.
+
+    Attributes:
+        runnable: The loaded model, whose variables all pieces share.
+    """
 
     def __init__(self, runnable: KerasRunnable, inputs: Sequence[TensorSpec]) -> None:
         """Trace the model.
@@ -66,33 +69,11 @@ class KerasNetwork(Network):
         steps = steps_of(runnable.network)
         sizes = {spec.name: spec for spec in inputs}
         given = [sizes[spec.name] for spec in runnable.inputs]
-        self._runnable = runnable  # keeps the variables alive
-        self._trace = trace(steps, given, [spec.dtype for spec in runnable.inputs])
-        self.graph = _layer_graph(steps, self._trace)
+        self.runnable = runnable
+        traced = trace(steps, given, [spec.dtype for spec in runnable.inputs])
+        super().__init__(_layer_graph(steps, traced), traced.pieces, traced.places)
         self.input_names = dict(zip((spec.name for spec in runnable.inputs), steps.inputs, strict=True))
         self.output_names = dict(zip((spec.name for spec in runnable.outputs), steps.outputs, strict=True))
-
-    def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
-        """See the base class."""
-        places, pieces = self._trace.places, self._trace.pieces
-        for name in [*fed, *wanted]:
-            if name not in self.graph.tensors or not self.graph.tensors[name].observable:
-                raise ValueError(f"{name} is no tensor that can be observed")
-        inputs = {places[name]: name for name in self.graph.inputs}
-        for name in wanted:
-            if name in self.graph.inputs:
-                raise ValueError(f"{name} is an input of the network, not computed by it")
-        known = {places[name]: name for name in fed}
-        reached = pieces.needed({**inputs, **known}, [places[name] for name in wanted]).fed
-        missing = [inputs[place] for place in reached if place not in known]
-        if missing:
-            raise ValueError(f"the input {missing[0]} is needed and not fed")
-        specs = {known[place]: (place, self._spec(known[place])) for place in reached}
-        return TensorFlowSegment(pieces, specs, {name: places[name] for name in wanted})
-
-    def _spec(self, name: str) -> Any:
-        tensor = self.graph.tensors[name]
-        return tf.TensorSpec(tensor.shape, tensor.dtype)
 
 
 def _layer_graph(steps: Steps, traced: Trace) -> LayerGraph:
@@ -117,40 +98,5 @@ def _nodes(step: Step, traced: Trace, tensors: dict[str, Tensor], taken: set[str
         recorded.kwargs,
         bool(masks) or any("mask" in name and value is not None for name, value in recorded.kwargs.items()),
     )
-    parts = parts_of(call)
-    nodes: list[Node] = []
-    previous = ""
-    for index, part in enumerate(parts):
-        last = index == len(parts) - 1
-        name = step.name if index == 0 else _free(f"{step.name}/{part.native}", taken)
-        reads = part.reads if part.reads is not None else (PREVIOUS,) if index else range(len(step.inputs))
-        outputs = (*step.outputs, *(traced.masks[key] for key in step.outputs if key in traced.masks))
-        inputs = tuple(previous if position == PREVIOUS else step.inputs[position] for position in reads)
-        if not last:
-            previous = f"{name}:inside"
-            kind = tensors[step.outputs[0]].dtype
-            tensors[previous] = Tensor(previous, part.shape, kind, observable=False)
-            outputs = (previous,)
-        node = Node(
-            name,
-            step.layer,
-            part.op,
-            part.native,
-            (*inputs, *masks) if index == 0 else inputs,
-            outputs,
-            part.attributes,
-            part.parameters,
-            part.channels_last,
-        )
-        nodes.append(node)
-    return nodes
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """The name, numbered if it's another node's."""
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}#{number}"
-    taken.add(free)
-    return free
+    outputs = (*step.outputs, *(traced.masks[key] for key in step.outputs if key in traced.masks))
+    return nodes_of((step.name, step.layer), parts_of(call), step.inputs, outputs, tensors, taken, masks)

@@ -8,7 +8,8 @@ from keras import activations, layers
 
 from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import OPERATORS
-from conrepair.networks.keras_parts import Call, Part, Rule, weight
+from conrepair.networks.keras_parts import Call, Rule, weight
+from conrepair.networks.parts import Part
 
 __all__ = ["RULES", "activation_parts", "recurrent_name"]
 

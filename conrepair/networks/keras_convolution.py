@@ -10,7 +10,8 @@ from keras import layers
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.keras_activations import activation_parts
-from conrepair.networks.keras_parts import Call, Part, Rule, channels_last, same_pads, weight
+from conrepair.networks.keras_parts import Call, Rule, channels_last, weight
+from conrepair.networks.parts import Part, same_pads
 
 __all__ = ["RULES"]
 

@@ -13,7 +13,8 @@ from conrepair.networks import (
     keras_recurrent,
     keras_shape,
 )
-from conrepair.networks.keras_parts import Call, Part, Rule, native_part
+from conrepair.networks.keras_parts import Call, Rule, native_part
+from conrepair.networks.parts import Part
 
 __all__ = ["parts_of"]
 

@@ -8,7 +8,8 @@ from typing import Any
 from keras import layers
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.keras_parts import Call, Part, Rule, weight
+from conrepair.networks.keras_parts import Call, Rule, weight
+from conrepair.networks.parts import Part
 
 __all__ = ["RULES"]
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import OPERATORS
-from conrepair.networks.keras_parts import Call, Part, Rule, constant
+from conrepair.networks.keras_parts import Call, Rule, constant
+from conrepair.networks.parts import Part, slice_parts
 
 __all__ = ["RULES"]
 
@@ -190,35 +191,9 @@ def _take(call: Call) -> list[Part]:
 
 
 def _get_item(call: Call) -> list[Part]:
-    """Slices, then the axes that indices take away and None adds."""
-    shape, result, key = call.shapes[0], call.outputs[0], call.argument(1, "key")
-    keys = list(key) if isinstance(key, tuple) else [key]
-    if shape is None or result is None or not all(_is_simple(item) for item in keys):
-        raise ValueError("indexed by numbers that are no constants, or of unknown sizes")
-    if Ellipsis not in keys:
-        keys.append(Ellipsis)
-    missing = len(shape) - sum(item is not None and item is not Ellipsis for item in keys)
-    at = keys.index(Ellipsis)
-    keys[at : at + 1] = [slice(None)] * missing
-    found, sizes = [], []
-    for axis, item in enumerate(item for item in keys if item is not None):
-        part = slice(item, item + 1 or None) if isinstance(item, int) else item
-        start, end, step = part.indices(shape[axis])
-        sizes.append(len(range(start, end, step)))
-        if (start, end, step) != (0, shape[axis], 1):
-            found.append((start, end, axis, step))
-    parts = []
-    if found:
-        starts, ends, axes, steps = zip(*found, strict=True)
-        attributes: dict[str, Attribute] = {"starts": starts, "ends": ends, "axes": axes, "steps": steps}
-        parts.append(Part("Slice", attributes, shape=tuple(sizes)))
-    if tuple(sizes) != result or not parts:
-        parts.append(Part("Reshape", {"shape": result}))
-    return parts
-
-
-def _is_simple(item: Any) -> bool:
-    return item is None or item is Ellipsis or isinstance(item, (int, slice))
+    key = call.argument(1, "key")
+    keys = key if isinstance(key, (tuple, list)) else [key]  # a file has a list
+    return slice_parts(call.shapes[0], call.outputs[0], keys)
 
 
 def _setting(op: str, attribute: str, read: Callable[[Any], Attribute]) -> Rule:
@@ -247,6 +222,7 @@ _BY_NAME: dict[str, Rule] = {
     "Tile": _tile,
     "Where": _where,
     "Take": _take,
+    "GetItem": _get_item,
     "Relu6": lambda call: [Part("Clip", {"min": 0.0, "max": 6.0})],
     "HardSigmoid": lambda call: [Part("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5})],
     "Gelu": _setting("Gelu", "approximate", lambda function: "tanh" if function.approximate else "none"),

@@ -1,4 +1,4 @@
-"""What a layer is made of: operators of the neutral graph, one after the other."""
+"""A call of a Keras layer as its rules see it."""
 
 from __future__ import annotations
 
@@ -9,25 +9,17 @@ from typing import Any
 import keras
 import numpy as np
 
-from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.graph.layer_graph import Array, Parameter
+from conrepair.networks.parts import Part, Shape, plain
 
 __all__ = [
-    "PREVIOUS",
     "Call",
-    "Part",
     "Rule",
     "channels_last",
     "constant",
     "native_part",
-    "plain",
-    "rounded_down",
-    "same_pads",
     "weight",
 ]
-
-Shape = tuple[int, ...] | None
-PREVIOUS = -1
-"""In `Part.reads`: what the part in front gives."""
 
 
 @dataclass(frozen=True)
@@ -86,30 +78,6 @@ class Call:
         return tuple(sorted(map(self.axis, given)))
 
 
-@dataclass(frozen=True)
-class Part:
-    """One operator of a layer.
-
-    Attributes:
-        op: In the vocabulary, or native.
-        attributes: See `Node`.
-        parameters: See `Node`.
-        channels_last: See `Node`.
-        native: As Keras calls it; "" for the class of the layer.
-        reads: Positions of the call's tensors, `PREVIOUS` for what the part in front gives. None: that, or all of
-            the call's tensors for the first part.
-        shape: Of what it gives, for those that aren't the last; None where it isn't known.
-    """
-
-    op: str
-    attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    channels_last: bool = False
-    native: str = ""
-    reads: tuple[int, ...] | None = None
-    shape: Shape = None
-
-
 Rule = Callable[[Call], list[Part]]
 
 
@@ -142,35 +110,6 @@ def constant(value: Any) -> Parameter:
 def channels_last(layer: Any) -> bool:
     """Whether the layer's channels are its tensors' last axis."""
     return str(getattr(layer, "data_format", "channels_last")) == "channels_last"
-
-
-def rounded_down(total: int) -> tuple[int, int]:
-    """TensorFlow's division of padding: what's over goes to the end."""
-    return total // 2, total - total // 2
-
-
-def same_pads(
-    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
-) -> tuple[int, ...]:
-    """The pads that "same" stands for: the begins of all axes, then the ends."""
-    pairs = []
-    for size, width, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
-        covered = (-(-size // stride) - 1) * stride + (width - 1) * dilation + 1
-        pairs.append(rounded_down(max(covered - size, 0)))
-    return (*(begin for begin, _ in pairs), *(end for _, end in pairs))
-
-
-def plain(values: Mapping[str, Any]) -> dict[str, Attribute]:
-    """Those of some settings that can be attributes."""
-    found: dict[str, Attribute] = {}
-    for name, value in values.items():
-        if isinstance(value, (bool, int, float, str)):
-            found[name] = value
-        elif isinstance(value, (list, tuple)) and value:
-            kinds = {type(item) for item in value}
-            if len(kinds) == 1 and kinds <= {int, float, str}:
-                found[name] = tuple(value)
-    return found
 
 
 _NO_FUNCTION = {"name", "trainable", "dtype"}

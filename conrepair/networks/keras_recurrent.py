@@ -11,7 +11,8 @@ from keras import layers
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.keras_activations import recurrent_name
-from conrepair.networks.keras_parts import Call, Part, Rule, weight
+from conrepair.networks.keras_parts import Call, Rule, weight
+from conrepair.networks.parts import Part
 
 __all__ = ["RULES"]
 

@@ -6,7 +6,8 @@ import numpy as np
 from keras import layers
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.keras_parts import PREVIOUS, Call, Part, Rule, channels_last
+from conrepair.networks.keras_parts import Call, Rule, channels_last
+from conrepair.networks.parts import PREVIOUS, Part
 
 __all__ = ["RULES", "elementwise_parts"]
 

@@ -26,7 +26,7 @@ class Trace:
         tensors: The model's tensors, and the masks that Keras hands on beside them.
         places: Where in the graph each tensor is; those that can't be observed are left out.
         masks: The mask that a tensor comes with, where the call that gives the tensor has made it.
-        read_masks: The masks that each call's results depend on, by the call's name.
+        read_masks: What each call's results depend on beside its arguments, by the call's name.
     """
 
     pieces: GraphPieces
@@ -104,7 +104,8 @@ def trace(steps: Steps, inputs: Sequence[TensorSpec], dtypes: Sequence[str]) -> 
     captures = {placeholder.op.name: external for external, placeholder in function.graph.captures}
     pieces = GraphPieces(lift_constants(definition.node, captures), captures, definition)
     places = {name: symbol.name for name, symbol in recorder.symbols.items()}
-    read = {step.name: _masks_read(step, pieces, places, recorder.masks) for step in steps.calls}
+    marks = {place: name for name, place in places.items()}
+    read = {step.name: _read_beside(step, pieces, marks, places, recorder.masks) for step in steps.calls}
     used = {mask for masks in read.values() for mask in masks}
     masks = {name: mask for name, mask in recorder.masks.items() if mask in used}
     unused = set(recorder.masks.values()) - used
@@ -112,17 +113,13 @@ def trace(steps: Steps, inputs: Sequence[TensorSpec], dtypes: Sequence[str]) -> 
     return Trace(pieces, tensors, places, masks, read)
 
 
-def _masks_read(
-    step: Step, pieces: GraphPieces, places: Mapping[str, str], masks: Mapping[str, str]
+def _read_beside(
+    step: Step, pieces: GraphPieces, marks: Mapping[str, str], places: Mapping[str, str], masks: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Follow the graph from a call's results back to the model's tensors."""
-    if not masks:
-        return ()
+    """Follow the graph from a call's results back to the model's tensors; those that are no arguments are masks."""
     own = [*step.outputs, *(masks[name] for name in step.outputs if name in masks)]
-    marks = {place: name for name, place in places.items() if name not in own}
     reached = pieces.needed(marks, [places[name] for name in own if name in places]).fed
-    kinds = set(masks.values())
-    return tuple(marks[place] for place in reached if marks[place] in kinds)
+    return tuple(name for name in map(marks.__getitem__, reached) if name not in step.inputs)
 
 
 def _sizes(shape: Any) -> tuple[int, ...] | None:

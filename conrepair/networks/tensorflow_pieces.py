@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from conrepair.graph.layer_graph import Array
-from conrepair.networks.network import Segment
-from conrepair.runtime.errors import InferenceError
-
-__all__ = ["GraphPieces", "TensorFlowSegment", "canonical_name", "data_inputs", "lift_constants", "operator_of"]
+__all__ = ["GraphPieces", "canonical_name", "data_inputs", "lift_constants", "operator_of"]
 
 _LIFTED = 1024  # numbers; smaller constants are also sizes and axes, which the framework wants to see
 
@@ -96,14 +92,16 @@ class GraphPieces:
         self._gradients = definition.library.gradient
         self._versions = definition.versions
 
-    def needed(self, fed: Collection[str], wanted: Iterable[str]) -> _Needed:
+    def needed(self, fed: Set[str] | Mapping[str, Any], wanted: Iterable[str]) -> _Needed:
         """What computes some tensors from others; wanted ones are computed even when they are fed.
 
         Args:
-            fed: Tensors as "operator:index".
-            wanted: The same.
+            fed: Tensors as "operator:index"; a set or a mapping.
+            wanted: Tensors.
         """
-        known, found, reached, captured = set(fed), set(), {}, {}
+        found: set[str] = set()
+        reached: dict[str, bool] = {}
+        captured: dict[str, bool] = {}
         todo = [operator_of(name) for name in wanted]
         while todo:
             name = todo.pop()
@@ -114,7 +112,7 @@ class GraphPieces:
                 continue
             found.add(name)
             for source in data_inputs(self.operators[name]):
-                if source in known:
+                if source in fed:
                     reached[source] = True
                 else:
                     todo.append(operator_of(source))
@@ -182,43 +180,3 @@ def _called(definition: Any) -> list[str]:
         elif kind == "list":
             names.extend(function.name for function in value.list.func)
     return names
-
-
-class TensorFlowSegment(Segment):
-    """A piece of a graph as one function of TensorFlow."""
-
-    def __init__(self, pieces: GraphPieces, fed: Mapping[str, tuple[str, Any]], wanted: Mapping[str, str]) -> None:
-        """Build the function.
-
-        Args:
-            pieces: The graph.
-            fed: What is read: tensor in the pieces and its `tf.TensorSpec`, by the network's name for it.
-            wanted: What is computed: tensor in the pieces, by the network's name for it.
-
-        Raises:
-            InferenceError: if TensorFlow can't build it.
-        """
-        self.needs, self.wanted = tuple(fed), tuple(wanted)
-        self._specs = [spec for _, spec in fed.values()]
-        try:
-            self._function = pieces.function(dict(fed.values()), tuple(wanted.values()))
-        # TensorFlow raises errors of any type.
-        except Exception as error:
-            raise InferenceError(f"TensorFlow can't build a piece of the network: {error}") from error
-
-    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """See the base class."""
-        try:
-            tensors = [
-                tf.constant(_fitting(feeds[name], spec)) for name, spec in zip(self.needs, self._specs, strict=True)
-            ]
-            results = self._function(*tensors)
-            return {name: np.asarray(result) for name, result in zip(self.wanted, results, strict=True)}
-        # The same.
-        except Exception as error:
-            reason = f"{type(error).__name__}: {str(error)[:600]}"
-            raise InferenceError(f"running a piece of the network failed: {reason}") from error
-
-
-def _fitting(array: Array, spec: Any) -> Array:
-    return np.asarray(array, dtype=spec.dtype.as_numpy_dtype)
