@@ -34,6 +34,7 @@ class RecipeCandidate:
         error: Of the target's answers under it; see `RecipeSearch.measure`.
         agreement: Share of the photos with the wanted best class; None where outputs aren't classes.
         photos: How many photos it was judged on.
+        fitted: Its numbers are of no name but were fitted to the answers.
     """
 
     recipe: Recipe
@@ -41,6 +42,7 @@ class RecipeCandidate:
     error: float
     agreement: float | None
     photos: int
+    fitted: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,9 @@ class RecipeSearch:
     """What came out of a search.
 
     Attributes:
-        found: The first candidate explains the answers: its error is down to rounding, or smaller than that of all
-            others by a clear margin. Never by labels, which rank but prove nothing.
+        found: The first candidate explains the answers: its error is down to rounding; or it's another recipe than
+            the start, none that was fitted, and its error is small and below all others' by a clear margin. Never by
+            labels, which rank but prove nothing.
         candidates: Best first; those judged on all photos before the others.
         start: The recipe that the search began with, on all photos; None where there was none.
         changes: What the best does that the start doesn't, in words; empty when the start is the best.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from conrepair.data.named_recipes import RECIPES
 from conrepair.data.recipe import Channels, Interpolation, Recipe, Resampler
 
-__all__ = ["fits", "numbers", "numeric_key", "resamplings"]
+__all__ = ["affine", "fits", "numbers", "numeric_key", "resamplings", "with_affine"]
 
 Vector = npt.NDArray[np.float64]
 
@@ -111,12 +111,12 @@ def resamplings(base: Recipe) -> list[Recipe]:
 
 def numeric_key(recipe: Recipe) -> tuple[object, ...]:
     """What the numeric part computes, to six digits: equal for (x / 255 - 0.5) / 0.5 and x / 127.5 - 1."""
-    factors, offsets = _affine(recipe)
+    factors, offsets = affine(recipe)
     return recipe.channels, tuple(f"{value:.6g}" for value in (*factors, *(offsets + 1e-12)))
 
 
-def _affine(recipe: Recipe) -> tuple[Vector, Vector]:
-    """The numeric part as factor * x + offset, three of each."""
+def affine(recipe: Recipe) -> tuple[Vector, Vector]:
+    """The numeric part as factor * x + offset, three of each, in the recipe's order of channels."""
     mean, std = (np.resize(np.array(values, dtype=np.float64), 3) for values in (recipe.mean, recipe.std))
     return 1 / (recipe.divisor * std), -mean / std
 
@@ -135,7 +135,7 @@ def _usual(base: Recipe, channels: int) -> Iterator[Recipe]:
 
 def _done_again(base: Recipe, channels: int) -> Iterator[Recipe]:
     """The base's numbers with a step that the target does again or leaves out."""
-    factors, offsets = _affine(base)
+    factors, offsets = affine(base)
     steps = [(np.full(3, factor), np.full(3, offset)) for factor, offset in _AGAIN]
     if channels == 3:
         mean, std = (np.array(values) for values in _IMAGENET)
@@ -143,13 +143,13 @@ def _done_again(base: Recipe, channels: int) -> Iterator[Recipe]:
     for order in _orders(channels):
         turned = -1 if order != base.channels else 1
         if channels == 3 or _is_single(base):
-            yield _with_affine(base, order, factors[::turned], offsets[::turned])
+            yield with_affine(base, order, factors[::turned], offsets[::turned])
             for factor, offset in steps:
-                yield _with_affine(base, order, (factor * factors)[::turned], (factor * offsets + offset)[::turned])
+                yield with_affine(base, order, (factor * factors)[::turned], (factor * offsets + offset)[::turned])
 
 
-def _with_affine(base: Recipe, order: Channels, factors: Vector, offsets: Vector) -> Recipe:
-    """The recipe that computes factor * x + offset."""
+def with_affine(base: Recipe, order: Channels, factors: Vector, offsets: Vector) -> Recipe:
+    """The recipe that computes factor * x + offset, given for each channel in the order wanted."""
     mean, std = (_shortest(values) for values in (-offsets / factors, 1 / factors))
     return replace(base, channels=order, divisor=1.0, mean=mean, std=std)
 

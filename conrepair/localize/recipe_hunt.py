@@ -5,19 +5,24 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from conrepair.data.recipe import Recipe
 from conrepair.localize.recipe_candidate import Budget, RecipeCandidate
 from conrepair.localize.recipe_family import fits, numbers, resamplings
 from conrepair.localize.recipe_feeds import Arrangement, PhotoFeeds
 from conrepair.localize.recipe_judge import Array, Judge
+from conrepair.localize.recipe_refine import refine_numbers
 
 __all__ = ["RecipeHunt"]
 
 _BEAM = 4
 _ROUNDS = 4
+_REFINEMENTS = 2
+_NEAR = 1.0  # relative error: behind it no number leads to the right ones
 _CHUNK = 8  # photos that the finalists are tried on at a time, so that each is decoded once
 
 
@@ -28,19 +33,19 @@ class RecipeHunt:
         feeds: Makes and runs feeds.
         judge: Of the answers.
         budget: What it may cost.
-        rounding: An error that can't get better.
+        exact: An error that can't get better.
         probes: Photos that recipes are tried on first.
 
     Attributes:
         cut_off: The budget was spent before the end.
     """
 
-    def __init__(self, feeds: PhotoFeeds, judge: Judge, budget: Budget, rounding: float, probes: int) -> None:
+    def __init__(self, feeds: PhotoFeeds, judge: Judge, budget: Budget, exact: float, probes: int) -> None:
         self.cut_off = False
         self._feeds = feeds
         self._judge = judge
         self._budget = budget
-        self._rounding = rounding
+        self._exact = exact
         self._probes = feeds.photos.telling(probes)
         self._tried: dict[bytes, RecipeCandidate] = {}
         self._began = time.perf_counter()
@@ -58,7 +63,12 @@ class RecipeHunt:
             before = self.best(1)
             self._go_round()
             if self.best(1) == before:
-                return
+                break
+        for _ in range(_REFINEMENTS):
+            for candidate in dict.fromkeys([*self.best(1), *given[:1]]):
+                self._refine(candidate)
+            # With better numbers another geometry may turn out to be the right one.
+            self._try_geometry(1)
 
     def best(self, count: int) -> list[RecipeCandidate]:
         """The best so far; of equal ones the first tried, which are nearer to the beginning."""
@@ -86,7 +96,10 @@ class RecipeHunt:
                 array = self._feeds.array(candidate.recipe, candidate.arrangement, chunk)
                 outputs.append(self._feeds.outputs(array))
         return [
-            self._judged(candidate.recipe, candidate.arrangement, _joined(outputs), photos)
+            replace(
+                self._judged(candidate.recipe, candidate.arrangement, _joined(outputs), photos),
+                fitted=candidate.fitted,
+            )
             for candidate, outputs in zip(candidates, parts, strict=True)
         ]
 
@@ -96,10 +109,28 @@ class RecipeHunt:
             self._try_numbers(candidate)
         for candidate in self.best(_BEAM):
             self._try_arrangements(candidate)
-        for candidate in self.best(_BEAM):
-            self._try((recipe, candidate.arrangement) for recipe in fits(candidate.recipe, self._feeds.size))
-        for candidate in self.best(_BEAM):
-            self._try((recipe, candidate.arrangement) for recipe in resamplings(candidate.recipe))
+        self._try_geometry(_BEAM)
+
+    def _try_geometry(self, beam: int) -> None:
+        """Fits, then interpolations, of the best."""
+        for family in (lambda recipe: fits(recipe, self._feeds.size), resamplings):
+            for candidate in self.best(beam):
+                recipes = ((recipe, candidate.arrangement) for recipe in family(candidate.recipe))
+                self._try(recipes, fitted=candidate.fitted)
+
+    def _refine(self, candidate: RecipeCandidate) -> None:
+        """Vary the numbers freely, for those that have no name."""
+        if candidate.error > _NEAR:
+            return
+
+        def distance(recipe: Recipe) -> npt.NDArray[np.float64] | None:
+            if self._is_settled() or self._is_spent():
+                return None
+            array = self._feeds.array(recipe, candidate.arrangement, self._probes)
+            return self._judge.distance(self._feeds.outputs(array), self._probes)
+
+        refined = refine_numbers(candidate.recipe, distance, channels=self._feeds.channels, enough=self._exact / 10)
+        self._try([(refined, candidate.arrangement)], fitted=refined != candidate.recipe)
 
     def _try_numbers(self, candidate: RecipeCandidate) -> None:
         self._try((recipe, candidate.arrangement) for recipe in numbers(candidate.recipe, self._feeds.channels))
@@ -107,7 +138,7 @@ class RecipeHunt:
     def _try_arrangements(self, candidate: RecipeCandidate) -> None:
         self._try((candidate.recipe, arrangement) for arrangement in self._feeds.arrangements())
 
-    def _try(self, recipes: Iterable[tuple[Recipe, Arrangement]]) -> None:
+    def _try(self, recipes: Iterable[tuple[Recipe, Arrangement]], *, fitted: bool = False) -> None:
         for recipe, arrangement in recipes:
             if self._is_settled() or self._is_spent():
                 return
@@ -115,7 +146,8 @@ class RecipeHunt:
             key = hashlib.blake2b(array.tobytes()).digest()
             if key not in self._tried:
                 outputs = self._feeds.outputs(array)
-                self._tried[key] = self._judged(recipe, arrangement, outputs, self._probes)
+                candidate = self._judged(recipe, arrangement, outputs, self._probes)
+                self._tried[key] = replace(candidate, fitted=fitted)
 
     def _judged(
         self, recipe: Recipe, arrangement: Arrangement, outputs: dict[str, Array], photos: Sequence[int]
@@ -124,7 +156,7 @@ class RecipeHunt:
         return RecipeCandidate(recipe, arrangement, score.error, score.agreement, len(photos))
 
     def _is_settled(self) -> bool:
-        return any(candidate.error <= self._rounding for candidate in self._tried.values())
+        return any(candidate.error <= self._exact for candidate in self._tried.values())
 
     def _is_spent(self) -> bool:
         seconds = time.perf_counter() - self._began

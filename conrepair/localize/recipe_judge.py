@@ -48,6 +48,14 @@ class Judge(Protocol):
             photos: Which photos they belong to.
         """
 
+    def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> npt.NDArray[np.float64] | None:
+        """Answers less the wanted ones, in units of these; None where only their quality is known.
+
+        Args:
+            outputs: As above.
+            photos: As above.
+        """
+
 
 class AnswersJudge:
     """Measures by the source's answers: relative error, the worst of the outputs.
@@ -67,17 +75,31 @@ class AnswersJudge:
         Raises:
             DataError: if no output of the target can be compared with one of the source.
         """
-        expected = {name: array[list(photos)] for name, array in self._expected.items()}
-        pairs, left = pair_outputs(expected, outputs)
-        if not pairs:
-            raise DataError(f"the target's outputs can't be compared with the source's: {left[0].reason}.")
         errors, agreement = [], None
-        for pair in pairs:
-            reference, candidate = _alike(*fit(pair, expected[pair.reference], outputs[pair.candidate]))
+        for reference, candidate in self._pairs(outputs, photos):
             errors.append(_relative_error(reference, candidate))
             if agreement is None and as_scores(reference) is not None:
                 agreement = float(np.mean(reference.argmax(axis=1) == candidate.argmax(axis=1)))
         return Score(max(errors), agreement)
+
+    def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> npt.NDArray[np.float64] | None:
+        """As `Judge.distance`."""
+        parts = []
+        for reference, candidate in self._pairs(outputs, photos):
+            wanted, given = (np.asarray(item, np.float64).reshape(-1) for item in (reference, candidate))
+            norm = float(np.linalg.norm(wanted))
+            if not norm or not (np.isfinite(wanted).all() and np.isfinite(given).all()):
+                return None
+            parts.append((given - wanted) / norm)
+        return np.concatenate(parts)
+
+    def _pairs(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> list[tuple[Array, Array]]:
+        """The source's outputs beside the target's, in one layout."""
+        expected = {name: array[list(photos)] for name, array in self._expected.items()}
+        pairs, left = pair_outputs(expected, outputs)
+        if not pairs:
+            raise DataError(f"the target's outputs can't be compared with the source's: {left[0].reason}.")
+        return [_alike(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
 
 
 class LabelsJudge:
@@ -112,6 +134,9 @@ class LabelsJudge:
             return Score(np.inf, float(np.mean(scores.argmax(axis=1) == wanted)))
         error = float(-np.log(np.maximum(of_label, _SMALLEST)).mean())
         return Score(error, float(np.mean(scores.argmax(axis=1) == wanted)))
+
+    def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> None:
+        """Labels know none."""
 
 
 def _relative_error(reference: Array, candidate: Array) -> float:

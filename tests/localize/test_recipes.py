@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -160,6 +160,8 @@ FAULTS = {
     "divides by 255 again": lambda x: x / np.float32(255),
     "doubles and subtracts one": lambda x: 2 * x - 1,
     "normalises again": lambda x: (x - MEAN) / STD,
+    "subtracts some mean": lambda x: x - np.float32(0.4321),
+    "normalises by numbers of its own": lambda x: (x - MEAN[::-1] * np.float32(1.1)) / (STD * np.float32(3)),
     "exchanges height and width": lambda x: x.swapaxes(2, 3),
     "reshapes for a transpose": lambda x: x.transpose(0, 2, 3, 1).reshape(x.shape),
     "turns the picture upside down": lambda x: x[:, :, ::-1],
@@ -173,6 +175,7 @@ def test_fault_within_the_target_is_undone(
     target = Target(network(), FAULTS[name])
     search = search_recipes(target, expected, photos, SPEC, start=TORCHVISION)
     assert search.found, search.evidence
+    assert search.best.error <= 1e-4
     assert search.changes
 
 
@@ -184,15 +187,40 @@ def test_target_fed_by_a_reshape(photos: list[np.ndarray], expected: dict[str, n
     assert search.best.arrangement == "reshaped instead of transposed"
 
 
+def flipped(module: torch.nn.Module) -> None:
+    module[2].weight.copy_(module[2].weight.flip(0))
+
+
+def disturbed(module: torch.nn.Module) -> None:
+    module[2].weight.add_(0.1 * module[2].weight.std() * torch.randn(module[2].weight.shape))
+
+
+def without_bias(module: torch.nn.Module) -> None:
+    module[2].bias.zero_()
+
+
+def scaled(module: torch.nn.Module) -> None:
+    module[6].weight.mul_(1.2)
+
+
+@pytest.mark.parametrize("fault", [flipped, disturbed, without_bias, scaled])
 def test_wrong_layers_are_not_explained_by_a_recipe(
-    photos: list[np.ndarray], expected: dict[str, np.ndarray]
+    fault: Callable[[torch.nn.Module], None], photos: list[np.ndarray], expected: dict[str, np.ndarray]
 ) -> None:
     module = network()
     with torch.no_grad():
-        module[2].weight.copy_(module[2].weight.flip(0))
+        fault(module)
     search = search_recipes(Target(module), expected, photos, SPEC, start=TORCHVISION)
-    assert not search.found
-    assert "explains the difference" in search.evidence or "come close" in search.evidence
+    assert not search.found, search.evidence
+    assert search.best.error > 1e-3
+
+
+def test_allowed_rounding_does_not_end_the_search(photos: list[np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    """Of a quantized target's recipes the best is wanted, not the first that is good enough."""
+    start = replace(TORCHVISION, channels="bgr", interpolation="bicubic")
+    search = search_recipes(Target(network()), expected, photos, SPEC, start=start, rounding=0.3)
+    assert search.found
+    assert search.best.error < 1e-5
 
 
 def test_batch_may_be_fixed(photos: list[np.ndarray], expected: dict[str, np.ndarray]) -> None:
