@@ -1,4 +1,4 @@
-"""Small networks that between them have a place for every fault that can be put into PyTorch, Keras and TFLite files."""
+"""Small networks that between them have a place for every fault of PyTorch, Keras and TFLite files."""
 
 from __future__ import annotations
 
@@ -161,3 +161,117 @@ def feeds_of(name: str, *, channels_last: bool = False) -> dict[str, Array]:
         return {key: generator.normal(size=(2, WIDTH)).astype(np.float32) for key in ("one", "two")}
     picture = generator.normal(size=(2, 3, SIDE, SIDE)).astype(np.float32)
     return {"image": np.ascontiguousarray(picture.transpose(0, 2, 3, 1)) if channels_last else picture}
+
+
+# --- Keras, and TFLite from it ---
+
+
+def keras_image() -> Any:
+    """As `torch_image`, with channels last."""
+    import keras
+    from keras import layers
+
+    keras.utils.set_random_seed(30)
+    image = keras.Input((SIDE, SIDE, 3), name="image")
+    stem = layers.Conv2D(WIDTH, 3, padding="same", name="stem")(layers.Rescaling(4.0, name="scaled")(image))
+    stem = layers.ReLU(6.0, name="relu6")(layers.BatchNormalization(name="norm")(stem))
+    first = layers.MaxPooling2D(3, strides=1, padding="same", name="pool")(stem)
+    dilated = layers.Conv2D(WIDTH, 3, padding="same", dilation_rate=2, activation="relu", name="dilated")(first)
+    second = layers.Add(name="residual")([dilated, first])
+    average = layers.AveragePooling2D(3, strides=1, padding="same", name="average")(first)
+    both = layers.Concatenate(name="both")([second, average])
+    mixed = layers.DepthwiseConv2D(3, padding="same", use_bias=False, name="depthwise")(both)
+    mixed = layers.GroupNormalization(2, name="group")(mixed)
+    mixed = layers.LeakyReLU(0.1, name="leaky")(mixed)
+    vector = layers.GlobalAveragePooling2D(name="global")(mixed)
+    vector = layers.ELU(name="elu")(layers.Dense(2 * WIDTH, name="square")(vector))
+    return _keras_away_from_defaults(
+        keras.Model(image, layers.Dense(CLASSES, activation="softmax", name="last")(vector))
+    )
+
+
+def keras_order() -> Any:
+    """As `torch_order`, in a nested model."""
+    import keras
+    from keras import layers
+
+    keras.utils.set_random_seed(31)
+    image = keras.Input((SIDE, SIDE, 3), name="image")
+    body = keras.Sequential(
+        [
+            layers.ZeroPadding2D(((1, 1), (1, 1)), name="pad"),
+            layers.Conv2D(4, 3, name="conv"),
+            layers.Activation("hard_silu", name="hard_silu"),
+        ],
+        name="body",
+    )
+    picture = layers.Permute((2, 1, 3), name="permute")(body(image))
+    picture = layers.UpSampling2D(2, interpolation="bilinear", name="up")(picture)
+    picture = layers.Conv2D(2, 3, strides=4, name="narrow")(picture)
+    flat = layers.Flatten(name="flat")(picture)
+    return _keras_away_from_defaults(keras.Model(image, layers.Dense(CLASSES, name="dense")(flat)))
+
+
+def keras_text() -> Any:
+    """Embedding, LSTM, GRU, LayerNormalization, GELU."""
+    import keras
+    from keras import layers
+
+    keras.utils.set_random_seed(32)
+    tokens = keras.Input((TOKENS,), dtype="int32", name="tokens")
+    states = layers.Embedding(WORDS, WIDTH, name="table")(tokens)
+    states = layers.LSTM(WIDTH, return_sequences=True, unroll=True, name="lstm")(layers.Rescaling(40.0)(states))
+    states = layers.GRU(WIDTH, return_sequences=True, unroll=True, name="gru")(states)
+    states = layers.LayerNormalization(name="norm")(states)
+    states = layers.Activation("gelu", name="gelu")(states)
+    return _keras_away_from_defaults(keras.Model(tokens, layers.Dense(CLASSES, name="last")(states)))
+
+
+def keras_pair() -> Any:
+    """Two inputs and two outputs of one shape each."""
+    import keras
+    from keras import layers
+
+    keras.utils.set_random_seed(33)
+    one, two = keras.Input((WIDTH,), name="one"), keras.Input((WIDTH,), name="two")
+    a, b = layers.Dense(WIDTH, name="dense")(one), layers.Activation("tanh", name="tanh")(two)
+    difference = layers.Subtract(name="difference")([a, b])
+    product = layers.Multiply(name="product")([layers.Activation("sigmoid", name="sigmoid")(a), b])
+    return keras.Model([one, two], [difference, product])
+
+
+KERAS = {"image": keras_image, "order": keras_order, "text": keras_text, "pair": keras_pair}
+
+
+def keras_file(name: str, folder: Path) -> Model:
+    path = folder / f"{name}.keras"
+    KERAS[name]().save(path)
+    return model_of("keras", path)
+
+
+def tflite_file(name: str, folder: Path, kind: str = "float") -> Model:
+    """A conversion: "float", "float16", or "full-int8"."""
+    import tensorflow as tf
+
+    converter = tf.lite.TFLiteConverter.from_keras_model(KERAS[name]())
+    if kind != "float":
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if kind == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    if kind == "full-int8":
+        examples = [[array[:1] for array in feeds_of(name, channels_last=True).values()]]
+        converter.representative_dataset = lambda: iter(examples)
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = converter.inference_output_type = tf.int8
+    path = folder / f"{name}.{kind}.tflite"
+    path.write_bytes(converter.convert())
+    return model_of("tflite", path)
+
+
+def _keras_away_from_defaults(network: Any) -> Any:
+    generator = np.random.default_rng(34)
+    for variable in network.weights:
+        if len(variable.shape) == 1:
+            low = 0.5 if variable.name in {"gamma", "moving_variance"} else -0.5
+            variable.assign(generator.uniform(low, low + 1, variable.shape))
+    return network
