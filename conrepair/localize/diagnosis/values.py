@@ -97,9 +97,8 @@ def _shifted(one: Values, two: Values) -> Found:
 
 def _reordered(one: Values, two: Values) -> Found:
     gap = float(np.linalg.norm(two - one))
-    if np.linalg.norm(np.sort(one, axis=None) - np.sort(two, axis=None)) > min(
-        _ALMOST * np.linalg.norm(one), gap / 50
-    ):
+    allowed = min(_ALMOST * float(np.linalg.norm(one)), gap / 50)
+    if float(np.linalg.norm(np.sort(one, axis=None) - np.sort(two, axis=None))) > allowed:
         return
     for axis in range(1, one.ndim):
         if _near(np.flip(one, axis), two):
