@@ -272,6 +272,9 @@ class StagesConfig(_Strict):
     convert: bool = True
     execute: bool = True
     evaluate: bool = True
+    localize: bool = Field(
+        False, description="Name the layers at fault of targets that differ from their source; see `localize`."
+    )
     repair: Literal[False] = Field(False, description="Repair is not part of this version; only false is accepted.")
 
 
@@ -300,6 +303,16 @@ class ToleranceConfig(_Strict):
         le=1,
         description="and must keep at least this cosine with the source's outputs.",
     )
+
+
+class LocalizeConfig(_Strict):
+    """How layers at fault are looked for."""
+
+    when: Literal["different", "always"] = Field(
+        "different", description="Targets whose answers differ more than `equivalent` allows, or all of them."
+    )
+    samples: int = Field(8, ge=1, description="Inputs that layers are compared on.")
+    batch_size: int = Field(4, ge=1, description="At once, for models that leave it open.")
 
 
 class LimitsConfig(_Strict):
@@ -335,6 +348,7 @@ class AuditConfig(_Strict):
     backends: tuple[Backend, ...] = Field((BackendConfig(name="libraries"),), min_length=1)
     stages: StagesConfig = StagesConfig()
     tolerance: ToleranceConfig = ToleranceConfig()
+    localize: LocalizeConfig = LocalizeConfig()
     limits: LimitsConfig = LimitsConfig()
     batch_size: int = Field(16, ge=1)
     top_k: int = Field(5, ge=1)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.data.stored_values import to_real, to_stored
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.runtime.errors import DataError, InferenceError, ModelLoadError
 
@@ -73,7 +73,7 @@ class Runnable(abc.ABC):
                 f"the model's inputs are {_listing(self.inputs)}, the data has {sorted(feeds)}. "
                 "Name the arrays of the data like the inputs."
             )
-        converted = {spec.name: _convert(spec, feeds[spec.name]) for spec in self.inputs}
+        converted = {spec.name: to_stored(spec, feeds[spec.name]) for spec in self.inputs}
         try:
             outputs = self._run(converted)
         except (DataError, InferenceError):
@@ -81,7 +81,7 @@ class Runnable(abc.ABC):
         # Frameworks raise types of their own; whichever it is, running the model failed.
         except Exception as error:
             raise InferenceError(f"running the model failed: {type(error).__name__}: {error}") from error
-        return {spec.name: _real_values(spec, outputs[spec.name]) for spec in self.outputs}
+        return {spec.name: to_real(spec, outputs[spec.name]) for spec in self.outputs}
 
     @abc.abstractmethod
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -115,42 +115,3 @@ def load_error(model: Model, what: str, error: Exception) -> ModelLoadError:
 
 def _listing(specs: tuple[TensorSpec, ...]) -> str:
     return "; ".join(map(str, specs))
-
-
-def _convert(spec: TensorSpec, array: Array) -> Array:
-    if len(array.shape) != len(spec.shape) or any(
-        isinstance(wanted, int) and wanted != given for wanted, given in zip(spec.shape, array.shape, strict=True)
-    ):
-        raise DataError(
-            f"input {spec} can't take data of shape {list(array.shape)}. Change the data, or the recipe's "
-            "size and layout, to fit the model."
-        )
-    if (spec.dtype == "string") != (array.dtype.kind in "OSU"):
-        raise DataError(f"input {spec} can't take data of type {array.dtype}.")
-    if spec.dtype == "string":
-        return array
-    wanted = numpy_dtype(spec.dtype)
-    if spec.quantization is not None and array.dtype.kind == "f":
-        limits = np.iinfo(wanted)
-        stored = np.rint(array / np.float32(spec.quantization.scale)) + spec.quantization.zero_point
-        quantized: Array = np.clip(stored, limits.min, limits.max).astype(wanted)
-        return quantized
-    if array.dtype == wanted:
-        return np.ascontiguousarray(array)
-    if wanted.kind in "biu" and array.dtype.kind not in "biu":
-        raise DataError(f"input {spec} takes whole numbers; the data is {array.dtype}.")
-    if array.dtype.kind == "c" or (wanted.kind in "biu" and not _fits(array, wanted)):
-        raise DataError(f"input {spec} can't hold the data's values ({array.dtype}).")
-    return np.ascontiguousarray(array, dtype=wanted)
-
-
-def _fits(array: Array, wanted: np.dtype[Any]) -> bool:
-    """Whether a cast to another type of whole numbers changes no value."""
-    return bool(np.array_equal(array, array.astype(wanted)))
-
-
-def _real_values(spec: TensorSpec, array: Array) -> Array:
-    if spec.quantization is None:
-        return array
-    offset = array.astype(np.int32) - spec.quantization.zero_point
-    return offset.astype(np.float32) * np.float32(spec.quantization.scale)

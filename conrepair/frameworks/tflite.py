@@ -16,7 +16,7 @@ from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
 
-__all__ = ["FRAMEWORK", "TfliteFramework", "TfliteRunnable"]
+__all__ = ["FRAMEWORK", "TfliteFramework", "TfliteRunnable", "in_order", "signature_names"]
 
 # Operators that leave indices what they are, and which of their operands those are. Negative ones count from
 # the end: SELECT_V2(indices < 0, indices + size, indices).
@@ -42,9 +42,9 @@ class TfliteRunnable(Runnable):
                 experimental_op_resolver_type=resolver,
             )
             self.interpreter.allocate_tensors()
-            names = _signature_names(self.interpreter)
-            self._input_details = _ordered(self.interpreter.get_input_details(), names)
-            self._output_details = _ordered(self.interpreter.get_output_details(), names)
+            names = signature_names(self.interpreter)
+            self._input_details = in_order(self.interpreter.get_input_details(), names)
+            self._output_details = in_order(self.interpreter.get_output_details(), names)
         except Exception as error:
             raise load_error(model, "a TFLite model", error) from error
         self.inputs = tuple(_spec(detail, names) for detail in self._input_details)
@@ -60,6 +60,8 @@ class TfliteRunnable(Runnable):
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         arrays = [feeds[spec.name] for spec in self.inputs]
         self._fit(arrays)
+        # State of recurrent layers would go on from one batch to the next.
+        self.interpreter.reset_all_variables()
         for detail, array in zip(self._input_details, arrays, strict=True):
             self.interpreter.set_tensor(detail["index"], array)
         self.interpreter.invoke()
@@ -163,7 +165,7 @@ def _table_sizes(model: Any) -> dict[str, int]:
     return sizes
 
 
-def _signature_names(interpreter: Any) -> dict[int, str]:
+def signature_names(interpreter: Any) -> dict[int, str]:
     """Names of the inputs and outputs by tensor index, from the only signature if there is one.
 
     The signature keeps the names (and so the order) that the source gave, which the tensors lose.
@@ -176,7 +178,7 @@ def _signature_names(interpreter: Any) -> dict[int, str]:
     return {detail["index"]: name for name, detail in details}
 
 
-def _ordered(details: list[dict[str, Any]], names: Mapping[int, str]) -> list[dict[str, Any]]:
+def in_order(details: list[dict[str, Any]], names: Mapping[int, str]) -> list[dict[str, Any]]:
     """In the order of the signature's names, as the converters leave the tensors in any order."""
     if not all(detail["index"] in names for detail in details):
         return details

@@ -41,8 +41,8 @@ class Network(abc.ABC):
 
     Attributes:
         graph: The network's layers, with names as they stand in the file.
-        input_names: The tensor that each of the model's inputs is, by the name that running the model has for it.
-        output_names: The tensor that each of the model's outputs is, by the name that running the model gives it.
+        input_names: The graph's tensor for each input of the framework's `Runnable`, by the name that has.
+        output_names: The same for its outputs.
     """
 
     graph: LayerGraph

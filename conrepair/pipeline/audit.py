@@ -22,6 +22,14 @@ from conrepair.pipeline.datasets import Dataset, resolve_dataset
 from conrepair.pipeline.evaluation import Executed, evaluate, problem_of_failure
 from conrepair.pipeline.fingerprint import library_versions
 from conrepair.pipeline.jobs import conversion_payload
+from conrepair.pipeline.localization import (
+    Localized,
+    localization_options,
+    localization_side,
+    rows_to_localize,
+    steps_before,
+    with_localization,
+)
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config, sized_recipe
@@ -170,6 +178,8 @@ def _run_part(audit: _Audit) -> _Part:
     audit.convert()
     executed = audit.execute()
     rows, pairs = evaluate(audit.config, executed, audit.datasets)
+    if audit.config.stages.localize:
+        rows = audit.localize(executed, rows)
     return _Part(audit.subjects, rows, pairs, audit.notes)
 
 
@@ -305,6 +315,51 @@ class _Audit:
             if item.second_task is not None:
                 item.second = self.scheduler.results[item.second_task].entry
         return executed
+
+    def localize(self, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
+        """Name the layers at fault of targets, and the steps of their conversions."""
+        wanted = rows_to_localize(executed, rows, always=self.config.localize.when == "always")
+        found = self._localized([executed[place] for place in wanted])
+        behind = {place: steps_before(executed, executed[place]) for place in wanted}
+        doubtful = [
+            step
+            for place in wanted
+            if (known := found[executed[place].row_name].localization) is not None and known.faults
+            for step in behind[place]
+        ]
+        found |= self._localized([item for item in doubtful if item.row_name not in found])
+        result = list(rows)
+        for place in wanted:
+            result[place] = with_localization(rows[place], executed[place], found, behind[place])
+        return tuple(result)
+
+    def _localized(self, items: Sequence[Executed]) -> dict[str, Localized]:
+        tasks = {item.row_name: self._localization_task(item) for item in items}
+        with self.display.stage("localize", len(tasks)) as stage:
+            self.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+        results = self.scheduler.results
+        return {name: Localized.of(results[task.name], _problem_of) for name, task in tasks.items()}
+
+    def _localization_task(self, item: Executed) -> Task:
+        target, reference = (
+            next(subject for subject in self.subjects if subject.config.name == name)
+            for name in (item.model, item.reference)
+        )
+        if item.source is None or reference.source is None:
+            raise ValueError("nothing to localize")
+        sides = {"source": (reference, reference.source), "target": (target, item.source)}
+        payload = {
+            side: localization_side(source, self._open_sizes_filled(whose, source), *self._data_for(whose, source))
+            for side, (whose, source) in sides.items()
+        }
+        settings = localization_options(self.config, item.intent)
+        return Task(
+            f"{item.row_name}, localization",
+            "localize",
+            lambda _: {**payload, "options": settings},
+            needs=framework_needs(reference.source.model.framework) | framework_needs(item.source.model.framework),
+            timeout=self.config.limits.seconds,
+        )
 
     # --- one model ----------------------------------------------------------------------------------------
 

@@ -30,7 +30,10 @@ _LIBRARIES = (
     "torchvision",
 )
 # Rooms that no job's result depends on; a room that is new counts until it's named here.
-_OTHER_ROOMS = {"cli.py", "config", "evaluate", "faults", "metrics", "pipeline", "report"}
+_OTHER_ROOMS = {
+    *("cli.py", "config", "evaluate", "faults", "graph", "localize", "metrics", "networks", "pipeline", "report")
+}
+_MORE_ROOMS = {"localize": {"evaluate", "graph", "localize", "metrics", "networks"}}  # by kind of job
 _JOB_FILES = ("pipeline/jobs.py",)
 
 
@@ -47,11 +50,16 @@ def library_versions() -> dict[str, str]:
 
 
 @functools.cache
-def code_fingerprint() -> str:
-    """Hash of the code that runs in jobs and of the libraries' versions: a change of either makes results stale."""
+def code_fingerprint(kind: str = "") -> str:
+    """Hash of the code that runs in jobs and of the libraries' versions: a change of either makes results stale.
+
+    Args:
+        kind: Of job; some use more rooms than others.
+    """
     digest = hashlib.sha256()
     package = Path(conrepair.__file__).parent
-    files = [file for file in sorted(package.rglob("*.py")) if file.relative_to(package).parts[0] not in _OTHER_ROOMS]
+    left_out = _OTHER_ROOMS - _MORE_ROOMS.get(kind, set())
+    files = [file for file in sorted(package.rglob("*.py")) if file.relative_to(package).parts[0] not in left_out]
     for file in [*files, *(package / name for name in _JOB_FILES)]:
         digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
     digest.update(repr(sorted(library_versions().items())).encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -22,10 +23,11 @@ from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
 from conrepair.frameworks.registry import framework
+from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
 from conrepair.runtime.notes import collected_notes
 
-__all__ = ["build", "conversion_payload", "convert", "describe", "execute"]
+__all__ = ["build", "conversion_payload", "convert", "describe", "execute", "localize"]
 
 
 def build(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -166,6 +168,27 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,
     }
+
+
+def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Say where a target stops being its source.
+
+    Args:
+        payload: "source" and "target" (each with "model", "inputs", "data", "recipe"), "options".
+        folder: For activations.
+
+    Returns:
+        "localization".
+    """
+    from conrepair.localize.models import Subject, localize_models
+    from conrepair.localize.options import Options
+
+    source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        result = localize_models(source, target, Path(scratch), from_json(Options, payload["options"]))
+    for subject in (source, target):
+        _check_unchanged(subject.model.path, subject.model.sha256)
+    return {"localization": encode(result)}
 
 
 def _check_unchanged(path: str, sha256: str) -> None:

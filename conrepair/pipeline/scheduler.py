@@ -214,7 +214,7 @@ class Scheduler:
             payload = task.payload(entries)
         except ConrepairError as error:
             return _refused(error)
-        return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint()))
+        return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint(task.kind)))
 
     def _stopped_key(self, task: Task, work: _Work) -> str:
         """The key of a failure that other limits might avoid."""

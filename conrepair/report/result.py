@@ -12,6 +12,7 @@ from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
+from conrepair.localize.result import Localization
 from conrepair.metrics.statistics import TimeStatistics
 from conrepair.runtime.errors import ExitCode
 
@@ -61,6 +62,8 @@ class Row:
         accuracy: Right answers and labelled samples.
         problem: Why something is missing.
         intent: Which precision was meant.
+        localization: Which layers differ, where that was looked for.
+        not_localized: Why that couldn't be told, where it was looked for.
         reused: Whether the run comes from an earlier audit.
     """
 
@@ -78,6 +81,8 @@ class Row:
     accuracy: tuple[int, int] | None = None
     problem: Problem | None = None
     intent: Intent | None = None
+    localization: Localization | None = None
+    not_localized: Problem | None = None
     reused: bool = False
 
     @property

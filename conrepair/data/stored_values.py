@@ -1,0 +1,82 @@
+"""Real numbers as tensors store them, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.data.tensor_spec import Quantization, TensorSpec, numpy_dtype
+from conrepair.runtime.errors import DataError
+
+__all__ = ["to_real", "to_stored"]
+
+Array = npt.NDArray[Any]
+
+_BLOCK = 1 << 15
+
+
+def to_stored(spec: TensorSpec, array: Array) -> Array:
+    """An array as a tensor takes it: real numbers are quantized for a tensor that stores quantized ones.
+
+    Args:
+        spec: The tensor.
+        array: Of its shape (a symbolic size may be anything); whole numbers are taken as they are stored.
+
+    Raises:
+        DataError: if shape, type or values don't fit.
+    """
+    if len(array.shape) != len(spec.shape) or any(
+        isinstance(wanted, int) and wanted != given for wanted, given in zip(spec.shape, array.shape, strict=True)
+    ):
+        raise DataError(
+            f"input {spec} can't take data of shape {list(array.shape)}. Change the data, or the recipe's "
+            "size and layout, to fit the model."
+        )
+    if (spec.dtype == "string") != (array.dtype.kind in "OSU"):
+        raise DataError(f"input {spec} can't take data of type {array.dtype}.")
+    if spec.dtype == "string":
+        return array
+    wanted = numpy_dtype(spec.dtype)
+    if spec.quantization is not None and array.dtype.kind == "f":
+        return _quantized(array, spec.quantization, wanted)
+    if array.dtype == wanted:
+        return np.ascontiguousarray(array)
+    if wanted.kind in "biu" and array.dtype.kind not in "biu":
+        raise DataError(f"input {spec} takes whole numbers; the data is {array.dtype}.")
+    if array.dtype.kind == "c" or (wanted.kind in "biu" and not _fits(array, wanted)):
+        raise DataError(f"input {spec} can't hold the data's values ({array.dtype}).")
+    return np.ascontiguousarray(array, dtype=wanted)
+
+
+def to_real(spec: TensorSpec, array: Array) -> Array:
+    """What a tensor's stored values stand for: float32 for a quantized tensor, else the values themselves."""
+    if spec.quantization is None:
+        return array
+    if array.dtype.itemsize <= 2:
+        # Exact in float32, as the difference of such numbers is.
+        real: Array = array.astype(np.float32)
+        real -= spec.quantization.zero_point
+    else:
+        real = (array.astype(np.int32) - spec.quantization.zero_point).astype(np.float32)
+    real *= np.float32(spec.quantization.scale)
+    return real
+
+
+def _quantized(array: Array, quantization: Quantization, wanted: np.dtype[Any]) -> Array:
+    """Block by block: whoever feeds all tensors of a network spends most of the time here, in the cache or not."""
+    limits = np.iinfo(wanted)
+    result = np.empty(array.shape, wanted)
+    source, target = array.reshape(-1), result.reshape(-1)
+    for begin in range(0, source.size, _BLOCK):
+        stored = np.asarray(source[begin : begin + _BLOCK] / np.float32(quantization.scale))
+        np.rint(stored, out=stored)
+        stored += quantization.zero_point
+        target[begin : begin + _BLOCK] = np.clip(stored, limits.min, limits.max, out=stored)
+    return result
+
+
+def _fits(array: Array, wanted: np.dtype[Any]) -> bool:
+    """Whether a cast to another type of whole numbers changes no value."""
+    return bool(np.array_equal(array, array.astype(wanted)))

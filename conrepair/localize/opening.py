@@ -1,0 +1,93 @@
+"""Open a model as a network: in its own framework, or through ONNX where that has no graph to cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conrepair.converters.routes import find_route
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.networks.network import Network
+from conrepair.networks.registry import open_network
+from conrepair.runtime.errors import ConrepairError, ModelLoadError
+
+__all__ = ["Opened", "open_model", "second_opinion"]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A network that can be cut.
+
+    Attributes:
+        network: The model, or an ONNX conversion of it.
+        inputs: Specs with concrete sizes, named as the model names them.
+        input_tensors: The graph's tensor of each input, by the model's name.
+        note: What a person should know; "" for a model that was opened in its own framework.
+    """
+
+    network: Network
+    inputs: tuple[TensorSpec, ...]
+    input_tensors: dict[str, str]
+    note: str = ""
+
+
+def open_model(model: Model, inputs: Sequence[TensorSpec], folder: Path) -> Opened:
+    """Open a model.
+
+    Args:
+        model: Of any framework.
+        inputs: All sizes numbers.
+        folder: For a conversion to ONNX, when it needs one.
+
+    Raises:
+        ModelLoadError: if neither the model nor a conversion can be cut.
+    """
+    try:
+        network = open_network(model, inputs)
+    except ModelLoadError as reason:
+        if model.framework == "onnx":
+            raise
+        return _through_onnx(model, inputs, folder, reason)
+    return Opened(network, tuple(inputs), dict(network.input_names))
+
+
+def second_opinion(model: Model, inputs: Sequence[TensorSpec]) -> Network | None:
+    """The same network in another arithmetic; None where there's none."""
+    try:
+        return open_network(model, inputs, second_opinion=True)
+    except ConrepairError:
+        return None
+
+
+def _through_onnx(model: Model, inputs: Sequence[TensorSpec], folder: Path, reason: ModelLoadError) -> Opened:
+    folder.mkdir(parents=True, exist_ok=True)
+    converted = replace(model, inputs=tuple(inputs))
+    try:
+        route = find_route(model.framework, "onnx", model=converted)
+        for place, step in enumerate(route.steps):
+            target = folder / str(place)
+            target.mkdir()
+            path = target / step.convert(converted, target, step.complete({}))
+            converted = Model(step.target, str(path), model_sha256(path), inputs=tuple(inputs))
+        network = open_network(converted, _renamed(converted, inputs))
+    except ConrepairError as error:
+        raise ModelLoadError(f"{model.path} can't be looked into: {reason} Through ONNX: {error}") from error
+    tensors = {spec.name: tensor for spec, tensor in zip(inputs, network.input_names.values(), strict=True)}
+    note = f"{Path(model.path).name} is analysed through ONNX ({route.name}): {reason}"
+    return Opened(network, tuple(inputs), tensors, note)
+
+
+def _renamed(model: Model, inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """The inputs, by the names that the conversion gave them."""
+    import onnx
+
+    graph = onnx.load(model.path, load_external_data=False).graph
+    held = {tensor.name for tensor in graph.initializer}
+    names = [value.name for value in graph.input if value.name not in held]
+    given = {spec.name for spec in inputs}
+    if set(names) == given:
+        return list(inputs)
+    return [replace(spec, name=name) for spec, name in zip(inputs, names, strict=True)]

@@ -1,0 +1,202 @@
+"""A TFLite flatbuffer's main subgraph: operators, tensors and the numbers it stores."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.data.tensor_spec import Quantization, numpy_dtype
+from conrepair.graph.layer_graph import Array
+from conrepair.runtime.errors import ModelLoadError
+
+__all__ = ["BITS", "WITHOUT_NUMBERS", "TfliteFile", "plain"]
+
+BITS: Mapping[str, int] = {
+    "int2": 2, "int4": 4, "uint4": 4, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32, "int64": 64,
+}  # fmt: skip
+"""Of the types that quantized numbers are stored in."""
+
+WITHOUT_NUMBERS = frozenset({"string", "resource", "variant"})
+"""Types of tensors that numpy can't hold as numbers."""
+
+_PACKED = {"int2": 2, "int4": 4, "uint4": 4}
+
+
+class TfliteFile:
+    """The file stays mapped: numbers are read when they are asked for.
+
+    Attributes:
+        path: Of the file.
+        content: All of it.
+        model: The flatbuffer's tables as objects; arrays in them are views of the file.
+        graph: The main subgraph.
+        tensors: Its tensors.
+        names: Theirs, made unique by their index where they aren't.
+    """
+
+    def __init__(self, path: str) -> None:
+        from ai_edge_litert import schema_py_generated as schema
+
+        self.path = path
+        with Path(path).open("rb") as file:
+            self.content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.model: Any = schema.ModelT.InitFromPackedBuf(self.content, 0)
+        self.graph: Any = self.model.subgraphs[0]
+        self.tensors: list[Any] = self.graph.tensors
+        self.operators: list[Any] = self.graph.operators or []
+        self.names = _unique([(tensor.name or b"").decode(errors="replace") for tensor in self.tensors])
+        self._types: dict[int, str] = {
+            value: name.lower() for name, value in vars(schema.TensorType).items() if name.isupper()
+        }
+        self._codes: dict[int, str] = {
+            value: name for name, value in vars(schema.BuiltinOperator).items() if name.isupper()
+        }
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """What each operator is, as the schema calls it; a custom one by its own name."""
+        return tuple(self._kind(self.model.operatorCodes[operator.opcodeIndex]) for operator in self.operators)
+
+    def inputs(self, operator: int) -> tuple[int, ...]:
+        """Tensors that an operator reads; -1 for one that's left out."""
+        return plain(self.operators[operator].inputs)
+
+    def outputs(self, operator: int) -> tuple[int, ...]:
+        """Tensors that an operator writes."""
+        return plain(self.operators[operator].outputs)
+
+    @cached_property
+    def outputs_of_graph(self) -> tuple[int, ...]:
+        """Tensors that are the model's result."""
+        return plain(self.graph.outputs)
+
+    def dtype(self, tensor: int) -> str:
+        """Name of a tensor's type."""
+        return self._types[self.tensors[tensor].type]
+
+    def type_name(self, code: int) -> str:
+        """Name of a type that an operator's options mention."""
+        return self._types[code]
+
+    def shape(self, tensor: int) -> tuple[int, ...]:
+        """A tensor's shape as the file says."""
+        return plain(self.tensors[tensor].shape)
+
+    def declares_shape(self, tensor: int) -> bool:
+        """Whether the file says a tensor's whole shape."""
+        stored = self.tensors[tensor]
+        signature = plain(stored.shapeSignature) if stored.shapeSignature is not None else plain(stored.shape)
+        return bool(stored.hasRank or signature) and -1 not in signature
+
+    def quantization(self, tensor: int) -> Quantization | None:
+        """How a tensor with one scale stands for real numbers; None for other tensors."""
+        scales, zero_points = self.scales(tensor)
+        return Quantization(float(scales[0]), int(zero_points[0])) if len(scales) == 1 else None
+
+    def scales(self, tensor: int) -> tuple[Array, Array]:
+        """Scales and zero points of a quantized tensor; empty ones for others."""
+        found = self.tensors[tensor].quantization
+        nothing = np.zeros(0, np.float32)
+        if found is None or found.scale is None or not len(found.scale) or self.dtype(tensor) not in BITS:
+            return nothing, nothing
+        scales = np.array(found.scale, np.float32)
+        if not scales.any():
+            return nothing, nothing
+        points = found.zeroPoint if found.zeroPoint is not None and len(found.zeroPoint) else [0]
+        return scales, np.broadcast_to(np.array(points, np.int64), scales.shape)
+
+    def is_stored(self, tensor: int) -> bool:
+        """Whether a tensor's numbers stand in the file."""
+        return not self.tensors[tensor].isVariable and self.bytes_of(tensor) is not None
+
+    def bytes_of(self, tensor: int) -> Array | None:
+        """A tensor's numbers as bytes, a view of the file; None when it has none."""
+        buffer = self.model.buffers[self.tensors[tensor].buffer]
+        if buffer.offset > 1:
+            return np.frombuffer(self.content, np.uint8, buffer.size, buffer.offset)
+        data = buffer.data
+        return None if data is None or not len(data) else np.asarray(data, np.uint8)
+
+    def stored(self, tensor: int) -> Array:
+        """A tensor's numbers as they are stored, as a view where its type allows.
+
+        Raises:
+            ModelLoadError: if they are stored in a way that only the framework's kernels read.
+        """
+        data, dtype, shape = self.bytes_of(tensor), self.dtype(tensor), self.shape(tensor)
+        if data is None or self.tensors[tensor].sparsity is not None or dtype in WITHOUT_NUMBERS:
+            raise ModelLoadError(
+                f"{self.path}: the numbers of tensor {self.names[tensor]!r} can't be read ({dtype}, maybe sparse). "
+                "Convert the model without sparsity, or leave this layer out."
+            )
+        if dtype in _PACKED:
+            return _unpacked(data, dtype, int(np.prod(shape))).reshape(shape)
+        return data.view(numpy_dtype(dtype)).reshape(shape)
+
+    def real(self, tensor: int, stored: Array) -> Array:
+        """What stored numbers of a tensor stand for.
+
+        Args:
+            tensor: Says the scales.
+            stored: Numbers of its type and shape.
+
+        Raises:
+            ModelLoadError: for scales by blocks.
+        """
+        scales, zero_points = self.scales(tensor)
+        if not len(scales):
+            return stored
+        quantization = self.tensors[tensor].quantization
+        if quantization.detailsType:
+            raise ModelLoadError(
+                f"{self.path}: tensor {self.names[tensor]!r} is quantized by blocks, which can't be read. "
+                "Convert the model with a scale for each channel."
+            )
+        shape = [1] * stored.ndim
+        if len(scales) > 1:
+            shape[quantization.quantizedDimension] = len(scales)
+        scales, zero_points = scales.reshape(shape), zero_points.reshape(shape)
+        offset = stored.astype(np.int32) - zero_points.astype(np.int32) if zero_points.any() else stored
+        return np.asarray(offset.astype(np.float32) * scales, np.float32)
+
+    def _kind(self, code: Any) -> str:
+        # Files from before the list of operators outgrew a byte have the number in the older field only.
+        name = self._codes.get(max(code.builtinCode, code.deprecatedBuiltinCode), "CUSTOM")
+        return str((code.customCode or b"CUSTOM").decode()) if name == "CUSTOM" else name
+
+
+def plain(values: Any) -> tuple[int, ...]:
+    """A flatbuffer's list of whole numbers."""
+    return () if values is None else tuple(int(value) for value in values)
+
+
+def _enumeration(kind: type) -> dict[int, str]:
+    return {value: name for name, value in vars(kind).items() if isinstance(value, int)}
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    """Add its index to each empty or repeated name but the first, until there's no other of that name."""
+    taken, result = set(names), []
+    seen: set[str] = {""}
+    for index, name in enumerate(names):
+        new = name
+        while new in seen or (new != name and new in taken):
+            new = f"{new}:{index}" if new else f"tensor:{index}"
+        seen.add(new)
+        result.append(new)
+    return tuple(result)
+
+
+def _unpacked(data: Array, dtype: str, count: int) -> Array:
+    """Numbers of fewer than eight bits; the first one is in the lowest bits of a byte."""
+    bits = _PACKED[dtype]
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    values: Array = ((data[:, None] >> shifts) & (2**bits - 1)).reshape(-1)[:count].astype(np.int8)
+    if dtype.startswith("int"):
+        values -= (values >= 2 ** (bits - 1)) * np.int8(2**bits)
+    return values

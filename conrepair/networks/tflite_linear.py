@@ -1,0 +1,153 @@
+"""TFLite's matrix products, tables, recurrent layers and normalizations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.networks.tflite_operator import OperatorView, Rule, Step
+
+__all__ = ["RULES"]
+
+_SHUFFLED_WEIGHTS = 1
+_L2_EPSILON = 1e-6
+
+# Positions of the fused LSTM's operands; gates are input, forget, cell, output.
+_INPUT_WEIGHTS, _RECURRENT_WEIGHTS, _PEEPHOLES, _BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11), (12, 13, 14, 15)
+_PROJECTION_AND_NORMALIZATION = (16, 17, 20, 21, 22, 23)
+_TO_ONNX = (0, 3, 1, 2)
+"""ONNX has the gates as input, output, forget, cell."""
+_PEEPHOLES_TO_ONNX = (0, 2, 1)
+
+
+def _fully_connected(view: OperatorView) -> Sequence[Step] | None:
+    if view.options.weightsFormat == _SHUFFLED_WEIGHTS or (view.has(2) and not view.is_constant(2)):
+        return None
+    data, result, weight = view.shape(0), view.result_shape(), view.shape(1)
+    if data is None or result is None or weight is None or not view.varies(0):
+        return None
+    steps, names = [], view.names(0)
+    if (len(result) == 2 and len(data) != 2) or data[-1] != weight[-1]:
+        # Without `keepNumDims` the operator itself makes rows of what it's given.
+        rows = (int(np.prod(data)) // weight[-1], weight[-1])
+        steps.append(Step("Reshape", names, {"shape": rows}, shape=rows))
+        names = ("",)
+    attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": not view.is_constant(1)}
+    parameters = view.optional(bias=2)
+    if view.is_constant(1):
+        parameters = {"weight": view.transposed(1, 1, 0), **parameters}
+    else:
+        names = (*names, *view.names(1))
+    product = (*(steps[0].shape or () if steps else data)[:-1], weight[0])
+    steps.append(Step("MatMul", names, attributes, parameters, shape=product))
+    if product != result:
+        steps.append(Step("Reshape", ("",), {"shape": result}))
+    return steps
+
+
+def _batch_matmul(view: OperatorView) -> Step | None:
+    left, right = bool(view.options.adjX), bool(view.options.adjY)
+    if view.is_constant(0):
+        return None
+    if not view.is_constant(1):
+        return Step("MatMul", view.names(0, 1), {"transpose_a": left, "transpose_b": right})
+    order = list(range(view.rank(1)))
+    if right:
+        order[-2:] = order[:-3:-1]
+    return Step(
+        "MatMul",
+        view.names(0),
+        {"transpose_a": left, "transpose_b": False},
+        {"weight": view.transposed(1, *order)},
+    )
+
+
+def _gather(view: OperatorView) -> Step | None:
+    if view.options.batchDims:
+        return None
+    return Step("Gather", view.names(), {"axis": view.axis(view.options.axis)}, view.optional(table=0, indices=1))
+
+
+def _embedding(view: OperatorView) -> Step | None:
+    if not view.is_constant(1):
+        return None
+    return Step("Gather", view.names(0), {"axis": 0}, {"table": view.parameter(1)})
+
+
+def _lstm(view: OperatorView) -> Step | None:
+    options = view.options
+    needed = (*_INPUT_WEIGHTS, *_RECURRENT_WEIGHTS, *_BIASES)
+    if (
+        not all(view.is_constant(place) for place in needed)
+        or any(view.has(place) for place in _PROJECTION_AND_NORMALIZATION)
+        or options.cellClip
+        or options.fusedActivationFunction != 4
+        or options.diagonalRecurrentTensors
+    ):
+        return None
+    weights = [view.parameter(place) for place in _INPUT_WEIGHTS]
+    recurrent = [view.parameter(place) for place in _RECURRENT_WEIGHTS]
+    biases = [view.parameter(place) for place in _BIASES]
+    (hidden, features) = weights[0].shape
+    parameters = {
+        "W": _joined(weights, _TO_ONNX, (1, 4 * hidden, features)),
+        "R": _joined(recurrent, _TO_ONNX, (1, 4 * hidden, hidden)),
+        "B": _joined(biases, _TO_ONNX, (1, 8 * hidden), behind=4 * hidden),
+    }
+    if all(view.is_constant(place) for place in _PEEPHOLES):
+        peepholes = [view.parameter(place) for place in _PEEPHOLES]
+        parameters["P"] = _joined(peepholes, _PEEPHOLES_TO_ONNX, (1, 3 * hidden))
+    elif any(view.has(place) for place in _PEEPHOLES):
+        return None
+    attributes: dict[str, Attribute] = {
+        "hidden_size": hidden,
+        "direction": "forward",
+        "activations": ("Sigmoid", "Tanh", "Tanh"),
+        "batch_first": not options.timeMajor,
+        "return_sequences": True,
+    }
+    return Step("LSTM", view.names(0), attributes, parameters)
+
+
+def _joined(
+    gates: Sequence[Parameter], order: Sequence[int], shape: tuple[int, ...], *, behind: int = 0
+) -> Parameter:
+    """The gates' arrays as one, with zeros behind for a second bias."""
+    chosen = [gates[place] for place in order]
+
+    def load() -> Array:
+        numbers = [gate.numpy() for gate in chosen]
+        return np.concatenate([*numbers, *([np.zeros(behind, np.float32)] if behind else [])]).reshape(shape)
+
+    scales = tuple(scale for gate in chosen for scale in gate.scales)
+    return Parameter(chosen[0].name, shape, chosen[0].dtype, load, chosen[0].bits, scales)
+
+
+def _local_response(view: OperatorView) -> Step:
+    options, size = view.options, 2 * view.options.radius + 1
+    attributes: dict[str, Attribute] = {
+        # The vocabulary's alpha is divided by the size.
+        "alpha": float(options.alpha) * size,
+        "beta": float(options.beta),
+        "bias": float(options.bias),
+        "size": int(size),
+    }
+    return Step("LRN", view.names(0), attributes, channels_last=True)
+
+
+def _l2(view: OperatorView) -> Step:
+    attributes: dict[str, Attribute] = {"p": 2, "axes": (view.rank() - 1,), "epsilon": _L2_EPSILON}
+    return Step("LpNormalization", view.names(0), attributes)
+
+
+RULES: Mapping[str, Rule] = {
+    "FULLY_CONNECTED": _fully_connected,
+    "BATCH_MATMUL": _batch_matmul,
+    "GATHER": _gather,
+    "EMBEDDING_LOOKUP": _embedding,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
+    "LOCAL_RESPONSE_NORMALIZATION": _local_response,
+    "L2_NORMALIZATION": _l2,
+}

@@ -1,0 +1,152 @@
+"""TFLite's operators with sliding windows: convolutions and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conrepair.graph.layer_graph import Attribute
+from conrepair.networks.tflite_operator import OperatorView, Rule, Step
+
+__all__ = ["RULES"]
+
+_SAME = 0
+
+Sizes = Sequence[int]
+
+
+def same_pads(inputs: Sizes, outputs: Sizes, kernel: Sizes, strides: Sizes, dilations: Sizes) -> tuple[int, ...]:
+    """What "SAME" adds: begins of all spatial axes, then ends; the odd one is at the end."""
+    totals = [
+        max((after - 1) * stride + (size - 1) * dilation + 1 - before, 0)
+        for before, after, size, stride, dilation in zip(inputs, outputs, kernel, strides, dilations, strict=True)
+    ]
+    return (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
+
+
+def _window(
+    view: OperatorView, data: int, kernel: Sizes, strides: Sizes, dilations: Sizes | None = None
+) -> dict[str, Attribute]:
+    axes = len(kernel)
+    dilations = dilations or (1,) * axes
+    pads, auto_pad = (0,) * (2 * axes), "NOTSET"
+    if view.options.padding == _SAME:
+        before, after = view.shape(data), view.result_shape()
+        if before is None or after is None:
+            auto_pad = "SAME_UPPER"
+        else:
+            pads = same_pads(before[1:-1], after[1:-1], kernel, strides, dilations)
+    return {
+        "kernel_shape": tuple(kernel),
+        "strides": tuple(strides),
+        "pads": pads,
+        "dilations": tuple(dilations),
+        "auto_pad": auto_pad,
+    }
+
+
+def _convolution(view: OperatorView) -> Step | None:
+    if not view.is_constant(1) or (view.has(2) and not view.is_constant(2)):
+        return None
+    options, (_, height, width, depth) = view.options, view.shape(1) or ()
+    data = view.shape(0)
+    window = _window(
+        view, 0, (height, width), (options.strideH, options.strideW),
+        (options.dilationHFactor, options.dilationWFactor),
+    )  # fmt: skip
+    group = data[-1] // depth if data else 1
+    weight = view.transposed(1, 0, 3, 1, 2)
+    return Step("Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True)
+
+
+def _depthwise(view: OperatorView) -> Step | None:
+    if not view.is_constant(1) or (view.has(2) and not view.is_constant(2)):
+        return None
+    options, (_, height, width, channels) = view.options, view.shape(1) or ()
+    data = view.shape(0)
+    window = _window(
+        view, 0, (height, width), (options.strideH, options.strideW),
+        (options.dilationHFactor, options.dilationWFactor),
+    )  # fmt: skip
+    group = data[-1] if data else channels // max(options.depthMultiplier, 1)
+    weight = view.transposed(1, 3, 0, 1, 2)
+    return Step("Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True)
+
+
+def _convolution_3d(view: OperatorView) -> Step | None:
+    if not view.is_constant(1) or (view.has(2) and not view.is_constant(2)):
+        return None
+    data, kernel = view.shape(0), view.shape(1) or ()
+    window = _window(view, 0, kernel[:3], *_strides_3d(view))
+    group = data[-1] // kernel[3] if data else 1
+    weight = view.transposed(1, 4, 3, 0, 1, 2)
+    return Step("Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True)
+
+
+def _strides_3d(view: OperatorView) -> tuple[Sizes, Sizes]:
+    options = view.options
+    return (
+        (options.strideD, options.strideH, options.strideW),
+        (options.dilationDFactor, options.dilationHFactor, options.dilationWFactor),
+    )
+
+
+def _transposed(view: OperatorView) -> Step | None:
+    options, kernel = view.options, view.shape(1) or ()
+    weight = (3, 0, 1, 2)
+    return _backwards(view, kernel[1:3], (options.strideH, options.strideW), (1, 1), weight)
+
+
+def _transposed_3d(view: OperatorView) -> Step | None:
+    kernel = view.shape(1) or ()
+    return _backwards(view, kernel[:3], *_strides_3d(view), (4, 3, 0, 1, 2))
+
+
+def _backwards(view: OperatorView, kernel: Sizes, strides: Sizes, dilations: Sizes, order: Sizes) -> Step | None:
+    """A transposed convolution is padded as the convolution is whose gradient it is."""
+    before, after = view.shape(2), view.result_shape()
+    if not view.is_constant(1) or before is None or after is None or (view.has(3) and not view.is_constant(3)):
+        return None
+    axes = len(kernel)
+    pads = (0,) * (2 * axes)
+    if view.options.padding == _SAME:
+        pads = same_pads(after[1:-1], before[1:-1], kernel, strides, dilations)
+    reached = [
+        (count - 1) * stride + (size - 1) * dilation + 1 - begin - end
+        for count, stride, size, dilation, begin, end in zip(
+            before[1:-1], strides, kernel, dilations, pads[:axes], pads[axes:], strict=True
+        )
+    ]
+    attributes: Mapping[str, Attribute] = {
+        "kernel_shape": tuple(kernel),
+        "strides": tuple(strides),
+        "pads": pads,
+        "dilations": tuple(dilations),
+        "auto_pad": "NOTSET",
+        "group": 1,
+        "output_padding": tuple(size - reach for size, reach in zip(after[1:-1], reached, strict=True)),
+    }
+    parameters = {"weight": view.transposed(1, *order), **view.optional(bias=3)}
+    return Step("ConvTranspose", view.names(2), attributes, parameters, True)
+
+
+def _pooling(op: str) -> Rule:
+    def rule(view: OperatorView) -> Step:
+        options = view.options
+        kernel, strides = (options.filterHeight, options.filterWidth), (options.strideH, options.strideW)
+        attributes = {**_window(view, 0, kernel, strides), "ceil_mode": False}
+        if op == "AveragePool":
+            attributes["count_include_pad"] = False
+        return Step(op, view.names(0), attributes, channels_last=True)
+
+    return rule
+
+
+RULES: Mapping[str, Rule] = {
+    "CONV_2D": _convolution,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "CONV_3D": _convolution_3d,
+    "TRANSPOSE_CONV": _transposed,
+    "CONV_3D_TRANSPOSE": _transposed_3d,
+    "AVERAGE_POOL_2D": _pooling("AveragePool"),
+    "MAX_POOL_2D": _pooling("MaxPool"),
+}

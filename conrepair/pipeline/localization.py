@@ -1,0 +1,132 @@
+"""Which rows of an audit are localized, with what, and what becomes of the results."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conrepair.config.model import AuditConfig
+from conrepair.data.feeds import DataReference
+from conrepair.data.recipe import Recipe
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.intent import Intent
+from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.model import from_json, to_json
+from conrepair.localize.options import Options
+from conrepair.localize.result import Localization
+from conrepair.localize.steps import attribute_steps
+from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.scheduler import Result
+from conrepair.pipeline.sources import Source
+from conrepair.report.result import Problem, Row
+
+__all__ = [
+    "Localized",
+    "localization_options",
+    "localization_side",
+    "rows_to_localize",
+    "steps_before",
+    "with_localization",
+]
+
+
+@dataclass(frozen=True)
+class Localized:
+    """What became of a localization: one of both.
+
+    Attributes:
+        localization: The result.
+        problem: Why there's none.
+    """
+
+    localization: Localization | None
+    problem: Problem | None
+
+    @classmethod
+    def of(cls, result: Result, problem_of: Callable[[Result], Problem]) -> Localized:
+        """Read the result of a task."""
+        if result.entry is None:
+            return cls(None, problem_of(result))
+        return cls(from_json(Localization, result.entry.result["localization"]), None)
+
+
+def rows_to_localize(executed: Sequence[Executed], rows: Sequence[Row], *, always: bool) -> list[int]:
+    """Places of the rows whose layers are looked at: one for each target, whatever it ran on.
+
+    Args:
+        executed: What was run.
+        rows: Its rows.
+        always: Equivalent targets too.
+    """
+    alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
+    found: dict[str, int] = {}
+    for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
+        if item.kind != "target" or item.source is None or item.problem is not None:
+            continue
+        differs = row.verdict is not None and row.verdict not in alike
+        if (always and row.problem is None) or differs:
+            found.setdefault(item.row_name, place)
+    return list(found.values())
+
+
+def localization_side(
+    source: Source, inputs: Sequence[TensorSpec], data: DataReference, recipe: Recipe | None
+) -> dict[str, Any]:
+    """One of the two models, as the job takes it."""
+    return {
+        "model": to_json(dataclasses.replace(source.model, provenance=None)),
+        "inputs": [to_json(spec) for spec in inputs],
+        "data": to_json(data),
+        "recipe": None if recipe is None else dataclasses.asdict(recipe),
+    }
+
+
+def localization_options(config: AuditConfig, intent: Intent | None) -> dict[str, Any]:
+    """What the job is told."""
+    limit = config.tolerance.relative_l2
+    options = Options(
+        samples=config.localize.samples,
+        batch_size=config.localize.batch_size,
+        noise_margin=config.tolerance.noise_margin,
+        equivalent=Options.equivalent if limit is None else limit,
+        precision="float32" if intent is None else intent.precision,
+    )
+    return dataclasses.asdict(options)
+
+
+def steps_before(executed: Sequence[Executed], item: Executed) -> list[Executed]:
+    """The models on the way to a target, in order."""
+    steps = item.conversion.split("+")
+    names = {"+".join(steps[:count]) for count in range(1, len(steps))}
+    on_the_way = {
+        other.conversion: other
+        for other in executed
+        if other.model == item.model and other.conversion in names and other.source is not None
+    }
+    return sorted(on_the_way.values(), key=lambda other: other.conversion.count("+"))
+
+
+def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], before: Sequence[Executed]) -> Row:
+    """A row with what was found, and the steps that faults came in at.
+
+    Args:
+        row: Of a target.
+        item: What was run for it.
+        found: Of all models that were looked at, by the names of their rows.
+        before: From `steps_before`.
+    """
+    own = found[item.row_name]
+    if own.localization is None:
+        return dataclasses.replace(row, not_localized=own.problem)
+    result = own.localization
+    if item.conversion:
+        steps = item.conversion.split("+")
+        intermediates = [
+            (steps[other.conversion.count("+")], found[other.row_name].localization)
+            for other in before
+            if other.row_name in found
+        ]
+        result = attribute_steps(result, intermediates, steps[-1])
+    return dataclasses.replace(row, localization=result)
