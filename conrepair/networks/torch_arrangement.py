@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from torch.fx import Node
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks.torch_call import Call, Part, Rule, axis, sizes
@@ -62,12 +63,16 @@ def _reversed_axes(call: Call) -> Part:
     return Part("Transpose", {"perm": perm}, [call["self"]])
 
 
-def _concatenate(call: Call) -> Part | None:
+def _pieces(call: Call) -> tuple[list[Node | None], dict[str, Parameter]]:
+    """Tensors, with None where constants stand; these are `operand`, `operand_1`, ..."""
     constants = [piece for piece in call["tensors"] if not call.depends(piece)]
-    if len(constants) > 1:
-        return None
     inputs = [piece if call.depends(piece) else None for piece in call["tensors"]]
-    parameters = {"operand": call.parameter(constants[0])} if constants else {}
+    roles = ["operand", *(f"operand_{index}" for index in range(1, len(constants)))]
+    return inputs, {role: call.parameter(piece) for role, piece in zip(roles, constants, strict=False)}
+
+
+def _concatenate(call: Call) -> Part:
+    inputs, parameters = _pieces(call)
     return Part("Concat", {"axis": axis(call["dim"], call.rank())}, inputs, parameters)
 
 
@@ -168,10 +173,9 @@ def _depth_to_space(call: Call) -> Part:
     return Part("DepthToSpace", {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}, [call["self"]])
 
 
-def _einsum(call: Call) -> Part | None:
-    if not all(map(call.depends, call["tensors"])):
-        return None
-    return Part("Einsum", {"equation": str(call["equation"])}, call["tensors"])
+def _einsum(call: Call) -> Part:
+    inputs, parameters = _pieces(call)
+    return Part("Einsum", {"equation": str(call["equation"])}, inputs, parameters)
 
 
 def _resizes() -> dict[str, Rule]:

@@ -195,6 +195,8 @@ class Arrangement(nn.Module):
         torch.manual_seed(26)
         self.token = nn.Parameter(torch.randn(1, 1, 4))
         self.register_buffer("positions", torch.randn(1, 9, 4))
+        self.mixing = nn.Parameter(torch.randn(9, 9) / 3)
+        self.register_buffer("ends", torch.randn(1, 1, 4))
 
     def forward(self, x: torch.Tensor) -> Any:
         batch, length, width = x.shape
@@ -203,6 +205,10 @@ class Arrangement(nn.Module):
         mask[2:, :3] = True
         weights = (x @ x.transpose(1, 2)) / width**0.5
         x = weights.masked_fill(mask, -1e4).softmax(-1) @ x
+        x = torch.einsum(
+            "buc,cd->bud", torch.einsum("tu,buc->btc", self.mixing, self.mixing @ x), self.mixing[:4, :4]
+        )
+        x = torch.cat([self.ends.expand(batch, -1, -1), x[:, 1:-1], 2 * self.ends.expand(batch, -1, -1)], 1)
         picture = x.reshape(batch * (length + 1), width).view(batch, 1, length + 1, width)
         picture = functional.interpolate(picture, scale_factor=2, mode="bilinear", align_corners=False)
         picture = functional.interpolate(functional.interpolate(picture, size=(6, 9)), size=(5, 6), mode="bicubic")
