@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.isolation import Isolation
+from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Pair, match
 from conrepair.localize.outputs import output_pairs
 from conrepair.localize.pieces import Pieces
@@ -20,7 +21,9 @@ from conrepair.networks.network import Network
 __all__ = ["Alignment", "align", "comparable"]
 
 _ROUNDS = 4
-_PRUNINGS = 4
+_PRUNINGS = 5
+_MOVES = 4  # of a doubtful pair to another tensor of the source, before it's dropped
+_BETTER = 0.01  # of the error before
 
 
 @dataclass(frozen=True)
@@ -74,16 +77,17 @@ def align(
     ours, theirs = comparable(source.graph), comparable(target.graph)
     mine = _capture(source, ours, feeds[0], _fresh(folder, "source"))
     full = _capture(target, theirs, feeds[1], _fresh(folder, "target"))
-    nodes = Neighbourhood(source.graph, ours), Neighbourhood(target.graph, theirs)
+    nodes = Neighbourhood(source.graph, ours, mine.shapes()), Neighbourhood(target.graph, theirs, full.shapes())
     structure = Structure(*nodes)
     similarity = compare_values(ours, mine.__getitem__, theirs, full.__getitem__)
     pairs = match(*nodes, similarity, structure)
     shelf = _Isolated(target, mine, feeds[1], theirs, folder)
+    ends = set(theirs).intersection(target.graph.outputs)
     for _ in range(_ROUNDS):
         settled = {pair.target for pair in pairs if pair.confidence == 1.0}
         open_ones = [place for place, name in enumerate(theirs) if name not in settled]
-        if not open_ones:
-            break
+        if not open_ones or settled.issuperset(ends):
+            break  # what's left lies inside what libraries write in other ways
         values = shelf.run(pairs)
         names = [theirs[place] for place in open_ones]
         similarity.improve(compare_values(ours, mine.__getitem__, names, values), open_ones)
@@ -91,7 +95,7 @@ def align(
         if _places(again) == _places(pairs):
             break
         pairs = again
-    kept = _pruned(target.graph, pairs, shelf)
+    kept = _settled(nodes[0], target.graph, pairs, shelf)
     outputs = output_pairs(source, target, kept, (mine.shapes(), full.shapes()))
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
 
@@ -134,28 +138,71 @@ class _Isolated:
         return found
 
 
-def _pruned(graph: LayerGraph, pairs: Sequence[Pair], isolated: _Isolated) -> list[Pair]:
-    """Drop pairs that make wrong what is right without them."""
+def _settled(source: Neighbourhood, graph: LayerGraph, pairs: Sequence[Pair], isolated: _Isolated) -> list[Pair]:
+    """Move or drop pairs that make wrong what reads them, and without which that's right."""
     kept = list(pairs)
     errors = isolated.errors(kept, kept)
-    for _ in range(_PRUNINGS):
+    for round_ in range(_PRUNINGS):
         doubtful = _doubtful(graph, kept, errors)
         if not doubtful:
             break
-        rest = [pair for pair in kept if pair.target not in doubtful]
-        behind = {name for names in doubtful.values() for name in names}
-        without = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
-        wrong = {name for name, names in doubtful.items() if all(without[item] <= EQUAL for item in names)}
-        if not wrong:
+        changed = _tried(kept, doubtful, errors, isolated, _alternatives(source, kept, doubtful, round_))
+        if changed == kept and round_ >= _MOVES:
             break
-        kept = [pair for pair in kept if pair.target not in wrong]
-        errors = isolated.errors(kept, kept)
+        if changed != kept:
+            kept = changed
+            errors = isolated.errors(kept, kept)
     return [
         pair
         if pair.confidence == 1.0 or errors.get(pair.target, 1.0) > EQUAL
         else replace(pair, confidence=1.0, evidence=f"{pair.evidence}; the same values from the cut before")
         for pair in kept
     ]
+
+
+def _tried(
+    pairs: Sequence[Pair],
+    doubtful: Mapping[str, Sequence[str]],
+    errors: Mapping[str, float],
+    isolated: _Isolated,
+    moved: Mapping[str, Pair | None],
+) -> list[Pair]:
+    """The pairs, of which those are moved (or dropped, for None) that make what reads them right."""
+    other = [moved.get(pair.target, pair) for pair in pairs]
+    rest = [pair for pair in other if pair is not None]
+    behind = {name for target in moved for name in doubtful[target]}
+    found = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
+    better = {
+        target
+        for target in moved
+        if all(found.get(name, 0.0) <= max(EQUAL, _BETTER * errors[name]) for name in doubtful[target])
+    }
+    changed = [moved[pair.target] if pair.target in better else pair for pair in pairs]
+    return [pair for pair in changed if pair is not None]
+
+
+def _alternatives(
+    source: Neighbourhood, pairs: Sequence[Pair], doubtful: Mapping[str, Sequence[str]], round_: int
+) -> dict[str, Pair | None]:
+    """For each doubtful pair the next best source: without any, then tensors just behind it, then just before."""
+    taken = {pair.source for pair in pairs}
+    found: dict[str, Pair | None] = {}
+    for pair in pairs:
+        if pair.target not in doubtful:
+            continue
+        nearby = [
+            name
+            for name in source.around(pair.source)
+            if name not in taken and layouts(source.shape(name), pair.layout.target)
+        ]
+        if round_ == _MOVES:
+            found[pair.target] = None
+        elif round_ < len(nearby):
+            name = nearby[round_]
+            choices = layouts(source.shape(name), pair.layout.target)
+            layout = next((item for item in choices if item.axes == pair.layout.axes), choices[0])
+            found[pair.target] = replace(pair, source=name, layout=layout, evidence="what reads it comes out right")
+    return found
 
 
 def _doubtful(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float]) -> dict[str, list[str]]:
