@@ -206,7 +206,7 @@ def _gelu_tanh(x: Values) -> Values:
 
 def _cast(x: Values, dtype: str) -> Values:
     if dtype == "bool":
-        return (x != 0).astype(float)
+        return np.asarray((x != 0).astype(float))
     if dtype in {"float16", "bfloat16"}:
         return np.asarray(x.astype(np.float32).astype(numpy_dtype(dtype)).astype(float))
-    return np.trunc(x) if "int" in dtype else x
+    return np.asarray(np.trunc(x)) if "int" in dtype else x
