@@ -15,6 +15,7 @@ from conrepair.networks.onnx_cut import is_plain
 from conrepair.networks.onnx_schema import schema_of
 from conrepair.networks.onnx_source import Source, is_random, subgraphs
 from conrepair.onnx_passes.infer_shapes import static_shape, type_of
+from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["follow_sizes"]
@@ -96,5 +97,9 @@ def _run(node: onnx_ir.Node, given: Mapping[str, Array], source: Source) -> list
     )
     imports = [onnx.helper.make_opsetid(*item) for item in source.model.opset_imports.items()]
     proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=source.model.ir_version)
-    results: list[Array] = open_session(proto.SerializeToString(), threads=1, quiet=True).run(None, {})
+    try:
+        results: list[Array] = open_session(proto.SerializeToString(), threads=1, quiet=True).run(None, {})
+    # onnxruntime raises one class per status code, without a common base of their own.
+    except Exception as error:
+        raise InferenceError(f"{node.op_type} '{node.name}' can't be computed: {error}") from error
     return results
