@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx_ir
 
+from conrepair.faults.editors.editor import Step
 from conrepair.onnx_passes.initializers import new_initializer
 
 __all__ = [
@@ -27,8 +28,6 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
-Step = tuple[str, Mapping[str, Any], Sequence[Array]]
-"""An operator, its attributes, and the constants behind its first input."""
 
 
 def graph_of(value: onnx_ir.Value) -> onnx_ir.Graph:

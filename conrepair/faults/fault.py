@@ -10,7 +10,10 @@ from typing import Generic, TypeVar
 import numpy as np
 import onnx_ir
 
-__all__ = ["Change", "Fault", "Kind", "Place"]
+from conrepair.faults.editors.editor import Editor
+from conrepair.graph.layer_graph import LayerGraph, Node
+
+__all__ = ["Change", "Fault", "Kind", "Native", "Place"]
 
 Place = onnx_ir.Node | onnx_ir.Value
 P = TypeVar("P", bound=Place)
@@ -42,6 +45,19 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Native:
+    """The same fault in formats that have an editor.
+
+    Attributes:
+        places: Nodes, or names of tensors; in the graph's order.
+        change: Put it there and say what was done. What the format can't express is refused by the editor.
+    """
+
+    places: Callable[[LayerGraph], Sequence[Node | str]]
+    change: Callable[[Editor, Node | str, np.random.Generator], str]
+
+
+@dataclass(frozen=True)
 class Fault(Generic[P]):
     """One way in which conversions go wrong.
 
@@ -50,8 +66,9 @@ class Fault(Generic[P]):
         kind: What a diagnosis should call it.
         provenance: Where it was seen: threads ("project#number"), or a row of docs/converter-faults.md.
         repair: What mends it.
-        places: Where it can be put into a graph, in the graph's order.
+        places: Where it can be put into an ONNX graph, in the graph's order.
         change: Put it there, in place. The graph must still be valid; random choices come from the generator.
+        native: The same in other formats, where it makes sense there.
     """
 
     name: str
@@ -60,3 +77,4 @@ class Fault(Generic[P]):
     repair: str
     places: Callable[[onnx_ir.Graph], Sequence[P]]
     change: Callable[[P, np.random.Generator], Change]
+    native: Native | None = None

@@ -17,10 +17,10 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.verify import relative_error
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["Injection", "inject"]
+__all__ = ["ATTEMPTS", "LEAST_EFFECT", "Injection", "inject"]
 
-_LEAST = 1e-4  # relative L2 of an output
-_ATTEMPTS = 8
+LEAST_EFFECT = 1e-4  # relative L2 of an output
+ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ def inject(
     fault: Fault[Any],
     feeds: Mapping[str, npt.NDArray[Any]],
     generator: np.random.Generator,
+    *,
+    avoid: frozenset[str] = frozenset(),
 ) -> Injection | None:
     """Inject a fault.
 
@@ -55,6 +57,7 @@ def inject(
         fault: What to inject.
         feeds: Inputs on which the model must answer otherwise.
         generator: Decides about the place, and about what the fault leaves open.
+        avoid: Names of nodes that must not be touched, because they have a fault already.
 
     Returns:
         The faulty model; None when the fault has no place in this model, or none where it changes an answer
@@ -63,12 +66,14 @@ def inject(
     prepared = _prepared(model)
     expected = _run(prepared, feeds)
     count = len(fault.places(prepared.graph))
-    for index in generator.permutation(count)[:_ATTEMPTS]:
+    for index in generator.permutation(count)[:ATTEMPTS]:
         changed = prepared.clone()
         change = fault.change(fault.places(changed.graph)[int(index)], generator)
+        names = frozenset(str(node.name) for node in change.nodes)
+        if names & avoid:
+            continue
         effect = _effect(changed, feeds, expected)
-        if effect is not None and effect > _LEAST:
-            names = frozenset(str(node.name) for node in change.nodes)
+        if effect is not None and effect > LEAST_EFFECT:
             return Injection(changed, fault, names, change.words, effect)
     return None
 

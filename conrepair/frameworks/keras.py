@@ -137,18 +137,55 @@ def _table_sizes(network: Any, names: Mapping[int, str]) -> dict[str, int]:
 
 
 def _in_float64(network: Any) -> Any:
+    double = _rebuilt(network, {})
+    double.set_weights(network.get_weights())
+    return double
+
+
+def _rebuilt(network: Any, made: dict[int, Any]) -> Any:
+    """The model with new weights, in float64 throughout: nested models would cast what they are given.
+
+    Args:
+        network: The model, or a nested one.
+        made: Layers that have been rebuilt, by the id of the old one: nested models may share them.
+    """
+
     def rebuild(layer: Any) -> Any:
-        policy = {"dtype": "float64"} if isinstance(layer, keras.Layer) else {}
-        return type(layer).from_config(layer.get_config() | policy)
+        if id(layer) not in made:
+            made[id(layer)] = new(layer)
+        return made[id(layer)]
+
+    def new(layer: Any) -> Any:
+        if isinstance(layer, keras.Model) and getattr(layer, "inputs", None):
+            return _rebuilt(layer, made)
+        config = layer.get_config()
+        if isinstance(layer, keras.Layer):
+            config = _double(config) | {"dtype": "float64"}
+        return type(layer).from_config(config)
 
     def retype(tensor: Any) -> Any:
         dtype = "float64" if spec_of(tensor).is_float else tensor.dtype
         return keras.Input(batch_shape=tensor.shape, dtype=dtype, name=tensor.name)
 
     inputs = keras.tree.map_structure(retype, network.input)
-    double = keras.models.clone_model(network, inputs, clone_function=rebuild, recursive=True)
-    double.set_weights(network.get_weights())
-    return double
+    return keras.models.clone_model(network, inputs, clone_function=rebuild)
+
+
+def _double(config: Any) -> Any:
+    """A layer's configuration with the layers in it in float64 (those of wrappers, activations that are layers)."""
+    if isinstance(config, list):
+        return [_double(item) for item in config]
+    if not isinstance(config, dict):
+        return config
+    return {
+        key: "float64" if key == "dtype" and _is_float(value) else _double(value) for key, value in config.items()
+    }
+
+
+def _is_float(dtype: Any) -> bool:
+    """Whether a configuration's "dtype" (a name, or a policy's configuration) computes with real numbers."""
+    name = dtype["config"].get("name") if isinstance(dtype, dict) and "config" in dtype else dtype
+    return isinstance(name, str) and "float" in name
 
 
 def spec_of(tensor: Any) -> TensorSpec:

@@ -20,7 +20,18 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["FRAMEWORK", "TorchFramework", "TorchRunnable", "example_inputs", "load_module"]
+__all__ = [
+    "FRAMEWORK",
+    "TorchFramework",
+    "TorchRunnable",
+    "array_from_tensor",
+    "dtype_name",
+    "example_inputs",
+    "exported_program",
+    "flatten",
+    "load_module",
+    "tensor_from_array",
+]
 
 _EMBEDDINGS = {
     torch.ops.aten.embedding.default,
@@ -58,6 +69,11 @@ def load_module(model: Model) -> torch.nn.Module:
     return _unpickle(model)
 
 
+def exported_program(module: torch.nn.Module) -> torch.export.ExportedProgram | None:
+    """The exported program that `load_module` found in a .pt2 file; None for modules of other kinds."""
+    return module.exported if isinstance(module, _Inference) else None
+
+
 class TorchRunnable(Runnable):
     """A module on the CPU, without gradients."""
 
@@ -79,10 +95,10 @@ class TorchRunnable(Runnable):
             ) from error
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-        arguments = [_tensor(feeds[spec.name]) for spec in self.inputs]
+        arguments = [tensor_from_array(feeds[spec.name]) for spec in self.inputs]
         with torch.inference_mode():
             outputs = flatten(self.module(*arguments))
-        return {spec.name: _array(tensor) for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
+        return {spec.name: array_from_tensor(tensor) for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
 
 
 class TorchFramework:
@@ -94,7 +110,7 @@ class TorchFramework:
         module = runnable.module
         weights: Counter[str] = Counter()
         for tensor in [*module.parameters(), *module.buffers()]:
-            weights[_dtype_name(tensor.dtype)] += tensor.numel()
+            weights[dtype_name(tensor.dtype)] += tensor.numel()
         return Description(
             format=_format(model),
             inputs=_with_table_sizes(module, runnable.inputs),
@@ -223,7 +239,7 @@ def _exported_inputs(program: torch.export.ExportedProgram) -> tuple[TensorSpec,
         TensorSpec(
             str(name),
             tuple(size if isinstance(size, int) else str(size) for size in values[name].shape),
-            _dtype_name(values[name].dtype),
+            dtype_name(values[name].dtype),
         )
         for name in names
         if isinstance(values.get(name), torch.Tensor)
@@ -255,7 +271,7 @@ def _output_specs(module: torch.nn.Module, inputs: tuple[TensorSpec, ...]) -> tu
                 a if a == b else batch if not axis else "?"
                 for axis, (a, b) in enumerate(zip(one.shape, two.shape, strict=True))
             ),
-            _dtype_name(one.dtype),
+            dtype_name(one.dtype),
         )
         for (name, one), (_, two) in zip(first, second, strict=True)
     )
@@ -331,20 +347,22 @@ def _format(model: Model) -> str:
     return "TorchScript" if is_torchscript(Path(model.path)) else "pickled PyTorch module"
 
 
-def _tensor(array: Array) -> torch.Tensor:
-    """PyTorch doesn't know the bfloat16 that numpy has from ml_dtypes."""
+def tensor_from_array(array: Array) -> torch.Tensor:
+    """Share an array's memory; PyTorch doesn't know the bfloat16 that numpy has from ml_dtypes."""
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
     return torch.from_numpy(array)
 
 
-def _array(tensor: torch.Tensor) -> Array:
+def array_from_tensor(tensor: torch.Tensor) -> Array:
+    """Share a tensor's memory."""
     half = tensor.dtype == torch.bfloat16
     array: Array = tensor.view(torch.int16).numpy().view(numpy_dtype("bfloat16")) if half else tensor.numpy()
     return array
 
 
-def _dtype_name(dtype: torch.dtype) -> str:
+def dtype_name(dtype: torch.dtype) -> str:
+    """Name an element type as numpy does."""
     return str(dtype).removeprefix("torch.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -88,6 +88,7 @@ class Node:
         outputs: Tensors.
         attributes: In the vocabulary's convention; all of the operator's, those with their default values too.
         parameters: Numbers that depend on no input, by role.
+        written: Attributes of the file that became part of the parameters here: factors, transpositions.
         channels_last: Whether the channels are the last axis of its tensors, for operators that have channels.
     """
 
@@ -100,6 +101,7 @@ class Node:
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     channels_last: bool = False
+    written: Mapping[str, Attribute] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -157,3 +159,20 @@ class LayerGraph:
                 found.append(node)
                 needed.update(name for name in node.inputs if name and name not in known)
         return tuple(reversed(found))
+
+    def feeding(self, fed: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """The nearest tensors of a selection that each computed tensor comes from.
+
+        Args:
+            fed: The selection.
+
+        Returns:
+            For every tensor that a node computes, those of the selection on the way to it, in the graph's order.
+        """
+        found: dict[str, dict[str, None]] = {}
+        for node in self.nodes:
+            needs: dict[str, None] = {}
+            for name in node.inputs:
+                needs.update({name: None} if name in fed else found.get(name, {}))
+            found.update(dict.fromkeys(node.outputs, needs))
+        return {name: tuple(sorted(needs, key=self.order.__getitem__)) for name, needs in found.items()}

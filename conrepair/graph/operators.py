@@ -12,6 +12,9 @@ Operators are called as in ONNX. Where frameworks write one function in several 
 - Flatten, ExpandDims, Squeeze and Unsqueeze are `Reshape`; casts between equal types, Dropout in inference and the
   like are `Identity`;
 - a fully connected layer is a `MatMul` with the parameter `weight`; its bias is the parameter `bias`;
+- what is multiplied from the left with a constant is a `MatMul` with the parameter `left`;
+- constant pieces of a `Concat`, and constant terms of an `Einsum`, are the parameters `operand`, `operand_1`, ...:
+  in the node's inputs "" stands in their places, in that order;
 - an elementwise operator with a constant has that as the parameter `operand`, and the attribute `constant_first`
   when it's the left one (for `Sub`, `Div`, `Pow`: others commute);
 - quantization that a format writes as tensors' types (TFLite) is in `Tensor.quantization` and `Parameter.bits`,
@@ -81,7 +84,10 @@ OPERATORS: Mapping[str, Operator] = {
         {"weight": "[in, out / group, *kernel]", "bias": "[out]"},
         {**_WINDOW, "group": 1, "output_padding": None},
     ),
-    "MatMul": Operator({"weight": "[..., in, out]", "bias": "[out]"}, {"transpose_a": False, "transpose_b": False}),
+    "MatMul": Operator(
+        {"weight": "[..., in, out]", "bias": "[out]", "left": "[..., rows, in]"},
+        {"transpose_a": False, "transpose_b": False},
+    ),
     "BatchNormalization": Operator(
         {"scale": "[channels]", "bias": "[channels]", "mean": "[channels]", "variance": "[channels]"},
         {"epsilon": 1e-5, "training_mode": False},
@@ -145,7 +151,7 @@ OPERATORS: Mapping[str, Operator] = {
     "Split": Operator(attributes={"axis": None, "sizes": None}),
     "Slice": Operator(attributes={"starts": None, "ends": None, "axes": None, "steps": None}),
     "Tile": Operator(attributes={"repeats": None}),
-    "Expand": Operator(attributes={"shape": None}),
+    "Expand": Operator({"operand": "what is expanded to a computed shape"}, {"shape": None}),
     "Where": Operator({"condition": "as in the file", "x": "as in the file", "y": "as in the file"}),
     "Cast": Operator(attributes={"to": None}),
     "Shape": _PLAIN,
@@ -160,7 +166,7 @@ OPERATORS: Mapping[str, Operator] = {
     ),
     "DepthToSpace": Operator(attributes={"blocksize": None, "mode": "DCR"}),
     "SpaceToDepth": Operator(attributes={"blocksize": None}),
-    "Einsum": Operator(attributes={"equation": None}),
+    "Einsum": Operator({"operand": "a constant term"}, {"equation": None}),
     "QuantizeLinear": Operator({"scale": "scalar or [channels]", "zero_point": "as scale"}, {"axis": 1}),
     "DequantizeLinear": Operator({"scale": "scalar or [channels]", "zero_point": "as scale"}, {"axis": 1}),
 }

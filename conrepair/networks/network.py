@@ -41,9 +41,8 @@ class Network(abc.ABC):
 
     Attributes:
         graph: The network's layers, with names as they stand in the file.
-        input_names: The graph's tensor of each of the model's inputs, by the name that the model's `Runnable` has
-            for it.
-        output_names: The same of the outputs.
+        input_names: The graph's tensor for each input of the framework's `Runnable`, by the name that has.
+        output_names: The same for its outputs.
     """
 
     graph: LayerGraph

@@ -154,6 +154,7 @@ def test_the_catalogue() -> None:
     assert {fault.kind for fault in found} == set(Kind)
     assert max(Counter(fault.name for fault in found).values()) == 1
     root = Path(package.__file__).parent
-    files = {path.relative_to(root).as_posix() for path in root.glob("*/*.py") if path.stem != "__init__"}
+    paths = [path for kind in Kind for path in (root / kind).glob("*.py") if path.stem != "__init__"]
+    files = {path.relative_to(root).as_posix() for path in paths}
     assert files == {f"{fault.kind}/{fault.name.replace('-', '_')}.py" for fault in found}
     assert all(fault.provenance and fault.repair for fault in found)

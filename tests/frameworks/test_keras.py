@@ -109,6 +109,27 @@ def test_names_of_a_sequential_model_are_the_same_in_every_process(tmp_path: Pat
     assert done.stdout.splitlines()[-1] == str([spec.name for spec in about.inputs + about.outputs])
 
 
+def test_second_opinion_of_layers_in_layers(tmp_path: Path) -> None:
+    """Bit for bit a model that was built in float64."""
+
+    def build() -> Any:
+        steps = keras.Input((small.FEATURES, 3), name="steps")
+        values = layers.Bidirectional(layers.LSTM(4, return_sequences=True))(steps)
+        return keras.Model(steps, layers.Conv1D(3, 2, activation=layers.LeakyReLU(0.3))(values))
+
+    network = build()
+    keras.config.set_dtype_policy("float64")
+    try:
+        double = build()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    double.set_weights(network.get_weights())
+    feed = np.random.default_rng(1).normal(size=(2, small.FEATURES, 3)).astype(np.float32)
+    result = FRAMEWORK.load(saved(network, tmp_path / "net.keras"), second_opinion=True).run({"steps": feed})
+    (array,) = result.values()
+    assert small.relative_l2(double(feed).numpy(), array) < 1e-14
+
+
 # --- Running ---
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Step
 from conrepair.faults.edits import insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import inserted_behind
 from conrepair.faults.places import is_float, nodes_with
+from conrepair.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]
+
+_STEPS: Sequence[Step] = [("Relu", {}, [])]
 
 
 def _is_linear(node: onnx_ir.Node) -> bool:
@@ -17,8 +24,12 @@ def _is_linear(node: onnx_ir.Node) -> bool:
     return is_float(node.outputs[0]) and not readers & {"Relu", "Clip"}
 
 
+def _native_is_linear(graph: LayerGraph, node: Node) -> bool:
+    return not {reader.op for reader in graph.consumers[node.outputs[0]]} & {"Relu", "Clip"}
+
+
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    nodes = insert_behind(node.outputs[0], [("Relu", {}, [])], "extra")
+    nodes = insert_behind(node.outputs[0], _STEPS, "extra")
     return Change((node, *nodes), f"a Relu follows {node.name}")
 
 
@@ -29,4 +40,11 @@ FAULT = Fault(
     repair="remove it",
     places=nodes_with(_is_linear, "Conv", "Gemm", "Add", "BatchNormalization"),
     change=_change,
+    native=inserted_behind(
+        ("Conv", "MatMul", "Add", "BatchNormalization"),
+        lambda _: _STEPS,
+        "extra",
+        "a Relu follows {name}",
+        _native_is_linear,
+    ),
 )

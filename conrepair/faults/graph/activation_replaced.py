@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import operator_changed
 from conrepair.faults.places import operators
 
 __all__ = ["FAULT"]
@@ -37,4 +38,5 @@ FAULT = Fault(
     repair="the operator",
     places=operators(*_OTHERS),
     change=_change,
+    native=operator_changed({**_OTHERS, "Swish": "HardSwish"}),
 )

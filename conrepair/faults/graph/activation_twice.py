@@ -5,11 +5,21 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Editor
 from conrepair.faults.edits import insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import nodes_of, on_nodes
 from conrepair.faults.places import operators
+from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
+
+_OPERATORS = ("HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Softplus", "Mish", "Gelu", "Softmax")
+
+
+def _change_native(editor: Editor, node: Node, _: np.random.Generator) -> str:
+    editor.insert(node.outputs[0], [(node.op, node.attributes, [])], "twice")
+    return f"{node.op} of {node.layer} is applied twice"
 
 
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
@@ -23,6 +33,7 @@ FAULT = Fault(
     kind=Kind.GRAPH,
     provenance="keras-onnx#555",
     repair="remove one",
-    places=operators("HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Softplus", "Mish", "Gelu", "Softmax"),
+    places=operators(*_OPERATORS),
     change=_change,
+    native=on_nodes(nodes_of(*_OPERATORS), _change_native),
 )

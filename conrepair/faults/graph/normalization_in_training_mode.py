@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import operator_changed, shape_of
 from conrepair.faults.places import nodes_with, rank_of
 
 __all__ = ["FAULT"]
@@ -31,4 +32,8 @@ FAULT = Fault(
     repair="the statistics that were stored",
     places=nodes_with(_has_channels, "BatchNormalization"),
     change=_change,
+    native=operator_changed(
+        {"BatchNormalization": "InstanceNormalization"},
+        lambda graph, node: len(shape_of(graph, node.outputs[0])) == 4,
+    ),
 )

@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Editor
 from conrepair.faults.edits import bypass
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import nodes_of, on_nodes
 from conrepair.faults.places import operators
+from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
+
+
+def _change_native(editor: Editor, node: Node, _: np.random.Generator) -> str:
+    editor.remove(node)
+    return f"{node.layer} is gone"
 
 
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
@@ -24,4 +32,5 @@ FAULT = Fault(
     repair="insert it",
     places=operators("BatchNormalization", "InstanceNormalization", "LayerNormalization"),
     change=_change,
+    native=on_nodes(nodes_of("BatchNormalization", "InstanceNormalization", "LayerNormalization"), _change_native),
 )

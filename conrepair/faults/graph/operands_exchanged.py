@@ -5,15 +5,25 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Editor
 from conrepair.faults.edits import swap_inputs
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import nodes_of, on_nodes
 from conrepair.faults.places import is_float, nodes_with
+from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
+
+_OPERATORS = ("Sub", "Div", "Pow")
 
 
 def _differ(node: onnx_ir.Node) -> bool:
     return is_float(node.outputs[0]) and node.inputs[0] is not node.inputs[1]
+
+
+def _change_native(editor: Editor, node: Node, _: np.random.Generator) -> str:
+    editor.swap_inputs(node, 0, 1)
+    return f"the operands of {node.layer} are exchanged"
 
 
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
@@ -26,8 +36,7 @@ FAULT = Fault(
     kind=Kind.GRAPH,
     provenance="onnxruntime#26997",
     repair="their order",
-    places=nodes_with(
-        lambda node: is_float(node.outputs[0]) and node.inputs[0] is not node.inputs[1], "Sub", "Div", "Pow"
-    ),
+    places=nodes_with(_differ, *_OPERATORS),
     change=_change,
+    native=on_nodes(nodes_of(*_OPERATORS, condition=lambda _, node: len(set(node.inputs)) == 2), _change_native),
 )

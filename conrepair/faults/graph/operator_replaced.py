@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import operator_changed
 from conrepair.faults.places import is_float, nodes_with
 
 __all__ = ["FAULT"]
@@ -25,4 +26,5 @@ FAULT = Fault(
     repair="the operator",
     places=nodes_with(lambda node: is_float(node.outputs[0]), *_OTHERS),
     change=_change,
+    native=operator_changed(_OTHERS, lambda graph, node: graph.tensors[node.outputs[0]].is_real),
 )

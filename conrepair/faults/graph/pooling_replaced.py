@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import operator_changed
 from conrepair.faults.places import nodes_with
 
 __all__ = ["FAULT"]
@@ -33,4 +34,8 @@ FAULT = Fault(
         "GlobalMaxPool",
     ),
     change=_change,
+    native=operator_changed(
+        {"MaxPool": "AveragePool", "AveragePool": "MaxPool", "ReduceMean": "ReduceMax", "ReduceMax": "ReduceMean"},
+        lambda graph, node: bool(graph.tensors[node.outputs[0]].is_real and not node.attributes.get("ceil_mode")),
+    ),
 )

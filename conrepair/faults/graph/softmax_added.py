@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Step
 from conrepair.faults.edits import insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import float_outputs, inserted_at
 from conrepair.faults.places import is_float, rank_of
+from conrepair.graph.layer_graph import LayerGraph
 
 __all__ = ["FAULT"]
+
+_STEPS: Sequence[Step] = [("Softmax", {"axis": -1}, [])]
 
 
 def _scores(graph: onnx_ir.Graph) -> list[onnx_ir.Value]:
@@ -21,8 +28,12 @@ def _is_softmax(value: onnx_ir.Value) -> bool:
     return producer is not None and producer.op_type == "Softmax"
 
 
+def _native_scores(graph: LayerGraph) -> Sequence[str]:
+    return [name for name in float_outputs(2)(graph) if graph.producers[name].op != "Softmax"]
+
+
 def _change(value: onnx_ir.Value, generator: np.random.Generator) -> Change:
-    nodes = insert_behind(value, [("Softmax", {"axis": -1}, [])], "normalized")
+    nodes = insert_behind(value, _STEPS, "normalized")
     return Change(nodes, f"a softmax follows {value.name}")
 
 
@@ -33,4 +44,5 @@ FAULT = Fault(
     repair="remove it",
     places=_scores,
     change=_change,
+    native=inserted_at(_native_scores, lambda *_: _STEPS, "normalized", "a softmax follows {name}"),
 )

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Editor
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import nodes_of, on_nodes, shape_of
 from conrepair.faults.places import nodes_with, rank_of, sizes_of
+from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
 
 
 def _twins(node: onnx_ir.Node) -> tuple[int, int] | None:
     """Two axes of the result that are as long as one another."""
-    sizes = sizes_of(node.outputs[0])
+    return _equal(sizes_of(node.outputs[0]))
+
+
+def _equal(sizes: Sequence[int | None]) -> tuple[int, int] | None:
     for one, size in enumerate(sizes):
         for two in range(one + 1, len(sizes)):
             if size is not None and size > 1 and sizes[two] == size:
                 return one, two
     return None
+
+
+def _exchanged(perm: Sequence[int], twins: tuple[int, int]) -> list[int]:
+    result = list(perm)
+    result[twins[0]], result[twins[1]] = perm[twins[1]], perm[twins[0]]
+    return result
+
+
+def _change_native(editor: Editor, node: Node, _: np.random.Generator) -> str:
+    twins, before = _equal(shape_of(editor.graph, node.outputs[0])), node.attributes["perm"]
+    if twins is None or not isinstance(before, tuple):
+        raise ValueError(f"{node.name} has no axes of equal length")
+    after = tuple(_exchanged([int(axis) for axis in before], twins))
+    editor.set_attributes(node, {"perm": after})
+    return f"{node.layer}: perm {after} instead of {before}"
 
 
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
@@ -27,8 +50,7 @@ def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
         raise ValueError(f"{node.name} has no axes of equal length")
     rank = rank_of(node.outputs[0]) or 0
     before = list(node.attributes["perm"].as_ints()) if "perm" in node.attributes else list(range(rank))[::-1]
-    after = list(before)
-    after[twins[0]], after[twins[1]] = before[twins[1]], before[twins[0]]
+    after = _exchanged(before, twins)
     node.attributes["perm"] = onnx_ir.AttrInt64s("perm", after)
     return Change((node,), f"{node.name}: perm {after} instead of {before}")
 
@@ -40,4 +62,13 @@ FAULT = Fault(
     repair="perm",
     places=nodes_with(lambda node: _twins(node) is not None, "Transpose"),
     change=_change,
+    native=on_nodes(
+        nodes_of(
+            "Transpose",
+            condition=lambda graph, node: (
+                _equal(shape_of(graph, node.outputs[0])) is not None and "perm" in node.attributes
+            ),
+        ),
+        _change_native,
+    ),
 )

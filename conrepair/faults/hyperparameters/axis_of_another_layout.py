@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import onnx_ir
 
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import attributes_changed, shape_of
 from conrepair.faults.places import nodes_with, rank_of
+from conrepair.graph.layer_graph import Attribute, Node
 
 __all__ = ["FAULT"]
+
+
+def _moved(node: Node, _: np.random.Generator) -> Mapping[str, Attribute]:
+    """To the axis before; an axis in front of the first isn't one of any layout."""
+    before = node.attributes["axis"]
+    return {"axis": before - 1 if isinstance(before, int) and before else 1}
 
 
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
@@ -26,4 +36,7 @@ FAULT = Fault(
     repair="axis",
     places=nodes_with(lambda node: (rank_of(node.inputs[0]) or 0) > 1, "Softmax", "LogSoftmax"),
     change=_change,
+    native=attributes_changed(
+        ["Softmax", "LogSoftmax"], _moved, lambda graph, node: len(shape_of(graph, node.outputs[0])) > 1
+    ),
 )

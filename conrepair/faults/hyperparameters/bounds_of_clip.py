@@ -7,14 +7,19 @@ import onnx_ir
 
 from conrepair.faults.edits import constant_of, numbers_of, set_constant
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import nodes_with
 
 __all__ = ["FAULT"]
 
 
+def _factor(generator: np.random.Generator) -> float:
+    return float(generator.choice([0.5, 100.0]))
+
+
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
     bound = numbers_of(node, 2)
-    factor = float(generator.choice([0.5, 100.0]))
+    factor = _factor(generator)
     set_constant(node, 2, np.asarray(bound * bound.dtype.type(factor)))
     return Change((node,), f"{node.name} clips at {float(bound) * factor:g} instead of {float(bound):g}")
 
@@ -26,4 +31,9 @@ FAULT = Fault(
     repair="the bound",
     places=nodes_with(lambda node: constant_of(node, 2) is not None, "Clip"),
     change=_change,
+    native=attributes_changed(
+        ["Clip"],
+        lambda node, generator: {"max": float(str(node.attributes["max"])) * _factor(generator)},
+        lambda _, node: isinstance(node.attributes.get("max"), int | float),
+    ),
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import onnx_ir
 
 from conrepair.faults.edits import constant_of
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import nodes_with
+from conrepair.graph.layer_graph import Attribute, Node
 
 __all__ = ["FAULT"]
 
@@ -24,11 +28,31 @@ def _pads(node: onnx_ir.Node) -> list[int] | None:
     pads = list(node.attributes["pads"].as_ints()) if "pads" in node.attributes else []
     if array is None or not pads:
         return None
-    reach = [(size - 1) * (step - 1) for size, step in zip(array.shape[2:], _dilations(node), strict=True)]
+    return _reduced(pads, array.shape[2:], _dilations(node))
+
+
+def _reduced(pads: Sequence[int], kernel: Sequence[int], dilations: Sequence[int]) -> list[int] | None:
+    """Pads of the dense kernel; None when there are too few."""
+    reach = [(size - 1) * (step - 1) for size, step in zip(kernel, dilations, strict=True)]
     half = len(pads) // 2
     result = [pads[axis] - cells // 2 for axis, cells in enumerate(reach)]
     result += [pads[half + axis] - (cells - cells // 2) for axis, cells in enumerate(reach)]
     return result if min(result) >= 0 else None
+
+
+def _native_changes(node: Node) -> Mapping[str, Attribute] | None:
+    """Where pads follow from the size (SAME), they aren't said."""
+    dilations, pads = node.attributes.get("dilations"), node.attributes.get("pads")
+    if not isinstance(dilations, tuple) or max(map(int, dilations)) == 1:
+        return None
+    dense: dict[str, Attribute] = {"dilations": (1,) * len(dilations)}
+    if "SAME" in str(node.attributes.get("auto_pad")):
+        return dense
+    kernel = node.parameters["weight"].shape[2:] if "weight" in node.parameters else ()
+    if not isinstance(pads, tuple) or len(kernel) != len(dilations):
+        return None
+    reduced = _reduced([int(pad) for pad in pads], kernel, [int(step) for step in dilations])
+    return None if reduced is None else {**dense, "pads": tuple(reduced)}
 
 
 def _dilations(node: onnx_ir.Node) -> list[int]:
@@ -51,4 +75,7 @@ FAULT = Fault(
     repair="the dilations",
     places=nodes_with(_is_dilated, "Conv"),
     change=_change,
+    native=attributes_changed(
+        ["Conv"], lambda node, _: _native_changes(node) or {}, lambda _, node: _native_changes(node) is not None
+    ),
 )

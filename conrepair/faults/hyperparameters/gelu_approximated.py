@@ -6,14 +6,19 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import operators
 
 __all__ = ["FAULT"]
 
 
+def _other(approximate: str) -> str:
+    return "tanh" if approximate == "none" else "none"
+
+
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
     before = node.attributes["approximate"].as_string() if "approximate" in node.attributes else "none"
-    after = "tanh" if before == "none" else "none"
+    after = _other(before)
     node.attributes["approximate"] = onnx_ir.AttrString("approximate", after)
     return Change((node,), f"{node.name}: approximate is {after!r}")
 
@@ -25,4 +30,5 @@ FAULT = Fault(
     repair="approximate",
     places=operators("Gelu"),
     change=_change,
+    native=attributes_changed(["Gelu"], lambda node, _: {"approximate": _other(str(node.attributes["approximate"]))}),
 )

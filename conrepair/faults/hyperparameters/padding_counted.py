@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from conrepair.faults.families import flipped
 from conrepair.faults.fault import Fault, Kind
+from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import nodes_with
+from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
+
+
+def _pads(node: Node) -> tuple[object, ...]:
+    pads = node.attributes.get("pads")
+    return pads if isinstance(pads, tuple) else ()
 
 
 FAULT = Fault(
@@ -18,4 +25,9 @@ FAULT = Fault(
         lambda node: "pads" in node.attributes and any(node.attributes["pads"].as_ints()), "AveragePool"
     ),
     change=flipped("count_include_pad"),
+    native=attributes_changed(
+        ["AveragePool"],
+        lambda node, _: {"count_include_pad": not node.attributes["count_include_pad"]},
+        lambda _, node: "count_include_pad" in node.attributes and bool(any(_pads(node))),
+    ),
 )

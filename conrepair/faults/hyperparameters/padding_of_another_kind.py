@@ -6,14 +6,17 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import operators
 
 __all__ = ["FAULT"]
 
+_OTHERS = {"constant": "edge", "edge": "constant", "reflect": "constant", "symmetric": "reflect", "wrap": "constant"}
+
 
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
     before = node.attributes["mode"].as_string() if "mode" in node.attributes else "constant"
-    after = "edge" if before == "constant" else "constant"
+    after = _OTHERS[before]
     node.attributes["mode"] = onnx_ir.AttrString("mode", after)
     return Change((node,), f"{node.name} pads by {after} instead of {before}")
 
@@ -25,4 +28,9 @@ FAULT = Fault(
     repair="mode",
     places=operators("Pad"),
     change=_change,
+    native=attributes_changed(
+        ["Pad"],
+        lambda node, _: {"mode": _OTHERS[str(node.attributes["mode"])]},
+        lambda _, node: "mode" in node.attributes,
+    ),
 )

@@ -6,18 +6,24 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import operators
 
 __all__ = ["FAULT"]
 
+_ATTRIBUTE = "coordinate_transformation_mode"
 _MODES = ("asymmetric", "align_corners", "half_pixel")
 
 
+def _other(mode: str, generator: np.random.Generator) -> str:
+    return str(generator.choice([item for item in _MODES if item != mode]))
+
+
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    attribute = node.attributes.get("coordinate_transformation_mode")
+    attribute = node.attributes.get(_ATTRIBUTE)
     before = attribute.as_string() if attribute is not None else "half_pixel"
-    after = str(generator.choice([mode for mode in _MODES if mode != before]))
-    node.attributes["coordinate_transformation_mode"] = onnx_ir.AttrString("coordinate_transformation_mode", after)
+    after = _other(before, generator)
+    node.attributes[_ATTRIBUTE] = onnx_ir.AttrString(_ATTRIBUTE, after)
     return Change((node,), f"{node.name}: {after} instead of {before}")
 
 
@@ -28,4 +34,9 @@ FAULT = Fault(
     repair="coordinate_transformation_mode",
     places=operators("Resize"),
     change=_change,
+    native=attributes_changed(
+        ["Resize"],
+        lambda node, generator: {_ATTRIBUTE: _other(str(node.attributes[_ATTRIBUTE]), generator)},
+        lambda _, node: _ATTRIBUTE in node.attributes,
+    ),
 )

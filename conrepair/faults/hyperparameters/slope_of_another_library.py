@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import operators
 
 __all__ = ["FAULT"]
@@ -14,9 +15,13 @@ __all__ = ["FAULT"]
 _DEFAULTS = {"Elu": (1.0, 0.5), "HardSigmoid": (0.2, 1 / 6), "LeakyRelu": (0.01, 0.3), "ThresholdedRelu": (1.0, 0.5)}
 
 
+def _other(operator: str, alpha: float) -> float:
+    return next(value for value in _DEFAULTS[operator] if abs(value - alpha) > 1e-4)
+
+
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
     before = node.attributes["alpha"].as_float() if "alpha" in node.attributes else _DEFAULTS[node.op_type][0]
-    after = next(value for value in _DEFAULTS[node.op_type] if abs(value - before) > 1e-4)
+    after = _other(node.op_type, before)
     node.attributes["alpha"] = onnx_ir.AttrFloat32("alpha", after)
     return Change((node,), f"{node.name}: alpha is {after:g} instead of {before:g}")
 
@@ -28,4 +33,9 @@ FAULT = Fault(
     repair="alpha",
     places=operators(*_DEFAULTS),
     change=_change,
+    native=attributes_changed(
+        tuple(_DEFAULTS),
+        lambda node, _: {"alpha": _other(node.op, float(str(node.attributes["alpha"])))},
+        lambda _, node: "alpha" in node.attributes,
+    ),
 )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.editors.editor import Editor
+from conrepair.faults.fault import Change, Fault, Kind, Native
 from conrepair.faults.places import rank_of, sizes_of
+from conrepair.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]
 
@@ -37,6 +41,28 @@ def _change(value: onnx_ir.Value, generator: np.random.Generator) -> Change:
     return Change(tuple(readers), f"{value.name} and {partner.name} are exchanged")
 
 
+def _native_partner(graph: LayerGraph, name: str) -> str | None:
+    tensor = graph.tensors[name]
+    for other in graph.inputs:
+        alike = graph.tensors[other].shape == tensor.shape and graph.tensors[other].dtype == tensor.dtype
+        if other != name and alike and graph.consumers[other]:
+            return other
+    return None
+
+
+def _native_pairs(graph: LayerGraph) -> Sequence[str]:
+    return [name for name in graph.inputs if graph.consumers[name] and _native_partner(graph, name) is not None]
+
+
+def _change_native(editor: Editor, place: Node | str, _: np.random.Generator) -> str:
+    name = str(place)
+    partner = _native_partner(editor.graph, name)
+    if partner is None:
+        raise ValueError(f"{name} has no partner")
+    editor.exchange_inputs(editor.graph.inputs.index(name), editor.graph.inputs.index(partner))
+    return f"{name} and {partner} are exchanged"
+
+
 FAULT = Fault(
     name="inputs-reordered",
     kind=Kind.INPUT,
@@ -44,4 +70,5 @@ FAULT = Fault(
     repair="the order of the inputs",
     places=_pairs,
     change=_change,
+    native=Native(_native_pairs, _change_native),
 )

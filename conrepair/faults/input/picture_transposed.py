@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Step
 from conrepair.faults.edits import insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import image_inputs as image_inputs_native
+from conrepair.faults.native import inserted_at, shape_of
 from conrepair.faults.places import image_inputs, sizes_of
+from conrepair.graph.layer_graph import LayerGraph
 
 __all__ = ["FAULT"]
 
@@ -25,9 +31,19 @@ def _side(value: onnx_ir.Value) -> list[int | None]:
     return [side, side] if side else []
 
 
+def _steps(*, channels_last: bool) -> Sequence[Step]:
+    return [("Transpose", {"perm": [0, 2, 1, 3] if channels_last else [0, 1, 3, 2]}, [])]
+
+
+def _native_squares(graph: LayerGraph) -> Sequence[str]:
+    shapes = {name: shape_of(graph, name) for name in image_inputs_native(graph)}
+    return [
+        name for name, shape in shapes.items() if (shape[2] == shape[3] if shape[1] == 3 else shape[1] == shape[2])
+    ]
+
+
 def _change(value: onnx_ir.Value, generator: np.random.Generator) -> Change:
-    perm = [0, 1, 3, 2] if _axes(value) == (2, 4) else [0, 2, 1, 3]
-    nodes = insert_behind(value, [("Transpose", {"perm": perm}, [])], "transposed")
+    nodes = insert_behind(value, _steps(channels_last=_axes(value) != (2, 4)), "transposed")
     return Change(nodes, f"height and width of {value.name} are exchanged")
 
 
@@ -38,4 +54,10 @@ FAULT = Fault(
     repair="the axes of the input",
     places=_squares,
     change=_change,
+    native=inserted_at(
+        _native_squares,
+        lambda shape, _: _steps(channels_last=shape[1] != 3),
+        "transposed",
+        "height and width of {name} are exchanged",
+    ),
 )

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from conrepair.faults.families import changed_tensor
-from conrepair.faults.fault import Fault, Kind
-from conrepair.faults.places import biases
+from conrepair.faults.families import bias_fault
 
 __all__ = ["FAULT"]
 
 
-FAULT = Fault(
-    name="bias-permuted",
-    kind=Kind.PARAMETERS,
+FAULT = bias_fault(
+    "bias-permuted",
     provenance="pytorch#166797",
     repair="the bias",
-    places=biases,
-    change=changed_tensor(2, lambda array, _: np.roll(array, 1, -1), "the bias of {name} is shifted by one channel"),
+    compute=lambda array, _: np.roll(array, 1, -1),
+    words="the bias of {name} is shifted by one channel",
 )

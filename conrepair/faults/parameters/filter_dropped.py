@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from conrepair.faults.edits import Array
-from conrepair.faults.families import changed_tensor
-from conrepair.faults.fault import Fault, Kind
-from conrepair.faults.places import weights
+from conrepair.faults.families import weights_fault
 
 __all__ = ["FAULT"]
 
@@ -16,15 +14,11 @@ def _without(array: Array, channel: int) -> Array:
     return result
 
 
-FAULT = Fault(
-    name="filter-dropped",
-    kind=Kind.PARAMETERS,
+FAULT = weights_fault(
+    "filter-dropped",
     provenance="optimum#1333",
     repair="the channel's weights",
-    places=weights(lambda array: array.ndim == 4 and len(array) > 1),
-    change=changed_tensor(
-        1,
-        lambda array, generator: _without(array, int(generator.integers(len(array)))),
-        "the weights of {name} lack one channel",
-    ),
+    compute=lambda array, generator: _without(array, int(generator.integers(len(array)))),
+    words="the weights of {name} lack one channel",
+    condition=lambda array: array.ndim == 4 and len(array) > 1,
 )

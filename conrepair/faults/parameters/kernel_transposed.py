@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from conrepair.faults.families import changed_tensor
-from conrepair.faults.fault import Fault, Kind
-from conrepair.faults.places import weights
+from conrepair.faults.families import weights_fault
 
 __all__ = ["FAULT"]
 
 
-FAULT = Fault(
-    name="kernel-transposed",
-    kind=Kind.PARAMETERS,
+FAULT = weights_fault(
+    "kernel-transposed",
     provenance="onnx2tf#317 (equal dimensions)",
     repair="the kernels' spatial axes",
-    places=weights(lambda array: array.ndim == 4 and array.shape[2] == array.shape[3] > 1),
-    change=changed_tensor(
-        1, lambda array, _: array.swapaxes(2, 3), "the weights of {name} have rows and columns exchanged"
-    ),
+    compute=lambda array, _: array.swapaxes(2, 3),
+    words="the weights of {name} have rows and columns exchanged",
+    condition=lambda array: array.ndim == 4 and array.shape[2] == array.shape[3] > 1,
 )

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from conrepair.faults.edits import constant_of
-from conrepair.faults.families import changed_tensor
-from conrepair.faults.fault import Fault, Kind
-from conrepair.faults.places import nodes_with
+from conrepair.faults.families import normalization_fault
 
 __all__ = ["FAULT"]
 
 
-FAULT = Fault(
-    name="normalization-scale-lost",
-    kind=Kind.PARAMETERS,
+FAULT = normalization_fault(
+    "normalization-scale-lost",
     provenance="onnxmltools#323",
     repair="the tensor",
-    places=nodes_with(
-        lambda node: constant_of(node, 1) is not None,
-        "BatchNormalization",
-        "InstanceNormalization",
-        "LayerNormalization",
-        "GroupNormalization",
-    ),
-    change=changed_tensor(1, lambda array, _: np.ones_like(array), "{name}: its scale is one"),
+    operators=("BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization"),
+    index=1,
+    compute=lambda array, _: np.ones_like(array),
+    words="{name}: its scale is one",
 )

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from conrepair.faults.edits import constant_of
-from conrepair.faults.families import changed_tensor
-from conrepair.faults.fault import Fault, Kind
-from conrepair.faults.places import nodes_with
+from conrepair.faults.families import normalization_fault
 
 __all__ = ["FAULT"]
 
 
-FAULT = Fault(
-    name="normalization-shift-lost",
-    kind=Kind.PARAMETERS,
+FAULT = normalization_fault(
+    "normalization-shift-lost",
     provenance="onnxmltools#323",
     repair="the tensor",
-    places=nodes_with(
-        lambda node: constant_of(node, 2) is not None,
-        "BatchNormalization",
-        "InstanceNormalization",
-        "LayerNormalization",
-        "GroupNormalization",
-    ),
-    change=changed_tensor(2, lambda array, _: np.zeros_like(array), "{name}: its offset is zero"),
+    operators=("BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization"),
+    index=2,
+    compute=lambda array, _: np.zeros_like(array),
+    words="{name}: its offset is zero",
 )

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir
 
-from conrepair.faults.edits import numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
-from conrepair.faults.places import weights
+from conrepair.faults.edits import Array
+from conrepair.faults.families import weights_fault
 
 __all__ = ["FAULT"]
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    array = numbers_of(node, 1)
-    set_constant(
-        node, 1, array + generator.normal(0, 0.1 * float(array.std()) + 1e-6, array.shape).astype(array.dtype)
-    )
-    return Change((node,), f"the weights of {node.name} are disturbed by a tenth of their spread")
+def _disturbed(array: Array, generator: np.random.Generator) -> Array:
+    return array + generator.normal(0, 0.1 * float(array.std()) + 1e-6, array.shape).astype(array.dtype)
 
 
-FAULT = Fault(
-    name="weights-disturbed",
-    kind=Kind.PARAMETERS,
+FAULT = weights_fault(
+    "weights-disturbed",
     provenance="tensorflow#60903",
     repair="the weights",
-    places=weights(),
-    change=_change,
+    compute=_disturbed,
+    words="the weights of {name} are disturbed by a tenth of their spread",
 )

@@ -5,25 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from conrepair.faults.edits import Array
-from conrepair.faults.families import changed_tensor
-from conrepair.faults.fault import Fault, Kind
-from conrepair.faults.places import weights
+from conrepair.faults.families import weights_fault
 
 __all__ = ["FAULT"]
 
 
-def _rounded(
-    array: Array,
-) -> Array:
+def _rounded(array: Array) -> Array:
     step = np.abs(array).max() / 7 or 1
     return (np.round(array / step) * step).astype(array.dtype)
 
 
-FAULT = Fault(
-    name="weights-in-few-bits",
-    kind=Kind.PARAMETERS,
+FAULT = weights_fault(
+    "weights-in-few-bits",
     provenance="fasterai#80, PocketFlow#249",
     repair="quantize each channel, with eight bits",
-    places=weights(),
-    change=changed_tensor(1, lambda array, _: _rounded(array), "the weights of {name} are rounded to four bits"),
+    compute=lambda array, _: _rounded(array),
+    words="the weights of {name} are rounded to four bits",
 )

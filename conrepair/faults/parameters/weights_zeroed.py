@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from conrepair.faults.families import changed_tensor
-from conrepair.faults.fault import Fault, Kind
-from conrepair.faults.places import weights
+from conrepair.faults.families import weights_fault
 
 __all__ = ["FAULT"]
 
 
-FAULT = Fault(
-    name="weights-zeroed",
-    kind=Kind.PARAMETERS,
+FAULT = weights_fault(
+    "weights-zeroed",
     provenance="pytorch#95867, onnx#3992",
     repair="the weights",
-    places=weights(),
-    change=changed_tensor(1, lambda array, _: np.zeros_like(array), "the weights of {name} are zeros"),
+    compute=lambda array, _: np.zeros_like(array),
+    words="the weights of {name} are zeros",
 )

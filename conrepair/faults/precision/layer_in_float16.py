@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.edits import Step, insert_behind
+from conrepair.faults.editors.editor import Step
+from conrepair.faults.edits import insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import inserted_behind
 from conrepair.faults.places import is_float, nodes_with
 
 __all__ = ["FAULT"]
 
-_HALF = int(onnx_ir.DataType.FLOAT16)
+_HALF, _FLOAT = int(onnx_ir.DataType.FLOAT16), int(onnx_ir.DataType.FLOAT)
+
+
+def _steps(back: int) -> Sequence[Step]:
+    return [("Cast", {"to": _HALF}, []), ("Cast", {"to": back}, [])]
 
 
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
     value = node.outputs[0]
-    steps: list[Step] = [("Cast", {"to": _HALF}, []), ("Cast", {"to": int(value.dtype or 1)}, [])]
-    return Change((node, *insert_behind(value, steps, "half")), f"{node.name} is stored as float16")
+    nodes = insert_behind(value, _steps(int(value.dtype or _FLOAT)), "half")
+    return Change((node, *nodes), f"{node.name} is stored as float16")
 
 
 FAULT = Fault(
@@ -29,4 +37,10 @@ FAULT = Fault(
         lambda node: is_float(node.outputs[0]), "Conv", "Gemm", "MatMul", "LayerNormalization", "Softmax"
     ),
     change=_change,
+    native=inserted_behind(
+        ("Conv", "MatMul", "LayerNormalization", "Softmax"),
+        lambda _: _steps(_FLOAT),
+        "half",
+        "{name} is stored as float16",
+    ),
 )

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Step
 from conrepair.faults.edits import dtype_of, insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import inserted_behind
 from conrepair.faults.places import is_float, nodes_with
 
 __all__ = ["FAULT"]
 
 
+def _steps(dtype: np.dtype[Any]) -> Sequence[Step]:
+    return [("Clip", {}, [np.array(bound, dtype) for bound in (-0.3, 0.3)])]
+
+
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
     value = node.outputs[0]
-    bounds = [np.array(bound, dtype_of(value)) for bound in (-0.3, 0.3)]
-    nodes = insert_behind(value, [("Clip", {}, bounds)], "saturated")
+    nodes = insert_behind(value, _steps(dtype_of(value)), "saturated")
     return Change((node, *nodes), f"{node.name} saturates at 0.3")
 
 
@@ -26,4 +34,7 @@ FAULT = Fault(
     repair="calibrate with the model's own inputs",
     places=nodes_with(lambda node: is_float(node.outputs[0]), "Conv", "Gemm", "MatMul", "Add"),
     change=_change,
+    native=inserted_behind(
+        ("Conv", "MatMul", "Add"), lambda _: _steps(np.dtype(np.float32)), "saturated", "{name} saturates at 0.3"
+    ),
 )

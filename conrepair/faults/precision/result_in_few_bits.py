@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.edits import Step, dtype_of, insert_behind
+from conrepair.faults.editors.editor import Step
+from conrepair.faults.edits import dtype_of, insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import inserted_behind
 from conrepair.faults.places import is_float, nodes_with
 
 __all__ = ["FAULT"]
 
 
+def _steps(dtype: np.dtype[Any]) -> Sequence[Step]:
+    scale = [np.array(0.1, dtype), np.array(0, np.int8)]
+    return [("QuantizeLinear", {}, scale), ("DequantizeLinear", {}, scale)]
+
+
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
     value = node.outputs[0]
-    scale = [np.array(0.1, dtype_of(value)), np.array(0, np.int8)]
-    steps: list[Step] = [("QuantizeLinear", {}, scale), ("DequantizeLinear", {}, scale)]
-    nodes = insert_behind(value, steps, "quantized")
+    nodes = insert_behind(value, _steps(dtype_of(value)), "quantized")
     return Change((node, *nodes), f"{node.name} is stored as int8 in steps of 0.1")
 
 
@@ -27,4 +35,10 @@ FAULT = Fault(
     repair="float32 for the layer",
     places=nodes_with(lambda node: is_float(node.outputs[0]), "Conv", "Gemm", "MatMul"),
     change=_change,
+    native=inserted_behind(
+        ("Conv", "MatMul"),
+        lambda _: _steps(np.dtype(np.float32)),
+        "quantized",
+        "{name} is stored as int8 in steps of 0.1",
+    ),
 )

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Step
 from conrepair.faults.edits import insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import image_inputs as image_inputs_native
+from conrepair.faults.native import inserted_at
 from conrepair.faults.places import image_inputs, sizes_of
 
 __all__ = ["FAULT"]
 
 
+def _steps(axis: int) -> Sequence[Step]:
+    return [("Gather", {"axis": axis}, [np.array([2, 1, 0])])]
+
+
 def _change(value: onnx_ir.Value, generator: np.random.Generator) -> Change:
     axis = 1 if sizes_of(value)[1] == 3 else 3
-    nodes = insert_behind(value, [("Gather", {"axis": axis}, [np.array([2, 1, 0])])], "swapped")
+    nodes = insert_behind(value, _steps(axis), "swapped")
     return Change(nodes, f"the channels of {value.name} are reversed")
 
 
@@ -25,4 +34,10 @@ FAULT = Fault(
     repair="the recipe's channel order",
     places=image_inputs,
     change=_change,
+    native=inserted_at(
+        image_inputs_native,
+        lambda shape, _: _steps(1 if shape[1] == 3 else 3),
+        "swapped",
+        "the channels of {name} are reversed",
+    ),
 )

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Step
 from conrepair.faults.edits import dtype_of, insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import float_inputs as float_inputs_native
+from conrepair.faults.native import inserted_at
 from conrepair.faults.places import float_inputs
 
 __all__ = ["FAULT"]
 
 
+def _steps(dtype: np.dtype[Any], generator: np.random.Generator) -> Sequence[Step]:
+    return [("Sub", {}, [np.array(generator.uniform(0.3, 0.6), dtype)])]
+
+
 def _change(value: onnx_ir.Value, generator: np.random.Generator) -> Change:
-    mean = np.array(generator.uniform(0.3, 0.6), dtype_of(value))
-    nodes = insert_behind(value, [("Sub", {}, [mean])], "centred")
-    return Change(nodes, f"{mean:.2f} is subtracted from {value.name}")
+    steps = _steps(dtype_of(value), generator)
+    nodes = insert_behind(value, steps, "centred")
+    return Change(nodes, f"{steps[0][2][0]:.2f} is subtracted from {value.name}")
 
 
 FAULT = Fault(
@@ -25,4 +35,10 @@ FAULT = Fault(
     repair="leave the second subtraction away",
     places=float_inputs,
     change=_change,
+    native=inserted_at(
+        float_inputs_native,
+        lambda _, generator: _steps(np.dtype(np.float32), generator),
+        "centred",
+        "a mean is subtracted from {name}",
+    ),
 )

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Step
 from conrepair.faults.edits import dtype_of, insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import float_inputs as float_inputs_native
+from conrepair.faults.native import inserted_at
 from conrepair.faults.places import float_inputs
 
 __all__ = ["FAULT"]
 
 
+def _steps(dtype: np.dtype[Any]) -> Sequence[Step]:
+    return [("Mul", {}, [np.array(1 / 255, dtype)])]
+
+
 def _change(value: onnx_ir.Value, generator: np.random.Generator) -> Change:
-    nodes = insert_behind(value, [("Mul", {}, [np.array(1 / 255, dtype_of(value))])], "scaled")
+    nodes = insert_behind(value, _steps(dtype_of(value)), "scaled")
     return Change(nodes, f"{value.name} is divided by 255 once more")
 
 
@@ -24,4 +34,7 @@ FAULT = Fault(
     repair="leave the second scaling away",
     places=float_inputs,
     change=_change,
+    native=inserted_at(
+        float_inputs_native, lambda *_: _steps(np.dtype(np.float32)), "scaled", "{name} is divided by 255 once more"
+    ),
 )

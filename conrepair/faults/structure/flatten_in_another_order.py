@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Editor
 from conrepair.faults.edits import insert_between
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import nodes_of, on_nodes, shape_of
 from conrepair.faults.places import nodes_with, rank_of
+from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
+
+
+def _change_native(editor: Editor, node: Node, _: np.random.Generator) -> str:
+    perm = [0, 3, 1, 2] if node.channels_last else [0, 2, 3, 1]
+    editor.insert(node.inputs[0], [("Transpose", {"perm": perm}, [])], "flattened", node)
+    return f"{node.layer} flattens another layout"
 
 
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
@@ -24,4 +33,7 @@ FAULT = Fault(
     repair="a Transpose in front, or the weights' rows",
     places=nodes_with(lambda node: rank_of(node.inputs[0]) == 4, "Flatten", "Reshape"),
     change=_change,
+    native=on_nodes(
+        nodes_of("Reshape", condition=lambda graph, node: len(shape_of(graph, node.inputs[0])) == 4), _change_native
+    ),
 )

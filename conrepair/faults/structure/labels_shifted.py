@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Step
 from conrepair.faults.edits import insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.native import float_outputs, inserted_at
 from conrepair.faults.places import is_float, rank_of, sizes_of
 
 __all__ = ["FAULT"]
@@ -16,9 +20,12 @@ def _scores(graph: onnx_ir.Graph) -> list[onnx_ir.Value]:
     return [value for value in graph.outputs if rank_of(value) == 2 and is_float(value) and sizes_of(value)[1]]
 
 
+def _steps(classes: int) -> Sequence[Step]:
+    return [("Gather", {"axis": 1}, [np.roll(np.arange(classes), 1)])]
+
+
 def _change(value: onnx_ir.Value, generator: np.random.Generator) -> Change:
-    order = np.roll(np.arange(sizes_of(value)[1] or 1), 1)
-    nodes = insert_behind(value, [("Gather", {"axis": 1}, [order])], "shifted")
+    nodes = insert_behind(value, _steps(sizes_of(value)[1] or 1), "shifted")
     return Change(nodes, f"the classes of {value.name} are shifted by one")
 
 
@@ -29,4 +36,7 @@ FAULT = Fault(
     repair="the labels",
     places=_scores,
     change=_change,
+    native=inserted_at(
+        float_outputs(2), lambda shape, _: _steps(shape[1]), "shifted", "the classes of {name} are shifted by one"
+    ),
 )

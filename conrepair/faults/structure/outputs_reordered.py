@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir
 
+from conrepair.faults.editors.editor import Editor
 from conrepair.faults.edits import graph_of
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault, Kind, Native
 from conrepair.faults.places import sizes_of
+from conrepair.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]
 
@@ -36,6 +40,27 @@ def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
     return Change(producers, f"{value.name} and {partner.name} are exchanged")
 
 
+def _native_partner(graph: LayerGraph, name: str) -> str | None:
+    tensor = graph.tensors[name]
+    for other in graph.outputs:
+        if other != name and graph.tensors[other].shape == tensor.shape and tensor.shape:
+            return other
+    return None
+
+
+def _native_pairs(graph: LayerGraph) -> Sequence[str]:
+    return [name for name in graph.outputs if _native_partner(graph, name) is not None]
+
+
+def _change_native(editor: Editor, place: Node | str, _: np.random.Generator) -> str:
+    name = str(place)
+    partner = _native_partner(editor.graph, name)
+    if partner is None:
+        raise ValueError(f"{name} has no partner")
+    editor.exchange_outputs(editor.graph.outputs.index(name), editor.graph.outputs.index(partner))
+    return f"{name} and {partner} are exchanged"
+
+
 FAULT = Fault(
     name="outputs-reordered",
     kind=Kind.STRUCTURE,
@@ -43,4 +68,5 @@ FAULT = Fault(
     repair="the order of the outputs",
     places=_pairs,
     change=_change,
+    native=Native(_native_pairs, _change_native),
 )

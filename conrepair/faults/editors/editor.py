@@ -1,0 +1,138 @@
+"""What an editor of a model file offers, whichever format it has."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
+
+__all__ = ["Editor", "NotEditableError", "Step"]
+
+Step = tuple[str, Mapping[str, Any], Sequence[Array]]
+"""An operator as ONNX calls it, its attributes, and the constants behind its first input."""
+
+
+class NotEditableError(Exception):
+    """The format can't express a change, or can't at this place."""
+
+
+class Editor(abc.ABC):
+    """A model in memory, open to changes; the file that it was read from stays as it is.
+
+    Nodes and tensors are named as in `graph`, which says what the file held when it was opened. Each method notes
+    in `touched` which layers, called as in the file, a person would have to look at.
+
+    Attributes:
+        graph: The network's layers.
+        touched: Names of changed or inserted layers, and of the neighbours of those that are gone.
+    """
+
+    graph: LayerGraph
+
+    def __init__(self) -> None:
+        self.touched: set[str] = set()
+
+    def names(self, node: Node) -> frozenset[str]:
+        """What the file calls a node's layer."""
+        return frozenset({node.layer})
+
+    def tensor_names(self, tensor: str) -> frozenset[str]:
+        """What the file calls the layer that a tensor comes from; the tensor itself for an input."""
+        producer = self.graph.producers.get(tensor)
+        return frozenset({tensor}) if producer is None else self.names(producer)
+
+    @abc.abstractmethod
+    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+        """Give one node other numbers; whoever shares the old ones keeps them.
+
+        Args:
+            node: Of the graph.
+            role: Of its parameters.
+            array: In the convention of `conrepair.graph.operators`, of the old shape.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+
+    def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
+        """Change attributes, in the convention of `conrepair.graph.operators`.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse(f"{node.name}: {', '.join(changes)}")
+
+    def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
+        """Make a node another operator of the same operands.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse(f"{node.name} as {operator}")
+
+    def remove(self, node: Node, index: int = 0) -> None:
+        """Take a node out: who read it reads one of its inputs instead.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse(f"{node.name} can't be removed")
+
+    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
+        """Put a chain of operators between a tensor and all that read it, or one of them.
+
+        Args:
+            tensor: An input of the graph, or a node's result; an output of the graph too.
+            steps: The chain.
+            label: Part of the new names.
+            reader: The only node that shall read the chain's result.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse(f"nothing can be inserted behind {tensor}")
+
+    def swap_inputs(self, node: Node, one: int, two: int) -> None:
+        """Exchange two inputs of a node.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse(f"the inputs of {node.name} can't be exchanged")
+
+    def exchange_outputs(self, one: int, two: int) -> None:
+        """Exchange two outputs of the graph, by position; their names stay where they are.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse("outputs can't be exchanged")
+
+    def exchange_inputs(self, one: int, two: int) -> None:
+        """Let who reads one input of the graph read the other.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse("inputs can't be exchanged")
+
+    @abc.abstractmethod
+    def save(self, folder: Path, stem: str) -> Model:
+        """Write the model.
+
+        Args:
+            folder: Receives the file.
+            stem: Its name, without the suffix.
+
+        Returns:
+            The written model, with what is needed to load it.
+        """
+
+    @staticmethod
+    def refuse(reason: str) -> NoReturn:
+        """Say that a change can't be expressed."""
+        raise NotEditableError(reason)

@@ -1,0 +1,210 @@
+"""Keras: weights are assigned; for other changes the model is built anew, with other configurations or calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from conrepair.faults.editors.editor import Editor, NotEditableError, Step
+from conrepair.faults.editors.keras_graph import ACTIVATION, graph_of_network, layout_of, variables_of
+from conrepair.faults.editors.keras_insert import activation_layer, apply_steps, function_name
+from conrepair.faults.editors.keras_rebuild import Changes, rebuild
+from conrepair.frameworks.keras import load_keras
+from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.runtime.files import sha256_of, whole_output
+
+__all__ = ["EDITOR", "KerasEditor"]
+
+_BINARY = {"Add": "Add", "Sub": "Subtract", "Mul": "Multiply", "Max": "Maximum", "Min": "Minimum"}
+_OPERANDS = 2  # of what Subtract takes
+
+
+class KerasEditor(Editor):
+    """Changes of a functional or sequential model; layers are called as they are named."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self._model = model
+        self._network = load_keras(model)
+        self._changes = Changes()
+        self.graph, self._layers = graph_of_network(self._network)
+
+    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+        """Assign to the layer's variable."""
+        layer = self._layers[node.name]
+        variable = variables_of(layer, node.op)[role]
+        native = layout_of(layer, node.op, role)[1](array)
+        if tuple(native.shape) != tuple(variable.shape):
+            self.refuse(f"{variable.path} can't be of shape {native.shape}")
+        variable.assign(native)
+        self.touched |= self.names(node)
+
+    def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
+        """Change the configuration; what it can't say follows the layer."""
+        layer = self._layers[node.name]
+        for name, value in changes.items():
+            config = self._config(node, layer, name, value)
+            if config is not None:
+                self._configure(layer, config)
+            elif node.native == "Activation" or node.name.endswith(ACTIVATION):
+                self._unfuse(node, layer, {**node.attributes, name: value})
+            else:
+                self.refuse(f"{node.native} has no {name}")
+        self.touched |= self.names(node)
+
+    def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
+        """Another class of the same name."""
+        layer = self._layers[node.name]
+        if node.name.endswith(ACTIVATION):
+            self._configure(layer, {"activation": function_name(operator)})
+        elif operator == "InstanceNormalization":
+            self._normalize_itself(layer)
+        elif not isinstance(layer, keras.Layer):
+            self.refuse(f"{node.name} is a function")
+        elif operator in _BINARY and node.op in _BINARY:
+            if operator == "Sub" and len(node.inputs) != _OPERANDS:
+                self.refuse(f"{node.name} has {len(node.inputs)} operands")
+            kind = getattr(keras.layers, _BINARY[operator])
+            self._changes.layers[id(layer)] = lambda: kind(name=layer.name)
+        elif node.op in {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}:
+            before = node.native
+            after = before.replace("Max", "Average") if "Max" in before else before.replace("Average", "Max")
+            kind = getattr(keras.layers, after)
+            self._changes.layers[id(layer)] = lambda: kind.from_config(layer.get_config())
+        else:
+            new = activation_layer(operator, attributes, layer.name)
+            self._changes.layers[id(layer)] = lambda: new
+        self.touched |= self.names(node)
+
+    def remove(self, node: Node, index: int = 0) -> None:
+        """An activation of a layer becomes linear; of other layers, the call is left out."""
+        layer = self._layers[node.name]
+        if node.name.endswith(ACTIVATION):
+            self._configure(layer, {"activation": "linear"})
+            self.touched |= self.names(node)
+            return
+        self._changes.calls[id(layer)] = lambda _, arguments, __: keras.tree.flatten(arguments)[index]
+        around = [self.graph.producers[name] for name in node.inputs if name in self.graph.producers]
+        around += [reader for name in node.outputs for reader in self.graph.consumers[name]]
+        self.touched |= {name for item in around for name in self.names(item)}
+
+    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
+        """Layers behind a call, behind an input, or in front of a call."""
+        name = f"{tensor.replace('/', '_').replace(':', '_')}_{label}"
+
+        def change(value: Any) -> Any:
+            return apply_steps(value, steps, name)
+
+        if reader is not None:
+            self._changes.calls[id(self._layers[reader.name])] = _fed_through(change)
+            self.touched |= self.names(reader)
+        elif tensor in self.graph.inputs:
+            self._changes.inputs[tensor] = lambda inputs: change(inputs[tensor])
+        else:
+            self._changes.behind.setdefault(id(self._layers[self.graph.producers[tensor].name]), []).append(change)
+        self.touched |= self.tensor_names(tensor)
+
+    def swap_inputs(self, node: Node, one: int, two: int) -> None:
+        """Call the layer with the operands in another order."""
+
+        def call(layer: Any, arguments: Sequence[Any], named: Any) -> Any:
+            leaves = keras.tree.flatten(arguments)
+            leaves[one], leaves[two] = leaves[two], leaves[one]
+            return layer(*keras.tree.pack_sequence_as(arguments, leaves), **named)
+
+        self._changes.calls[id(self._layers[node.name])] = call
+        self.touched |= self.names(node)
+
+    def exchange_outputs(self, one: int, two: int) -> None:
+        """By position: a Keras output is called by its layer."""
+        order = list(range(len(self.graph.outputs)))
+        order[one], order[two] = two, one
+        self._changes.outputs = order
+        self.touched |= {item for place in (one, two) for item in self.tensor_names(self.graph.outputs[place])}
+
+    def exchange_inputs(self, one: int, two: int) -> None:
+        """Exchange who reads them."""
+        first, second = self.graph.inputs[one], self.graph.inputs[two]
+        self._changes.inputs[first] = lambda inputs: inputs[second]
+        self._changes.inputs[second] = lambda inputs: inputs[first]
+        readers = [*self.graph.consumers[first], *self.graph.consumers[second]]
+        self.touched |= {name for item in readers for name in self.names(item)}
+
+    def save(self, folder: Path, stem: str) -> Model:
+        """A .keras file."""
+        network = self._network
+        if self._changes:
+            try:
+                network = rebuild(self._network, self._changes)
+            # Layers check their arguments with errors of any type.
+            except Exception as error:
+                raise NotEditableError(f"the model can't be built anew: {error}") from error
+        path = folder / f"{stem}.keras"
+        with whole_output(path) as temporary:
+            network.save(temporary)
+        return Model("keras", str(path), sha256_of(path), inputs=self._model.inputs, trust=self._model.trust)
+
+    def _configure(self, layer: Any, config: Mapping[str, Any]) -> None:
+        """Make the layer anew with other entries of its configuration."""
+        before = self._changes.layers.get(id(layer))
+        old = before() if before is not None else layer
+        kind, merged = type(old), {**old.get_config(), **config}
+        self._changes.layers[id(layer)] = lambda: kind.from_config(merged)
+
+    def _config(self, node: Node, layer: Any, name: str, value: Attribute) -> dict[str, Any] | None:
+        """The entries that say an attribute; None where there are none."""
+        if node.name.endswith(ACTIVATION) or node.native == "Activation":
+            return None
+        names = {
+            ("alpha", "LeakyReLU"): "negative_slope",
+            ("alpha", "ReLU"): "negative_slope",
+            ("alpha", "ELU"): "alpha",
+            ("max", "ReLU"): "max_value",
+        }
+        if (name, node.native) in names:
+            return {names[name, node.native]: value}
+        if name in {"epsilon", "axis"} and name in layer.get_config():
+            return {name: value}
+        if name == "dilations":
+            return {"dilation_rate": value}
+        if name == "perm" and isinstance(value, tuple):
+            return {"dims": value[1:]}
+        if name == "pads" and node.op == "Pad" and isinstance(value, tuple):
+            half = len(value) // 2
+            return {"padding": tuple(zip(value[1 : half - 1], value[half + 1 : -1], strict=True))}
+        return None
+
+    def _unfuse(self, node: Node, layer: Any, attributes: Mapping[str, Attribute]) -> None:
+        """Make an activation linear and compute it behind the layer."""
+        self._configure(layer, {"activation": "linear"})
+        bounds = [np.float32([float(str(attributes[key]))]) for key in ("min", "max")] if node.op == "Clip" else []
+        name = f"{layer.name}_{node.op.lower()}"
+        steps: list[Step] = [(node.op, attributes, bounds)]
+        self._changes.behind.setdefault(id(layer), []).append(lambda value: apply_steps(value, steps, name))
+
+    def _normalize_itself(self, layer: Any) -> None:
+        config = layer.get_config()
+        kept = {key: config[key] for key in ("name", "axis", "epsilon", "center", "scale")}
+        self._changes.layers[id(layer)] = lambda: keras.layers.GroupNormalization(groups=-1, **kept)
+
+        def copy(old: Any, new: Any) -> None:
+            new.set_weights([np.asarray(item) for item in (old.gamma, old.beta) if item is not None])
+
+        self._changes.weights[id(layer)] = copy
+
+
+def _fed_through(change: Callable[[Any], Any]) -> Callable[[Any, Sequence[Any], Any], Any]:
+    """A call whose first operand is changed."""
+
+    def call(layer: Any, arguments: Sequence[Any], named: Any) -> Any:
+        return layer(change(arguments[0]), *arguments[1:], **named)
+
+    return call
+
+
+EDITOR = KerasEditor

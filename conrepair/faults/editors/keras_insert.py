@@ -1,0 +1,84 @@
+"""Keras layers and functions from steps in the neutral vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+
+from conrepair.faults.editors.editor import NotEditableError, Step
+from conrepair.faults.editors.keras_graph import FUNCTIONS
+from conrepair.graph.layer_graph import Array, Attribute
+
+__all__ = ["activation_layer", "apply_steps", "function_name"]
+
+_HALF = 10  # ONNX's number for float16
+_NAMES = {op: name for name, op in FUNCTIONS.items()}
+
+
+def function_name(operator: str) -> str:
+    """What Keras calls an activation function.
+
+    Raises:
+        NotEditableError: if it has none.
+    """
+    name = _NAMES.get(operator)
+    if name is None:
+        raise NotEditableError(f"Keras has no activation {operator}")
+    return name
+
+
+def activation_layer(operator: str, attributes: Mapping[str, Attribute], name: str) -> Any:
+    """An activation as a layer of its own.
+
+    Raises:
+        NotEditableError: if there is none.
+    """
+    layers = keras.layers
+    if operator in {"LeakyRelu", "Elu"} and "alpha" in attributes:
+        alpha = float(str(attributes["alpha"]))
+        return layers.ELU(alpha, name=name) if operator == "Elu" else layers.LeakyReLU(alpha, name=name)
+    if operator == "Softmax":
+        return layers.Softmax(attributes.get("axis", -1), name=name)
+    return layers.Activation(function_name(operator), name=name)
+
+
+def apply_steps(tensor: Any, steps: Sequence[Step], name: str) -> Any:
+    """A chain on a symbolic tensor.
+
+    Args:
+        tensor: What the chain reads.
+        steps: The chain.
+        name: Of the new layers; a number is added from the second one on.
+
+    Raises:
+        NotEditableError: if a step can't be expressed.
+    """
+    for place, (operator, attributes, constants) in enumerate(steps):
+        tensor = _apply(tensor, operator, attributes, constants, f"{name}_{place}" if place else name)
+    return tensor
+
+
+def _apply(tensor: Any, operator: str, attributes: Mapping[str, Any], constants: Sequence[Array], name: str) -> Any:
+    ops, layers = keras.ops, keras.layers
+    numbers = [float(array) for array in constants if array.size == 1]
+    if operator == "Mul":
+        return layers.Rescaling(numbers[0], name=name)(tensor)
+    if operator == "Sub":
+        return layers.Rescaling(1.0, offset=-numbers[0], name=name)(tensor)
+    if operator == "Clip" and constants:
+        return ops.clip(tensor, *numbers)
+    if operator == "Gather":
+        return ops.take(tensor, [int(index) for index in constants[0]], axis=int(attributes["axis"]))
+    if operator == "Transpose":
+        return layers.Permute(tuple(attributes["perm"][1:]), name=name)(tensor)
+    if operator == "Cast":
+        return ops.cast(tensor, "float16" if attributes["to"] == _HALF else "float32")
+    if operator == "QuantizeLinear":
+        return ops.clip(ops.round(layers.Rescaling(1 / numbers[0], name=name)(tensor)), -128.0, 127.0)
+    if operator == "DequantizeLinear":
+        return layers.Rescaling(numbers[0], name=name)(tensor)
+    if operator == "Gelu" and attributes.get("approximate") == "tanh":
+        return ops.gelu(tensor, approximate=True)
+    return activation_layer(operator, attributes, name)(tensor)

@@ -1,0 +1,233 @@
+"""TFLite: the flatbuffer's tensors, options and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from conrepair.faults.editors.editor import Editor, Step
+from conrepair.faults.editors.tflite_file import TfliteFile
+from conrepair.faults.editors.tflite_graph import ACTIVATION, FUSED, LAYOUTS, LINEAR, constant_behind, graph_of_file
+from conrepair.faults.editors.tflite_insert import insert_steps, options_for
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.tflite import TfliteRunnable
+from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.runtime.files import sha256_of
+
+__all__ = ["EDITOR", "TfliteEditor"]
+
+_NO_ACTIVATION = schema.ActivationFunctionType.NONE
+_SIX = 6.0
+_SAME_OPTIONS = {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}
+
+
+class TfliteEditor(Editor):
+    """Changes of the main graph; layers are called by the tensors that they compute."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        TfliteRunnable(model)  # says what is wrong with the file, if anything
+        self._model = model
+        self._file = TfliteFile(Path(model.path))
+        self.graph, self._operators = graph_of_file(self._file)
+
+    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+        """Change a constant; a quantized one keeps its scales where the numbers fit into them."""
+        operator, kind = self._operators[node.name], node.native
+        index = self._file.index(node.parameters[role].name)
+        native = np.ascontiguousarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array)
+        if native.shape != self._file.shape(index):
+            self.refuse(f"{node.parameters[role].name} can't be of shape {native.shape}")
+        position = next(
+            place for place, item in enumerate(operator.inputs) if constant_behind(self._file, item) == index
+        )
+        index = self._own(operator, position, index)
+        if self._file.is_quantized(index) and role == "weight":
+            self._widen(operator, index, native)
+        self._file.set_constant(index, self._file.stored(index, native))
+        self.touched |= self.names(node)
+
+    def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
+        """Change options, or the constants that hold them."""
+        operator = self._operators[node.name]
+        for name, value in changes.items():
+            self._set_attribute(node, operator, name, value)
+        self.touched |= self.names(node)
+
+    def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
+        """Another operator; what can't be fused follows the layer."""
+        target = self._operators[node.name]
+        if node.name.endswith(ACTIVATION):
+            fused = {op: code for code, op in FUSED.items() if op != "Clip"}
+            if operator in fused:
+                target.builtinOptions.fusedActivationFunction = fused[operator]
+            else:
+                target.builtinOptions.fusedActivationFunction = _NO_ACTIVATION
+                self.insert(node.layer, [(operator, attributes, [])], "replaced")
+        else:
+            if self._file.is_quantized(target.outputs[0]) and operator in {"Sigmoid", "Tanh", "Softmax"}:
+                self.refuse(f"{operator} has a quantization of its own")
+            kind, options, number = options_for(operator, attributes)
+            if operator not in _SAME_OPTIONS:
+                fused_before = getattr(target.builtinOptions, "fusedActivationFunction", _NO_ACTIVATION)
+                if hasattr(options, "fusedActivationFunction"):
+                    options.fusedActivationFunction = fused_before
+                elif fused_before != _NO_ACTIVATION:
+                    self.refuse(f"{kind} has no fused activation")
+                target.builtinOptions, target.builtinOptionsType = options, number
+            self._file.set_kind(target, kind)
+        self.touched |= self.names(node)
+
+    def remove(self, node: Node, index: int = 0) -> None:
+        """A fused activation is unset; other operators go, and their readers take the input."""
+        operator = self._operators[node.name]
+        if node.name.endswith(ACTIVATION):
+            operator.builtinOptions.fusedActivationFunction = _NO_ACTIVATION
+            self.touched |= self.names(node)
+            return
+        if node.outputs[0].endswith(LINEAR):
+            self.refuse(f"{node.name} has a fused activation")
+        source, result = self._file.index(node.inputs[index]), operator.outputs[0]
+        around = [item for item in map(self._file.producer, operator.inputs) if item is not None]
+        around += self._file.readers(result)
+        self._redirect(self._file.readers(result), result, source)
+        if result in self._file.graph.outputs:
+            if source in self._file.graph.inputs:
+                self.refuse("nothing would be left between input and output")
+            self._file.replace_output(result, source)
+        self._file.operators.remove(operator)
+        self.touched |= {self._file.name(item.outputs[0]) for item in around}
+
+    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
+        """New operators behind the tensor's own."""
+        source = self._file.index(tensor)
+        readers = self._file.readers(source) if reader is None else [self._operators[reader.name]]
+        operators, result = insert_steps(self._file, source, steps, label)
+        producer = self._file.producer(source)
+        place = 0 if producer is None else self._file.operators.index(producer) + 1
+        self._file.operators[place:place] = operators
+        self._redirect(readers, source, result)
+        if reader is None and source in self._file.graph.outputs:
+            self._file.replace_output(source, result)
+        self.touched |= {tensor, *(self._file.name(item.outputs[0]) for item in operators)}
+        self.touched |= self.names(reader) if reader is not None else set()
+
+    def swap_inputs(self, node: Node, one: int, two: int) -> None:
+        """Exchange operands."""
+        first, second = (self._file.index(node.inputs[place]) for place in (one, two))
+        self._exchange([self._operators[node.name]], first, second)
+        self.touched |= self.names(node)
+
+    def exchange_outputs(self, one: int, two: int) -> None:
+        """In the graph, and in its signature."""
+        outputs = self._file.graph.outputs
+        outputs[one], outputs[two] = outputs[two], outputs[one]
+        exchanged = {outputs[one]: outputs[two], outputs[two]: outputs[one]}
+        for entry in self._file.signature_outputs():
+            entry.tensorIndex = exchanged.get(entry.tensorIndex, entry.tensorIndex)
+        self.touched |= {self.graph.outputs[one], self.graph.outputs[two]}
+
+    def exchange_inputs(self, one: int, two: int) -> None:
+        """Exchange who reads them."""
+        first, second = self._file.graph.inputs[one], self._file.graph.inputs[two]
+        readers = [*self._file.readers(first), *self._file.readers(second)]
+        self._exchange(readers, first, second)
+        self.touched |= {self._file.name(item.outputs[0]) for item in readers}
+
+    def save(self, folder: Path, stem: str) -> Model:
+        """A .tflite file."""
+        path = folder / f"{stem}.tflite"
+        self._file.save(path)
+        return Model("tflite", str(path), sha256_of(path), inputs=self._model.inputs)
+
+    def _own(self, operator: Any, position: int, index: int) -> int:
+        """The constant behind an input, made the operator's own if others read it."""
+        direct = operator.inputs[position]
+        readers = self._file.readers(index) + (self._file.readers(direct) if direct != index else [])
+        uses = sum([*item.inputs].count(place) for item in readers for place in {index, direct})
+        if uses <= (1 if direct == index else 2):
+            return index
+        name = f"{self._file.name(index)}/{self._file.name(operator.outputs[0])}"
+        if direct == index:
+            own = self._file.copy_tensor(index, name)
+        else:
+            stored = self._file.real(index)
+            if stored is None:
+                self.refuse(f"{self._file.name(index)} isn't real")
+            own = self._file.add_constant(stored, name)
+        operator.inputs[position] = own
+        return own
+
+    def _widen(self, operator: Any, index: int, real: Array) -> None:
+        """Enlarge the scales of channels that don't fit any more; an integer bias is in steps of them."""
+        scales, tensor = self._file.scales(index), self._file.tensor(index)
+        if scales is None or np.any(tensor.quantization.zeroPoint):
+            return
+        axes = tuple(axis for axis in range(real.ndim) if axis != tensor.quantization.quantizedDimension)
+        largest = np.abs(real).max(axes) if len(scales) > 1 else np.abs(real).max(keepdims=True).reshape(1)
+        needed = largest / np.iinfo(self._file.dtype(index)).max
+        wider = np.maximum(scales, needed.astype(np.float32))
+        if np.array_equal(wider, scales):
+            return
+        place = operator.inputs[-1]
+        bias = self._file.real(place) if place >= 0 and self._file.dtype(place) == "int32" else None
+        tensor.quantization.scale = wider
+        if bias is not None and self._file.is_quantized(place):
+            place = self._own(operator, len(operator.inputs) - 1, place)
+            before = self._file.scales(place)
+            self._file.tensor(place).quantization.scale = (before * (wider / scales)).astype(np.float32)
+            self._file.set_constant(place, self._file.stored(place, bias))
+
+    def _set_attribute(self, node: Node, operator: Any, name: str, value: Attribute) -> None:
+        options = operator.builtinOptions
+        if name == "alpha" and node.native == "LEAKY_RELU":
+            options.alpha = float(str(value))
+        elif name == "approximate" and node.native == "GELU":
+            options.approximate = value == "tanh"
+        elif name == "dilations" and isinstance(value, tuple):
+            options.dilationHFactor, options.dilationWFactor = (int(step) for step in value)
+        elif name == "coordinate_transformation_mode":
+            options.alignCorners = value == "align_corners"
+            options.halfPixelCenters = value == "half_pixel"
+        elif name == "mode" and node.native == "MIRROR_PAD" and value in {"reflect", "symmetric"}:
+            modes = schema.MirrorPadMode
+            options.mode = modes.SYMMETRIC if value == "symmetric" else modes.REFLECT
+        elif name in {"perm", "pads"} and node.op in {"Transpose", "Pad"} and isinstance(value, tuple):
+            self._set_table(operator, name, value)
+        elif name == "max" and isinstance(value, int | float):
+            self._set_bound(node, operator, float(value))
+        else:
+            self.refuse(f"{node.native} has no {name} of {value}")
+
+    def _set_table(self, operator: Any, name: str, value: tuple[Any, ...]) -> None:
+        index = operator.inputs[1]
+        before = self._file.constant(index)
+        if before is None:
+            self.refuse(f"{self._file.name(index)} isn't constant")
+        table = np.array(value).reshape((2, -1)).T if name == "pads" else np.array(value)
+        self._file.set_constant(self._own(operator, 1, index), table.astype(before.dtype))
+
+    def _set_bound(self, node: Node, operator: Any, bound: float) -> None:
+        """TFLite knows a bound of 6 and none; another one follows the layer."""
+        if node.name.endswith(ACTIVATION):
+            operator.builtinOptions.fusedActivationFunction = schema.ActivationFunctionType.RELU
+        else:
+            self._file.set_kind(operator, "RELU")
+        if bound < _SIX:
+            self.insert(node.layer, [("Clip", {}, [np.float32([0.0]), np.float32([bound])])], "bounded")
+
+    def _redirect(self, readers: Sequence[Any], old: int, new: int) -> None:
+        for operator in readers:
+            operator.inputs = [new if item == old else item for item in operator.inputs]
+
+    def _exchange(self, operators: Sequence[Any], one: int, two: int) -> None:
+        exchanged = {one: two, two: one}
+        for operator in {id(item): item for item in operators}.values():
+            operator.inputs = [exchanged.get(item, item) for item in operator.inputs]
+
+
+EDITOR = TfliteEditor

@@ -1,0 +1,218 @@
+"""A TFLite flatbuffer as objects: tensors, constants as numbers, operators, and writing it again."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from conrepair.faults.editors.editor import NotEditableError
+from conrepair.graph.layer_graph import Array
+from conrepair.runtime.files import whole_output
+
+__all__ = ["DTYPES", "TfliteFile"]
+
+_IDENTIFIER = b"TFL3"
+_KINDS = {value: name for name, value in vars(schema.BuiltinOperator).items() if isinstance(value, int)}
+_DEPRECATED_LIMIT = 127  # operators above have a placeholder in the old field
+
+DTYPES = {
+    schema.TensorType.FLOAT32: "float32",
+    schema.TensorType.FLOAT16: "float16",
+    schema.TensorType.INT32: "int32",
+    schema.TensorType.UINT8: "uint8",
+    schema.TensorType.INT64: "int64",
+    schema.TensorType.BOOL: "bool",
+    schema.TensorType.INT16: "int16",
+    schema.TensorType.INT8: "int8",
+}
+"""numpy's names of the types that can be changed."""
+_TYPES = {name: value for value, name in DTYPES.items()}
+
+
+class TfliteFile:
+    """The main graph of a model file, open to changes.
+
+    Attributes:
+        graph: The first subgraph.
+        operators: Its operators, in order.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._model = schema.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
+        if any(buffer.offset > 1 for buffer in self._model.buffers):
+            raise NotEditableError(f"{path} has weights outside the flatbuffer")
+        self.graph: Any = self._model.subgraphs[0]
+        self.operators: list[Any] = self.graph.operators
+        self.graph.inputs, self.graph.outputs = _numbers(self.graph.inputs), _numbers(self.graph.outputs)
+        for operator in self.operators:
+            operator.inputs, operator.outputs = _numbers(operator.inputs), _numbers(operator.outputs)
+        names = [(tensor.name or b"").decode() for tensor in self.graph.tensors]
+        often = Counter(names)
+        self._names = [name if often[name] == 1 and name else f"{name}#{place}" for place, name in enumerate(names)]
+
+    def kind(self, operator: Any) -> str:
+        """The operator's name."""
+        code = self._model.operatorCodes[operator.opcodeIndex]
+        return _KINDS.get(max(code.builtinCode, code.deprecatedBuiltinCode), "UNKNOWN")
+
+    def set_kind(self, operator: Any, kind: str) -> None:
+        """Make it another operator; its options stay."""
+        wanted = getattr(schema.BuiltinOperator, kind)
+        for index, code in enumerate(self._model.operatorCodes):
+            if max(code.builtinCode, code.deprecatedBuiltinCode) == wanted:
+                operator.opcodeIndex = index
+                return
+        code = schema.OperatorCodeT()
+        code.builtinCode, code.version = wanted, 1
+        code.deprecatedBuiltinCode = min(wanted, _DEPRECATED_LIMIT)
+        self._model.operatorCodes.append(code)
+        operator.opcodeIndex = len(self._model.operatorCodes) - 1
+
+    def name(self, index: int) -> str:
+        """A tensor's name, with its number where others have the same."""
+        return self._names[index]
+
+    def index(self, name: str) -> int:
+        """The tensor of that name."""
+        return self._names.index(name)
+
+    def tensor(self, index: int) -> Any:
+        """A tensor."""
+        return self.graph.tensors[index]
+
+    def dtype(self, index: int) -> str:
+        """Numpy's name of a tensor's type; "unknown" for those that can't be changed."""
+        return DTYPES.get(self.tensor(index).type, "unknown")
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        """A tensor's sizes."""
+        return tuple(_numbers(self.tensor(index).shape))
+
+    def scales(self, index: int) -> Array | None:
+        """The scales of a quantized tensor."""
+        quantization = self.tensor(index).quantization
+        if quantization is None or quantization.scale is None or not len(quantization.scale):
+            return None
+        return np.asarray(quantization.scale, np.float32)
+
+    def is_quantized(self, index: int) -> bool:
+        """Whether whole numbers stand for real ones."""
+        return self.scales(index) is not None and "int" in self.dtype(index)
+
+    def constant(self, index: int) -> Array | None:
+        """A tensor's numbers as stored; None for one that isn't constant."""
+        data = None if index < 0 else self._model.buffers[self.tensor(index).buffer].data
+        if data is None or not len(data) or self.dtype(index) == "unknown":
+            return None
+        array: Array = np.frombuffer(np.asarray(data, np.uint8).tobytes(), self.dtype(index))
+        return array.reshape(self.shape(index)) if array.size == np.prod(self.shape(index)) else None
+
+    def real(self, index: int) -> Array | None:
+        """A constant's real numbers as float32; None for one that isn't constant, or isn't real."""
+        stored = self.constant(index)
+        if stored is None or (stored.dtype.kind != "f" and not self.is_quantized(index)):
+            return None
+        if stored.dtype.kind == "f":
+            return stored.astype(np.float32)
+        scale, zero = self._grid(index)
+        real: Array = ((stored.astype(np.float32) - zero) * scale).astype(np.float32)
+        return real
+
+    def stored(self, index: int, real: Array) -> Array:
+        """Real numbers as a tensor stores them; those beyond a quantized one's range saturate."""
+        dtype = np.dtype(self.dtype(index))
+        if dtype.kind == "f":
+            return real.astype(dtype)
+        scale, zero = self._grid(index)
+        limits = np.iinfo(dtype)
+        quantized: Array = np.clip(np.rint(real / scale) + zero, limits.min, limits.max).astype(dtype)
+        return quantized
+
+    def set_constant(self, index: int, array: Array) -> None:
+        """Give a tensor other numbers, of its type."""
+        buffer = schema.BufferT()
+        buffer.data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        self._model.buffers.append(buffer)
+        self.tensor(index).buffer = len(self._model.buffers) - 1
+
+    def add_constant(self, array: Array, name: str, like: int | None = None) -> int:
+        """A new constant tensor, with the quantization of another one."""
+        index = self._add(schema.TensorT() if like is None else copy.deepcopy(self.tensor(like)), name)
+        tensor = self.tensor(index)
+        tensor.shape, tensor.shapeSignature, tensor.isVariable = np.array(array.shape, np.int32), None, False
+        if like is None:
+            tensor.type = _TYPES[array.dtype.name]
+        self.set_constant(index, array)
+        return index
+
+    def add_tensor(self, like: int, name: str, dtype: str | None = None) -> int:
+        """A new tensor that is computed.
+
+        Args:
+            like: Has the same shape, type and quantization.
+            name: Its name.
+            dtype: Another type, without quantization.
+        """
+        tensor = copy.deepcopy(self.tensor(like))
+        tensor.buffer = 0
+        if dtype is not None:
+            tensor.type, tensor.quantization = _TYPES[dtype], None
+        return self._add(tensor, name)
+
+    def copy_tensor(self, index: int, name: str) -> int:
+        """A second tensor with the same content."""
+        return self._add(copy.deepcopy(self.tensor(index)), name)
+
+    def readers(self, index: int) -> list[Any]:
+        """The operators that read a tensor."""
+        return [operator for operator in self.operators if index in operator.inputs]
+
+    def producer(self, index: int) -> Any | None:
+        """The operator that a tensor comes from."""
+        return next((operator for operator in self.operators if index in operator.outputs), None)
+
+    def replace_output(self, old: int, new: int) -> None:
+        """Let the graph give another tensor, under the same name in its signature."""
+        self.graph.outputs = [new if index == old else index for index in self.graph.outputs]
+        for entry in self.signature_outputs():
+            if entry.tensorIndex == old:
+                entry.tensorIndex = new
+
+    def signature_outputs(self) -> list[Any]:
+        """What the signatures of the graph call its outputs."""
+        signatures = [item for item in self._model.signatureDefs or [] if item.subgraphIndex == 0]
+        return [entry for signature in signatures for entry in signature.outputs or []]
+
+    def save(self, path: Path) -> None:
+        """Write the file whole."""
+        builder = flatbuffers.Builder(1 << 20)
+        builder.Finish(self._model.Pack(builder), _IDENTIFIER)
+        with whole_output(path) as temporary:
+            temporary.write_bytes(bytes(builder.Output()))
+
+    def _add(self, tensor: Any, name: str) -> int:
+        tensor.name = name.encode()
+        self.graph.tensors.append(tensor)
+        self._names.append(name if name not in self._names else f"{name}#{len(self._names)}")
+        return len(self._names) - 1
+
+    def _grid(self, index: int) -> tuple[Array, Array]:
+        """Scale and zero point, broadcast against the tensor."""
+        scales, quantization = self.scales(index), self.tensor(index).quantization
+        if scales is None:
+            raise NotEditableError(f"{self.name(index)} isn't quantized")
+        zeros = np.zeros(len(scales)) if quantization.zeroPoint is None else np.asarray(quantization.zeroPoint)
+        shape = [1] * len(self.shape(index))
+        if len(scales) > 1:
+            shape[quantization.quantizedDimension] = len(scales)
+        return scales.reshape(shape), np.resize(zeros, len(scales)).astype(np.float32).reshape(shape)
+
+
+def _numbers(values: Any) -> list[int]:
+    return [] if values is None else [int(value) for value in values]

@@ -1,0 +1,234 @@
+"""List a TFLite model's layers in the neutral vocabulary.
+
+A layer is called by the tensor that it computes. Padding of kind SAME isn't resolved: it stays `auto_pad`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from conrepair.data.tensor_spec import Quantization
+from conrepair.faults.editors.tflite_file import TfliteFile
+from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
+
+__all__ = ["ACTIVATION", "FUSED", "LAYOUTS", "LINEAR", "OPERATORS", "constant_behind", "graph_of_file", "is_computed"]
+
+ACTIVATION, LINEAR = "/activation", "/linear"
+_SIX = 6.0
+
+OPERATORS = {
+    "CONV_2D": "Conv",
+    "DEPTHWISE_CONV_2D": "Conv",
+    "TRANSPOSE_CONV": "ConvTranspose",
+    "FULLY_CONNECTED": "MatMul",
+    "BATCH_MATMUL": "MatMul",
+    "GATHER": "Gather",
+    "EMBEDDING_LOOKUP": "Gather",
+    "ADD": "Add",
+    "SUB": "Sub",
+    "MUL": "Mul",
+    "DIV": "Div",
+    "POW": "Pow",
+    "MAXIMUM": "Max",
+    "MINIMUM": "Min",
+    "RELU": "Relu",
+    "RELU6": "Clip",
+    "LEAKY_RELU": "LeakyRelu",
+    "ELU": "Elu",
+    "GELU": "Gelu",
+    "PRELU": "PRelu",
+    "HARD_SWISH": "HardSwish",
+    "LOGISTIC": "Sigmoid",
+    "TANH": "Tanh",
+    "SOFTMAX": "Softmax",
+    "LOG_SOFTMAX": "LogSoftmax",
+    "MAX_POOL_2D": "MaxPool",
+    "AVERAGE_POOL_2D": "AveragePool",
+    "MEAN": "ReduceMean",
+    "REDUCE_MAX": "ReduceMax",
+    "CONCATENATION": "Concat",
+    "TRANSPOSE": "Transpose",
+    "RESHAPE": "Reshape",
+    "PAD": "Pad",
+    "PADV2": "Pad",
+    "MIRROR_PAD": "Pad",
+    "RESIZE_BILINEAR": "Resize",
+}
+FUSED = {
+    schema.ActivationFunctionType.RELU: "Relu",
+    schema.ActivationFunctionType.RELU6: "Clip",
+    schema.ActivationFunctionType.TANH: "Tanh",
+}
+_POSITIONS = {  # of parameters among the inputs
+    "CONV_2D": {"weight": 1, "bias": 2},
+    "DEPTHWISE_CONV_2D": {"weight": 1, "bias": 2},
+    "TRANSPOSE_CONV": {"weight": 1, "bias": 3},
+    "FULLY_CONNECTED": {"weight": 1, "bias": 2},
+    "BATCH_MATMUL": {"weight": 1},
+    "GATHER": {"table": 0},
+    "EMBEDDING_LOOKUP": {"table": 1},
+    "PRELU": {"slope": 1},
+}
+_Layout = tuple[Callable[[Array], Array], Callable[[Array], Array]]
+_PLAIN: _Layout = (lambda array: array, lambda array: array)
+LAYOUTS: dict[tuple[str, str], _Layout] = {
+    ("CONV_2D", "weight"): (lambda array: array.transpose(0, 3, 1, 2), lambda array: array.transpose(0, 2, 3, 1)),
+    ("DEPTHWISE_CONV_2D", "weight"): (
+        lambda array: array.transpose(3, 0, 1, 2),
+        lambda array: array.transpose(1, 2, 3, 0),
+    ),
+    ("TRANSPOSE_CONV", "weight"): (
+        lambda array: array.transpose(3, 0, 1, 2),
+        lambda array: array.transpose(1, 2, 3, 0),
+    ),
+    ("FULLY_CONNECTED", "weight"): (lambda array: array.T, lambda array: array.T),
+}
+"""To the vocabulary's convention, and back."""
+
+
+def graph_of_file(file: TfliteFile) -> tuple[LayerGraph, dict[str, Any]]:
+    """The layers of the main graph.
+
+    Returns:
+        The graph, and each node's operator by the node's name.
+    """
+    nodes: list[Node] = []
+    operators: dict[str, Any] = {}
+    tensors = {file.name(index): _tensor(file, index) for index in file.graph.inputs}
+    for operator in file.operators:
+        if is_computed(file, operator):
+            for index in [*operator.inputs, *operator.outputs]:
+                if index >= 0:
+                    tensors.setdefault(file.name(index), _tensor(file, index))
+            for node in _nodes(file, operator):
+                nodes.append(node)
+                operators[node.name] = operator
+                for name in node.outputs:
+                    tensors.setdefault(name, _hidden(tensors[node.layer], name))
+    inputs = tuple(file.name(index) for index in file.graph.inputs)
+    outputs = tuple(file.name(index) for index in file.graph.outputs)
+    return LayerGraph(inputs, outputs, tensors, tuple(nodes)), operators
+
+
+def is_computed(file: TfliteFile, operator: Any) -> bool:
+    """Whether an operator's result depends on the network's inputs."""
+    return any(_is_variable(file, index) for index in operator.inputs)
+
+
+def constant_behind(file: TfliteFile, index: int) -> int | None:
+    """The constant that a tensor is, or that it's made from by a DEQUANTIZE."""
+    if index < 0:
+        return None
+    if file.constant(index) is not None:
+        return index
+    producer = file.producer(index)
+    if producer is not None and file.kind(producer) == "DEQUANTIZE" and file.constant(producer.inputs[0]) is not None:
+        return int(producer.inputs[0])
+    return None
+
+
+def _is_variable(file: TfliteFile, index: int) -> bool:
+    if index in file.graph.inputs:
+        return True
+    producer = file.producer(index) if index >= 0 else None
+    return producer is not None and constant_behind(file, index) is None
+
+
+def _nodes(file: TfliteFile, operator: Any) -> list[Node]:
+    layer = file.name(operator.outputs[0])
+    kind = file.kind(operator)
+    activation = getattr(operator.builtinOptions, "fusedActivationFunction", 0)
+    fused = FUSED.get(activation)
+    main = Node(
+        name=layer,
+        layer=layer,
+        op=OPERATORS.get(kind, kind),
+        native=kind,
+        inputs=tuple(file.name(index) for index in operator.inputs if _is_variable(file, index)),
+        outputs=tuple(file.name(index) for index in operator.outputs) if fused is None else (layer + LINEAR,),
+        attributes=_attributes(file, operator, kind),
+        parameters=_parameters(file, operator, kind),
+        channels_last=True,
+    )
+    if fused is None:
+        return [main]
+    values: dict[str, Attribute] = {"min": 0.0, "max": _SIX} if fused == "Clip" else {}
+    return [main, Node(layer + ACTIVATION, layer, fused, kind, main.outputs, (layer,), values, {}, True)]
+
+
+def _attributes(file: TfliteFile, operator: Any, kind: str) -> dict[str, Attribute]:
+    options, found = operator.builtinOptions, dict[str, Attribute]()
+    if kind in {"CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "MAX_POOL_2D", "AVERAGE_POOL_2D"}:
+        same = options.padding == schema.Padding.SAME
+        found.update({"auto_pad": "SAME_UPPER"} if same else {"pads": (0, 0, 0, 0)})
+        found["strides"] = (options.strideH, options.strideW)
+    if kind in {"CONV_2D", "DEPTHWISE_CONV_2D"}:
+        found["dilations"] = (options.dilationHFactor, options.dilationWFactor)
+    elif kind in {"MAX_POOL_2D", "AVERAGE_POOL_2D"}:
+        found["kernel_shape"] = (options.filterHeight, options.filterWidth)
+    elif kind == "LEAKY_RELU":
+        found["alpha"] = float(options.alpha)
+    elif kind == "GELU":
+        found["approximate"] = "tanh" if options.approximate else "none"
+    elif kind in {"SOFTMAX", "LOG_SOFTMAX"}:
+        found["axis"] = len(file.shape(operator.inputs[0])) - 1
+    elif kind == "RELU6":
+        found.update({"min": 0.0, "max": _SIX})
+    elif kind == "RESIZE_BILINEAR":
+        half = "half_pixel" if options.halfPixelCenters else "asymmetric"
+        found["coordinate_transformation_mode"] = "align_corners" if options.alignCorners else half
+    elif kind in {"TRANSPOSE", "PAD", "PADV2", "MIRROR_PAD"}:
+        table = file.constant(operator.inputs[1])
+        if table is not None:
+            name = "perm" if kind == "TRANSPOSE" else "pads"
+            found[name] = tuple(int(number) for number in table.T.ravel())
+        if kind == "MIRROR_PAD":
+            found["mode"] = "symmetric" if options.mode == schema.MirrorPadMode.SYMMETRIC else "reflect"
+    return found
+
+
+def _parameters(file: TfliteFile, operator: Any, kind: str) -> dict[str, Parameter]:
+    found = {}
+    for role, position in _POSITIONS.get(kind, {}).items():
+        place = operator.inputs[position] if position < len(operator.inputs) else -1
+        index = constant_behind(file, place)
+        real = None if index is None else file.real(index)
+        if index is not None and real is not None:
+            convert = LAYOUTS.get((kind, role), _PLAIN)[0]
+            scales = file.scales(index) if file.is_quantized(index) else None
+            found[role] = Parameter(
+                file.name(index),
+                tuple(convert(real).shape),
+                file.dtype(index),
+                _loader(file, index, convert),
+                None if scales is None else 8 * np.dtype(file.dtype(index)).itemsize,
+                () if scales is None else tuple(map(float, scales)),
+            )
+    return found
+
+
+def _loader(file: TfliteFile, index: int, convert: Callable[[Array], Array]) -> Callable[[], Array]:
+    def load() -> Array:
+        real = file.real(index)
+        if real is None:
+            raise ValueError(f"{file.name(index)} isn't constant any more")
+        return np.ascontiguousarray(convert(real))
+
+    return load
+
+
+def _tensor(file: TfliteFile, index: int) -> Tensor:
+    scales = file.scales(index) if file.is_quantized(index) else None
+    zeros = file.tensor(index).quantization.zeroPoint if scales is not None else None
+    quantization = (
+        Quantization(float(scales[0]), int(zeros[0]) if zeros is not None else 0) if scales is not None else None
+    )
+    return Tensor(file.name(index), file.shape(index), file.dtype(index), quantization)
+
+
+def _hidden(like: Tensor, name: str) -> Tensor:
+    return Tensor(name, like.shape, like.dtype, like.quantization, observable=False)

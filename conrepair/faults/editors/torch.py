@@ -1,0 +1,249 @@
+"""PyTorch: an exported program's graph and state, or the state dict of a factory's module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from conrepair.faults.editors.editor import Editor, Step
+from conrepair.faults.editors.torch_graph import (
+    from_canonical,
+    graph_of_program,
+    module_path,
+    name_of_operator,
+    state_of,
+)
+from conrepair.faults.editors.torch_insert import insert_steps
+from conrepair.faults.editors.torch_operators import OPERATORS, arguments_of, target_of
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.torch import example_inputs, load_module
+from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.files import sha256_of, whole_output
+
+__all__ = ["EDITOR", "TorchEditor"]
+
+_BINARY = ("Add", "Sub", "Mul", "Div", "Max", "Min")
+_GLOBAL = {"ReduceMean": torch.ops.aten.mean.dim, "ReduceMax": torch.ops.aten.amax.default}
+
+
+class TorchEditor(Editor):
+    """Changes of the graph are written as .pt2; a factory's module keeps its form when only numbers change."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self._model = model
+        self._program = _program(model)
+        self._state: dict[str, torch.Tensor] = {}
+        self._reshaped = False
+        self._nodes = {node.name: node for node in self._program.graph.nodes}
+        self.graph = graph_of_program(self._program)
+
+    def names(self, node: Node) -> frozenset[str]:
+        """The fx node's name and the module's path."""
+        return _names(self._nodes[node.name])
+
+    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+        """Change the state dict; numbers that several operators share aren't touched."""
+        key = node.parameters[role].name
+        holders = [self._nodes[name] for name, target in state_of(self._program).items() if target == key]
+        if sum(len(holder.users) for holder in holders) != 1:
+            self.refuse(f"{key} has several readers")
+        before = self._program.state_dict[key]
+        stored = from_canonical(OPERATORS[name_of_operator(self._nodes[node.name])], role)(array)
+        tensor = torch.from_numpy(np.ascontiguousarray(stored)).to(before.dtype)
+        if tensor.shape != before.shape:
+            self.refuse(f"{key} is {tuple(before.shape)}, not {tuple(tensor.shape)}")
+        self._state[key] = tensor
+        is_parameter = isinstance(before, torch.nn.Parameter)
+        value = torch.nn.Parameter(tensor, before.requires_grad) if is_parameter else tensor
+        self._program.state_dict[key] = value
+        self.touched |= self.names(node)
+
+    def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
+        """Change arguments."""
+        target = self._nodes[node.name]
+        entry = OPERATORS[name_of_operator(target)]
+        for attribute, value in changes.items():
+            if attribute not in entry.attributes:
+                self.refuse(f"{target.target} has no argument for {attribute}")
+            self._set_argument(target, entry.attributes[attribute], self._stored(node, attribute, value))
+        self._note(target)
+
+    def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
+        """Call another ATen operator."""
+        target = self._nodes[node.name]
+        target.target, arguments = self._call(target, node, operator, attributes)
+        target.args, target.kwargs = tuple(arguments), {}
+        self._note(target)
+
+    def remove(self, node: Node, index: int = 0) -> None:
+        """Readers take the input instead."""
+        old = self._nodes[node.name]
+        fed = [self._nodes[name] for name in node.inputs]
+        around = [item for item in [*old.all_input_nodes, *old.users] if item.op == "call_function"]
+        self._replace(old, fed[index])
+        self._program.graph.erase_node(old)
+        self.touched |= {name for item in around for name in _names(item)}
+        self._reshaped = True
+
+    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
+        """New nodes in the module of the tensor's own."""
+        source = self._nodes[tensor]
+        first = self._nodes[reader.name] if reader is not None else source.next
+        while first.op == "placeholder":
+            first = first.next
+        with self._program.graph.inserting_before(first):
+            nodes = insert_steps(self._program.graph, source, steps, label)
+        if reader is None:
+            self._replace(source, nodes[-1], keep=set(nodes))
+        else:
+            first.replace_input_with(source, nodes[-1])
+            self.touched |= _names(first)
+        self.touched |= {*_names(source), *(node.name for node in nodes)}
+        self._reshaped = True
+
+    def swap_inputs(self, node: Node, one: int, two: int) -> None:
+        """Exchange operands, or items of a list of them."""
+        target = self._nodes[node.name]
+        first, second = self._nodes[node.inputs[one]], self._nodes[node.inputs[two]]
+        exchanged = {first: second, second: first}
+        target.args = torch.fx.map_arg(target.args, lambda item: exchanged.get(item, item))
+        self._note(target)
+
+    def exchange_outputs(self, one: int, two: int) -> None:
+        """In the output node and the signature."""
+        output = self._program.graph.output_node()
+        values = list(output.args[0])  # type: ignore[arg-type]
+        specs = self._program.graph_signature.output_specs
+        values[one], values[two] = values[two], values[one]
+        output.args = (tuple(values),)
+        specs[one].arg, specs[two].arg = specs[two].arg, specs[one].arg
+        self.touched |= {name for item in (values[one], values[two]) for name in _names(item)}
+        self._reshaped = True
+
+    def exchange_inputs(self, one: int, two: int) -> None:
+        """Exchange the readers of two placeholders."""
+        first, second = self._nodes[self.graph.inputs[one]], self._nodes[self.graph.inputs[two]]
+        exchanged = {first: second, second: first}
+        readers = dict.fromkeys([*first.users, *second.users])
+        for reader in readers:
+            reader.args = torch.fx.map_arg(reader.args, lambda item: exchanged.get(item, item))
+            reader.kwargs = torch.fx.map_arg(reader.kwargs, lambda item: exchanged.get(item, item))
+            self.touched |= _names(reader)
+        self._reshaped = True
+
+    def save(self, folder: Path, stem: str) -> Model:
+        """A state dict, or a .pt2."""
+        if self._model.factory is not None and not self._reshaped:
+            return self._save_state(folder / f"{stem}.pt")
+        path = folder / f"{stem}.pt2"
+        self._program.graph.lint()
+        self._program.graph_module.recompile()
+        with whole_output(path) as temporary:
+            torch.export.save(self._program, temporary)
+        return Model("torch", str(path), sha256_of(path), trust=self._model.trust)
+
+    def _save_state(self, path: Path) -> Model:
+        state = torch.load(self._model.path, map_location="cpu", weights_only=True)
+        missing = set(self._state) - set(state)
+        if missing:
+            self.refuse(f"the state dict has no {', '.join(sorted(missing))}")
+        with whole_output(path) as temporary:
+            torch.save({**state, **self._state}, temporary)
+        return Model("torch", str(path), sha256_of(path), self._model.factory, self._model.inputs, self._model.trust)
+
+    def _stored(self, node: Node, attribute: str, value: Attribute) -> Any:
+        if attribute == "pads" and isinstance(value, tuple):
+            half = len(value) // 2
+            if node.op == "Pad":  # from the last axis, begin and end together
+                first = min((axis for axis in range(half) if value[axis] or value[half + axis]), default=half - 1)
+                return [size for axis in reversed(range(first, half)) for size in (value[axis], value[half + axis])]
+            if value[:half] != value[half:]:
+                self.refuse("pads at begin and end must be equal")
+            return list(value[:half])
+        if attribute == "coordinate_transformation_mode":
+            if value not in {"align_corners", "half_pixel"}:
+                self.refuse(f"{value} can't be said")
+            return value == "align_corners"
+        if attribute == "mode" and isinstance(value, str):
+            return {"edge": "replicate", "wrap": "circular"}.get(value, value)
+        return list(value) if isinstance(value, tuple) else value
+
+    def _set_argument(self, node: torch.fx.Node, name: str, value: Any) -> None:
+        schema = node.target._schema.arguments  # type: ignore[union-attr]
+        arguments = {**arguments_of(node), name: value}
+        positions = [item.name for item in schema if not item.kwarg_only]
+        if name not in positions:
+            node.kwargs = {**node.kwargs, name: value}
+            return
+        count = max(len(node.args), positions.index(name) + 1)
+        node.args = tuple(arguments[item] for item in positions[:count])
+
+    def _call(
+        self, old: torch.fx.Node, node: Node, operator: str, attributes: Mapping[str, Attribute]
+    ) -> tuple[Any, list[Any]]:
+        arguments = arguments_of(old)
+        if operator in {"MaxPool", "AveragePool"}:
+            window = [arguments[name] for name in ("kernel_size", "stride", "padding")]
+            aten = torch.ops.aten
+            target = aten.max_pool2d.default if operator == "MaxPool" else aten.avg_pool2d.default
+            dilation = [[1, 1]] if operator == "MaxPool" else []
+            return target, [old.args[0], *window, *dilation, arguments["ceil_mode"]]
+        if operator in _GLOBAL:
+            if any(size != 1 for size in arguments["output_size"]):
+                self.refuse(f"{node.name} is no global pooling")
+            return _GLOBAL[operator], [old.args[0], [2, 3], True]
+        if operator == "InstanceNormalization":
+            parts = [arguments[name] for name in ("input", "weight", "bias")]
+            rest = [None, None, True, 0.0, arguments["eps"], False]
+            return torch.ops.aten.instance_norm.default, [*parts, *rest]
+        target, rest = target_of(operator, attributes)
+        if operator in _BINARY:
+            if not all(isinstance(item, torch.fx.Node) for item in old.args[:2]) and operator in {"Max", "Min"}:
+                self.refuse(f"{node.name} has a number as operand")
+            return target, [*old.args[:2], *rest]
+        return target, [old.args[0], *rest]
+
+    def _replace(self, old: torch.fx.Node, new: torch.fx.Node, keep: set[torch.fx.Node] | None = None) -> None:
+        """Let all that read one node read another, the signature's outputs included."""
+        for user in list(old.users):
+            if user is not new and user not in (keep or set()):
+                user.replace_input_with(old, new)
+        for spec in self._program.graph_signature.output_specs:
+            if getattr(spec.arg, "name", None) == old.name:
+                spec.arg.name = new.name
+
+    def _note(self, node: torch.fx.Node) -> None:
+        self.touched |= _names(node)
+        self._reshaped = True
+
+
+def _names(node: torch.fx.Node) -> frozenset[str]:
+    return frozenset({node.name, module_path(node)})
+
+
+def _program(model: Model) -> torch.export.ExportedProgram:
+    module = load_module(model)
+    exported = getattr(module, "exported", None)
+    if isinstance(exported, torch.export.ExportedProgram):
+        return exported
+    if model.factory is None:
+        raise ModelLoadError(
+            f"{model.path} can't be edited: it's neither an exported program (.pt2) nor a factory's state dict. "
+            "Export the network with torch.export.save."
+        )
+    examples = example_inputs(model.inputs)
+    shapes = tuple(
+        {axis: torch.export.Dim.AUTO for axis, size in enumerate(spec.shape) if isinstance(size, str)}
+        for spec in model.inputs
+    )
+    with torch.no_grad():
+        return torch.export.export(module, examples, dynamic_shapes=shapes)
+
+
+EDITOR = TorchEditor

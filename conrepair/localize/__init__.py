@@ -1,0 +1,1 @@
+"""Where a target stops being its source: alignment, isolation, diagnosis."""

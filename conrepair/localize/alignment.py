@@ -1,0 +1,199 @@
+"""Find which tensors of two networks stand for one another, through faults: match, feed, look again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.localize.isolation import Isolation
+from conrepair.localize.matching import EQUAL, Pair, match
+from conrepair.localize.outputs import output_pairs
+from conrepair.localize.pieces import Pieces
+from conrepair.localize.shelf import Shelf
+from conrepair.localize.similarity import compare_values
+from conrepair.localize.structure import Neighbourhood, Structure
+from conrepair.metrics.running_error import RunningError
+from conrepair.networks.network import Network
+
+__all__ = ["Alignment", "align", "comparable"]
+
+_ROUNDS = 4
+_PRUNINGS = 4
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The tensors that two networks have in common.
+
+    Attributes:
+        pairs: In the target's order; the first ones may be inputs.
+        outputs: Outputs of both models that aren't pairs: the target gives something else there.
+        sources: The source's tensors that were compared, in its order.
+        targets: The same of the target.
+    """
+
+    pairs: tuple[Pair, ...]
+    outputs: tuple[Pair, ...]
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @property
+    def unpaired_sources(self) -> tuple[str, ...]:
+        """Tensors of the source that the target doesn't have, or that weren't recognised."""
+        paired = {pair.source for pair in self.pairs}
+        return tuple(name for name in self.sources if name not in paired)
+
+    @property
+    def unpaired_targets(self) -> tuple[str, ...]:
+        """The same the other way round."""
+        paired = {pair.target for pair in self.pairs}
+        return tuple(name for name in self.targets if name not in paired)
+
+
+def align(
+    source: Network,
+    target: Network,
+    feeds: tuple[Mapping[str, Array], Mapping[str, Array]],
+    folder: Path,
+) -> Alignment:
+    """Align two networks.
+
+    Tensors with the same values are the same; behind a fault no values are. So what structure says of those is put
+    to the test: the source's values are fed to the target there, and where the tensors behind come out as the
+    source's, the pair is right, and tensors that weren't recognised before are by their values now. A pair that makes
+    what follows wrong, and without which it's right, is dropped.
+
+    Args:
+        source: The network that is right.
+        target: The network in question.
+        feeds: One batch for each, by the names of the graphs' inputs.
+        folder: For activations; the caller removes it.
+    """
+    ours, theirs = comparable(source.graph), comparable(target.graph)
+    mine = _capture(source, ours, feeds[0], _fresh(folder, "source"))
+    full = _capture(target, theirs, feeds[1], _fresh(folder, "target"))
+    nodes = Neighbourhood(source.graph, ours), Neighbourhood(target.graph, theirs)
+    structure = Structure(*nodes)
+    similarity = compare_values(ours, mine.__getitem__, theirs, full.__getitem__)
+    pairs = match(*nodes, similarity, structure)
+    shelf = _Isolated(target, mine, feeds[1], theirs, folder)
+    for _ in range(_ROUNDS):
+        settled = {pair.target for pair in pairs if pair.confidence == 1.0}
+        open_ones = [place for place, name in enumerate(theirs) if name not in settled]
+        if not open_ones:
+            break
+        values = shelf.run(pairs)
+        names = [theirs[place] for place in open_ones]
+        similarity.improve(compare_values(ours, mine.__getitem__, names, values), open_ones)
+        again = match(*nodes, similarity, structure)
+        if _places(again) == _places(pairs):
+            break
+        pairs = again
+    kept = _pruned(target.graph, pairs, shelf)
+    outputs = output_pairs(source, target, kept, (mine.shapes(), full.shapes()))
+    return Alignment(tuple(kept), tuple(outputs), ours, theirs)
+
+
+def comparable(graph: LayerGraph) -> tuple[str, ...]:
+    """The tensors that can be compared: observable, of real numbers, in the graph's order."""
+    return tuple(name for name in graph.order if graph.tensors[name].observable and graph.tensors[name].is_real)
+
+
+class _Isolated:
+    """Runs of the target with the source's activations, on one batch."""
+
+    def __init__(
+        self, target: Network, source: Shelf, feeds: Mapping[str, Array], names: Sequence[str], folder: Path
+    ) -> None:
+        self._target, self._source, self._feeds, self._names = target, source, feeds, names
+        self._shelf = Shelf(_fresh(folder, "isolated"))
+
+    def run(self, pairs: Sequence[Pair]) -> Callable[[str], Array]:
+        """All tensors, computed from the nearest pairs."""
+        for name, array in self._feeds.items():
+            self._shelf.put(name, array)
+        for name, array in Isolation(self._target, pairs, self._names).run(self._source.__getitem__, self._feeds):
+            self._shelf.put(name, array)
+        return self._shelf.__getitem__
+
+    def errors(self, pairs: Sequence[Pair], wanted: Sequence[Pair]) -> dict[str, float]:
+        """Introduced errors of some pairs, by their targets' names."""
+        inputs = set(self._target.graph.inputs)
+        chosen = {pair.target: pair for pair in wanted if pair.target not in inputs}
+        found = {}
+        for name, array in Isolation(self._target, pairs, list(chosen)).run(self._source.__getitem__, self._feeds):
+            error = RunningError()
+            pair = chosen[name]
+            if array.size != self._source[pair.source].size:
+                found[name] = float("inf")
+                continue
+            error.add(self._source[pair.source], pair.layout.to_source(array))
+            found[name] = error.relative_l2
+        return found
+
+
+def _pruned(graph: LayerGraph, pairs: Sequence[Pair], isolated: _Isolated) -> list[Pair]:
+    """Drop pairs that make wrong what is right without them."""
+    kept = list(pairs)
+    errors = isolated.errors(kept, kept)
+    for _ in range(_PRUNINGS):
+        doubtful = _doubtful(graph, kept, errors)
+        if not doubtful:
+            break
+        rest = [pair for pair in kept if pair.target not in doubtful]
+        behind = {name for names in doubtful.values() for name in names}
+        without = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
+        wrong = {name for name, names in doubtful.items() if all(without[item] <= EQUAL for item in names)}
+        if not wrong:
+            break
+        kept = [pair for pair in kept if pair.target not in wrong]
+        errors = isolated.errors(kept, kept)
+    return [
+        pair
+        if pair.confidence == 1.0 or errors.get(pair.target, 1.0) > EQUAL
+        else replace(pair, confidence=1.0, evidence=f"{pair.evidence}; the same values from the cut before")
+        for pair in kept
+    ]
+
+
+def _doubtful(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float]) -> dict[str, list[str]]:
+    """Pairs that differ and whose readers differ, no two of them neighbours; each with its readers."""
+    names = {pair.target for pair in pairs}
+    feeding = graph.feeding(names | set(graph.inputs))
+    readers: dict[str, list[str]] = {}
+    for name in names:
+        for fed in feeding.get(name, ()):
+            readers.setdefault(fed, []).append(name)
+    found: dict[str, list[str]] = {}
+    blocked: set[str] = set()
+    for pair in pairs:
+        name = pair.target
+        behind = readers.get(name, [])
+        if errors.get(name, 0.0) <= EQUAL or name in blocked or not behind or name in graph.outputs:
+            continue
+        if any(errors[item] > EQUAL for item in behind):
+            found[name] = behind
+            blocked.update(behind)
+    return found
+
+
+def _capture(network: Network, names: Sequence[str], feeds: Mapping[str, Array], folder: Path) -> Shelf:
+    shelf = Shelf(folder)
+    for name, array in feeds.items():
+        shelf.put(name, array)
+    wanted = [name for name in names if name not in network.graph.inputs]
+    for name, array in Pieces.in_a_row(network, wanted).run(shelf.__getitem__):
+        shelf.put(name, array)
+    return shelf
+
+
+def _places(pairs: Sequence[Pair]) -> set[tuple[str, str, object]]:
+    return {(pair.source, pair.target, pair.layout) for pair in pairs}
+
+
+def _fresh(folder: Path, name: str) -> Path:
+    path = folder / name
+    path.mkdir(parents=True, exist_ok=True)
+    return path

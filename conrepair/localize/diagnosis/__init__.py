@@ -1,0 +1,1 @@
+"""What is wrong between two cuts: operators, attributes, parameters, wiring, and what the values say."""

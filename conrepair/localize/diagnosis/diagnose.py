@@ -1,0 +1,94 @@
+"""From a guilty region to a fault: its kind, its layers with the guiltiest first, its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conrepair.faults.fault import Kind
+from conrepair.localize.diagnosis.differences import static_findings
+from conrepair.localize.diagnosis.finding import Finding
+from conrepair.localize.diagnosis.region import Region, Side
+from conrepair.localize.diagnosis.steps import MOVES
+from conrepair.localize.diagnosis.values import relation
+from conrepair.localize.judgement import Judged
+from conrepair.localize.result import LocatedFault
+
+__all__ = ["diagnose"]
+
+_CERTAIN = 0.2  # weight below which a difference is one that conversions make all the time
+
+
+def diagnose(region: Region, judged: Judged) -> tuple[LocatedFault, str]:
+    """Diagnose a region.
+
+    Args:
+        region: What lies between the cuts.
+        judged: Its measurement.
+
+    Returns:
+        The fault, and what causes it: the same for all regions that one thing makes guilty.
+    """
+    findings = static_findings(region) or _exchanged(region)
+    certain = [item for item in findings if item.weight > _CERTAIN] or findings[:1]
+    seen = relation(region.expected, region.computed)
+    kind = _kind(certain, seen, region)
+    pair, cut = judged.cut.pair, judged.cut
+    evidence = [item.words for item in certain]
+    if seen is not None:
+        evidence.append(f"the result is {seen[1]}")
+    evidence.append(
+        f"introduced relative error {cut.introduced.relative_l2:.2g}, floor {judged.floor:.1g}; "
+        f"in the full run {cut.full.relative_l2:.2g}"
+    )
+    fault = LocatedFault(
+        kind,
+        _ordered([name for item in certain for name in item.source_layers], region.source),
+        _ordered([name for item in certain for name in item.target_layers], region.target),
+        "",
+        cut.introduced.relative_l2,
+        cut.full.relative_l2,
+        judged.floor,
+        _confidence(pair.confidence, certain),
+        tuple(dict.fromkeys(evidence)),
+        pair.source,
+        pair.target,
+    )
+    return fault, certain[0].cause if certain else f"unexplained {pair.target}"
+
+
+def _exchanged(region: Region) -> list[Finding]:
+    """Nothing lies between the cuts: the outputs of the target are other tensors."""
+    if region.source.nodes or region.target.nodes:
+        return []
+    given = region.partners.get(region.target.end)
+    words = (
+        f"output `{region.target.end}` gives what the source has as `{given or 'nothing'}`, not `{region.source.end}`"
+    )
+    sides = (_ordered([], region.source), _ordered([], region.target))
+    return [Finding(Kind.STRUCTURE, words, *sides, "outputs")]
+
+
+def _kind(findings: Sequence[Finding], seen: tuple[Kind | None, str] | None, region: Region) -> Kind:
+    if findings and findings[0].weight > _CERTAIN:
+        return Kind(findings[0].kind)
+    if seen is not None and seen[0] is not None:
+        return seen[0]
+    if findings:
+        return Kind(findings[0].kind)
+    weighted = any(node.parameters for node in region.target.nodes)
+    return Kind.PARAMETERS if weighted else Kind.GRAPH
+
+
+def _confidence(alignment: float, findings: Sequence[Finding]) -> float:
+    explained = max((item.weight for item in findings), default=0.0)
+    return round(min(1.0, alignment) * (0.5 + 0.5 * min(explained, 1.0)), 3)
+
+
+def _ordered(first: Sequence[str], side: Side) -> tuple[str, ...]:
+    """The layers at fault, then the rest of the region: weights first, moves last."""
+    rest = sorted(side.nodes, key=lambda node: 2 if node.op in MOVES else 0 if node.parameters else 1)
+    layers = dict.fromkeys([*first, *(node.layer for node in rest)])
+    if not layers:
+        producer = side.graph.producers.get(side.end)
+        layers = {side.end if producer is None else producer.layer: None}
+    return tuple(layers)

@@ -1,0 +1,238 @@
+"""What differs between the two sides of a region, read off the graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from conrepair.faults.fault import Kind
+from conrepair.graph.layer_graph import Node
+from conrepair.localize.diagnosis.attributes import attribute_differences
+from conrepair.localize.diagnosis.finding import Finding
+from conrepair.localize.diagnosis.functions import same_function
+from conrepair.localize.diagnosis.normalization import explain_folding
+from conrepair.localize.diagnosis.pairing import pair_steps
+from conrepair.localize.diagnosis.parameters import compare_parameters
+from conrepair.localize.diagnosis.region import Region, Side
+from conrepair.localize.diagnosis.steps import MOVES, Step, as_written, fused
+from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
+from conrepair.localize.layout import Layout
+
+__all__ = ["static_findings"]
+
+_CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
+_HALF = {"float16", "bfloat16"}
+_OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
+_BENIGN = 0.2
+
+
+def static_findings(region: Region) -> list[Finding]:
+    """Compare the sides as they are written and fused; the shorter explanation is the right one.
+
+    Returns:
+        Differences, the likeliest first.
+    """
+    written = list(_compare(as_written(region.source), as_written(region.target), region))
+    together = list(_compare(fused(region.source), fused(region.target), region))
+    certain, fewer = ([item for item in found if item.weight > _BENIGN] for found in (written, together))
+    chosen = written if (len(certain) or np.inf) <= (len(fewer) or np.inf) else together
+    chosen = [*chosen, *wiring_findings(region)]
+    return sorted(chosen, key=lambda item: -item.weight)
+
+
+def _compare(source: Sequence[Step], target: Sequence[Step], region: Region) -> Iterator[Finding]:
+    layouts = _layouts(region)
+    for ours, theirs in pair_steps(source, target):
+        if ours is None and theirs is not None:
+            yield _extra(theirs, region)
+        elif theirs is None and ours is not None:
+            yield _missing(ours, region)
+        elif ours is not None and theirs is not None:
+            yield from _both(ours, theirs, layouts)
+
+
+def _layouts(region: Region) -> Mapping[int, Layout]:
+    """How tensors lie, by their number of axes in the source; the one at the end counts most."""
+    found = {
+        len(layout.source): layout
+        for layout in (region.layouts[name] for name in region.target.begins if name in region.layouts)
+    }
+    return {**found, len(region.layout.source): region.layout}
+
+
+def _extra(step: Step, region: Region) -> Finding:
+    around = _neighbours(region.source)
+    what = f"{step.nodes[0].native} `{step.layer}` is in the target, and not in the source"
+    layers = (tuple(around), step.layers)
+    kind, words = _kind_of_extra(step, region)
+    return Finding(kind, f"{what}{words}", *layers, f"extra {step.layer}", weight=_weight(step, extra=True))
+
+
+def _missing(step: Step, region: Region) -> Finding:
+    what = f"{step.nodes[0].native} `{step.layer}` is in the source, and not in the target"
+    kind = Kind.INPUT if step.op == "Transpose" and region.starts_at_input else Kind.GRAPH
+    if step.op in {"Transpose", "Gather", "Reshape"} and not region.starts_at_input:
+        kind = Kind.STRUCTURE
+    around = _neighbours(region.target)
+    return Finding(kind, what, step.layers, tuple(around), f"missing {step.layer}", weight=_weight(step, extra=False))
+
+
+def _weight(step: Step, *, extra: bool) -> float:
+    if step.op in {"Identity", "Expand", "Cast"} and not _narrows(step):
+        return 0.05
+    if step.op == "Reshape":
+        return 0.05
+    if step.op == "Transpose":
+        return 0.3 if extra else 0.1
+    return 0.9
+
+
+def _kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
+    if step.op in _CASTS:
+        return Kind.PRECISION, f": values pass through {_narrow_type(step)}"
+    if step.op == "Transpose":
+        reshaped = any(node.op == "Reshape" for node in region.target.nodes)
+        if region.starts_at_input and not reshaped:
+            return Kind.INPUT, f": axes {step.attributes.get('perm')} of the input are exchanged"
+        return Kind.STRUCTURE, f": axes are exchanged by {step.attributes.get('perm')}"
+    if step.op == "Reshape":
+        return Kind.STRUCTURE, ": values are laid out in another order"
+    at_output = region.target.end in region.target.graph.outputs
+    if step.op in {"Gather", "Slice", "Concat", "Pad"} and at_output and not region.source.nodes:
+        return Kind.STRUCTURE, ": the answers are in other places"
+    if _before_weights(step, region) and step.op in {
+        "Mul",
+        "Add",
+        "Sub",
+        "Div",
+        "Gather",
+        "Function",
+        "BatchNormalization",
+        "Split",
+        "Concat",
+    }:
+        return Kind.PREPROCESSING, ": the input is prepared in another way"
+    low, high = step.attributes.get("min"), step.attributes.get("max")
+    if step.op == "Clip" and isinstance(low, float) and isinstance(high, float) and low < 0 < high:
+        return Kind.PRECISION, f": values saturate at {low:g} and {high:g}"
+    return Kind.GRAPH, ""
+
+
+def _before_weights(step: Step, region: Region) -> bool:
+    """Whether a step reads nothing but the network's inputs."""
+    graph = region.target.graph
+    tensors, seen = list(step.inputs), set[str]()
+    while tensors:
+        name = tensors.pop()
+        node = graph.producers.get(name)
+        if node is None or name in seen:
+            continue
+        seen.add(name)
+        if any(role in node.parameters for role in ("weight", "W", "table")) and node.op != "Gather":
+            return False
+        if node.op == "Gather" and "table" in node.parameters:
+            return False
+        tensors += filter(None, node.inputs)
+    return True
+
+
+def _both(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator[Finding]:
+    where = (source.layers, target.layers, f"at {target.layer}")
+    one, two = f"`{source.layer}`", f"`{target.layer}`"
+    if source.op != target.op:
+        if source.values is not None and target.values is not None and same_function(source.values, target.values):
+            return
+        kind = Kind.HYPERPARAMETERS if {source.op, target.op} <= {"Clip"} else Kind.GRAPH
+        yield Finding(
+            kind, f"{two} is {_called(target)} in the target, {one} is {_called(source)} in the source", *where
+        )
+        return
+    if source.op == "Function" and source.values is not None and target.values is not None:
+        if not same_function(source.values, target.values):
+            yield Finding(Kind.GRAPH, f"{two} computes another function than {one}", *where)
+        return
+    for kind, words in attribute_differences(source, target, layouts):
+        weight = 0.3 if source.op in MOVES else 1.0
+        yield Finding(kind, f"{two} has {words}", *where, weight=weight)
+    yield from _parameters(source, target)
+    if _computed_in_half(source, target):
+        yield Finding(Kind.PRECISION, f"{two} computes in half precision, {one} doesn't", *where, weight=0.8)
+    first, second = source.attributes.get("constant_first"), target.attributes.get("constant_first")
+    if source.op in {"Sub", "Div", "Pow"} and first != second:
+        yield Finding(Kind.GRAPH, f"the operands of {two} are exchanged", *where)
+
+
+def _parameters(source: Step, target: Step) -> Iterator[Finding]:
+    where = (source.layers, target.layers, f"at {target.layer}")
+    for role in dict.fromkeys([*source.parameters, *target.parameters]):
+        ours, theirs = source.parameters.get(role), target.parameters.get(role)
+        if ours is None or theirs is None:
+            held = ours if theirs is None else theirs
+            usual = _OPTIONAL.get(role)
+            if held is None or (usual is not None and np.allclose(held.numpy(), usual, atol=1e-12)):
+                continue
+            side = "the source" if theirs is None else "the target"
+            named = f" ({held.name})" if held.name else ""
+            yield Finding(Kind.PARAMETERS, f"only {side} has a {role}{named} at `{target.layer}`", *where)
+            continue
+        difference = compare_parameters(ours, theirs)
+        if difference is None:
+            continue
+        written = _written(source, target)
+        if written:
+            yield Finding(Kind.HYPERPARAMETERS, f"`{target.layer}` has {written}", *where)
+            continue
+        folding = explain_folding(source, target, role)
+        if folding is not None:
+            yield Finding(folding[0], f"`{target.layer}`: {folding[1]}", *where)
+            continue
+        named = f" ({theirs.name})" if theirs.name else ""
+        plural = "are" if role in {"weight", "W", "R"} else "is"
+        label = "weights" if role == "weight" else role
+        weight = 1.0 if difference.relative > 1e-4 else 0.15
+        yield Finding(
+            difference.kind,
+            f"the {label}{named} of `{target.layer}` {plural} {difference.words}",
+            *where,
+            weight=weight,
+        )
+
+
+def _written(source: Step, target: Step) -> str:
+    """Attributes of the files that differ, where the graph has them in the parameters."""
+    ours, theirs = source.nodes[0].written, target.nodes[0].written
+    differing = [name for name in ours if name in theirs and ours[name] != theirs[name]]
+    return ", ".join(f"{name} {theirs[name]} in the target, {ours[name]} in the source" for name in differing)
+
+
+def _neighbours(side: Side) -> list[str]:
+    """Layers of a side, or what computes the cut where it has none."""
+    if side.nodes:
+        return list(layers_of(side))
+    producer = side.graph.producers.get(side.end)
+    return [side.end] if producer is None else [producer.layer]
+
+
+def _called(step: Step) -> str:
+    return step.nodes[0].native if len(step.nodes) == 1 else step.op
+
+
+def _narrow_type(step: Step) -> str:
+    return str(step.attributes.get("to") or "fewer bits")
+
+
+def _narrows(step: Step) -> bool:
+    return step.op in {"QuantizeLinear", "DequantizeLinear"} or str(step.attributes.get("to")) in {
+        *_HALF,
+        "int8",
+        "uint8",
+    }
+
+
+def _computed_in_half(source: Step, target: Step) -> bool:
+    return False if not target.nodes else _narrow(target.nodes[0]) and not _narrow(source.nodes[0])
+
+
+def _narrow(node: Node) -> bool:
+    return any(parameter.dtype in _HALF for parameter in node.parameters.values())

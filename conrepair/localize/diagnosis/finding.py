@@ -1,0 +1,28 @@
+"""Something that differs between two regions, and could be what's wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Finding"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A difference.
+
+    Attributes:
+        kind: Of fault, as `conrepair.faults.fault.Kind` names them.
+        words: What differs, for a person.
+        source_layers: The guiltiest first.
+        target_layers: The same of the target.
+        cause: The same for differences in several regions that one thing causes.
+        weight: How much it explains: 1 for what certainly changes values, less for what conversions may do.
+    """
+
+    kind: str
+    words: str
+    source_layers: tuple[str, ...]
+    target_layers: tuple[str, ...]
+    cause: str
+    weight: float = 1.0

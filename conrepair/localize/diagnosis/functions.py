@@ -1,0 +1,161 @@
+"""What an elementwise piece of a network computes, told by its values on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import scipy.special
+
+from conrepair.graph.layer_graph import Attribute, Node
+
+__all__ = ["GRID", "KNOWN", "evaluate", "is_elementwise", "known_function", "same_function"]
+
+Values = npt.NDArray[np.float64]
+
+GRID: Values = np.concatenate([np.linspace(-12, 12, 193), np.linspace(-1, 1, 41), [-100.0, 100.0]])
+"""Where functions are compared: finely where they bend."""
+
+_CLOSE = 1e-6
+
+
+def _number(value: Attribute, otherwise: float) -> float:
+    return otherwise if value is None else float(value)  # type: ignore[arg-type]
+
+
+_UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
+    "Relu": lambda x, a: np.maximum(x, 0),
+    "Clip": lambda x, a: np.clip(x, _number(a.get("min"), -np.inf), _number(a.get("max"), np.inf)),
+    "LeakyRelu": lambda x, a: np.where(x < 0, _number(a.get("alpha"), 0.01) * x, x),
+    "Elu": lambda x, a: np.where(x < 0, _number(a.get("alpha"), 1.0) * np.expm1(np.minimum(x, 0)), x),
+    "Celu": lambda x, a: (
+        np.maximum(x, 0) + np.minimum(0, _number(a.get("alpha"), 1.0) * np.expm1(x / _number(a.get("alpha"), 1.0)))
+    ),
+    "Selu": lambda x, a: (
+        _number(a.get("gamma"), 1.0507009873554805)
+        * np.where(x < 0, _number(a.get("alpha"), 1.6732632423543772) * np.expm1(np.minimum(x, 0)), x)
+    ),
+    "Gelu": lambda x, a: _gelu_tanh(x) if a.get("approximate") == "tanh" else x * scipy.special.ndtr(x),
+    "Swish": lambda x, a: x * scipy.special.expit(_number(a.get("alpha"), 1.0) * x),
+    "HardSwish": lambda x, a: x * np.clip(x / 6 + 0.5, 0, 1),
+    "HardSigmoid": lambda x, a: np.clip(_number(a.get("alpha"), 0.2) * x + _number(a.get("beta"), 0.5), 0, 1),
+    "ThresholdedRelu": lambda x, a: np.where(x > _number(a.get("alpha"), 1.0), x, 0),
+    "Sigmoid": lambda x, a: scipy.special.expit(x),
+    "Tanh": lambda x, a: np.tanh(x),
+    "Softplus": lambda x, a: np.logaddexp(x, 0),
+    "Softsign": lambda x, a: x / (1 + np.abs(x)),
+    "Mish": lambda x, a: x * np.tanh(np.logaddexp(x, 0)),
+    "Erf": lambda x, a: scipy.special.erf(x),
+    "Exp": lambda x, a: np.exp(x),
+    "Log": lambda x, a: np.log(x),
+    "Log1p": lambda x, a: np.log1p(x),
+    "Expm1": lambda x, a: np.expm1(x),
+    "Sqrt": lambda x, a: np.sqrt(x),
+    "Rsqrt": lambda x, a: 1 / np.sqrt(x),
+    "Square": lambda x, a: x * x,
+    "Neg": lambda x, a: -x,
+    "Reciprocal": lambda x, a: 1 / x,
+    "Abs": lambda x, a: np.abs(x),
+    "Sign": lambda x, a: np.sign(x),
+    "Floor": lambda x, a: np.floor(x),
+    "Ceil": lambda x, a: np.ceil(x),
+    "Round": lambda x, a: np.round(x),
+    "Sin": lambda x, a: np.sin(x),
+    "Cos": lambda x, a: np.cos(x),
+    "Identity": lambda x, a: x,
+}
+
+_BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": np.divide,
+    "Pow": np.power,
+    "Min": np.minimum,
+    "Max": np.maximum,
+}
+
+KNOWN: Mapping[str, tuple[str, Mapping[str, Attribute]]] = {
+    "ReLU": ("Clip", {"min": 0.0, "max": None}),
+    "ReLU6": ("Clip", {"min": 0.0, "max": 6.0}),
+    "HardSwish": ("HardSwish", {}),
+    "HardSigmoid (1/6)": ("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5}),
+    "HardSigmoid (0.2)": ("HardSigmoid", {"alpha": 0.2, "beta": 0.5}),
+    "SiLU": ("Swish", {"alpha": 1.0}),
+    "exact GELU": ("Gelu", {"approximate": "none"}),
+    "GELU by tanh": ("Gelu", {"approximate": "tanh"}),
+    "Mish": ("Mish", {}),
+    "sigmoid": ("Sigmoid", {}),
+    "tanh": ("Tanh", {}),
+    "softplus": ("Softplus", {}),
+    "SELU": ("Selu", {}),
+    "ELU": ("Elu", {"alpha": 1.0}),
+    "the identity": ("Identity", {}),
+}
+"""Functions that frameworks write in several operators, with the operator that says it in one."""
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether a node computes each element from the elements at the same place, and numbers for the whole tensor."""
+    if node.op in _UNARY:
+        return all(parameter.shape in ((), (1,)) for parameter in node.parameters.values())
+    if node.op not in _BINARY:
+        return False
+    if "operand" not in node.parameters:
+        return len(node.inputs) == 2
+    parameter = node.parameters["operand"]
+    return all(size == 1 for size in parameter.shape)
+
+
+def evaluate(nodes: Sequence[Node], begin: str, end: str) -> Values | None:
+    """Compute elementwise nodes on the grid.
+
+    Args:
+        nodes: In order, all elementwise.
+        begin: The only tensor that is read from outside.
+        end: The tensor that is wanted.
+
+    Returns:
+        Values on `GRID`; None when something can't be computed.
+    """
+    known: dict[str, Values] = {begin: GRID}
+    with np.errstate(all="ignore"):
+        for node in nodes:
+            operands = [known.get(name) for name in node.inputs]
+            if any(item is None for item in operands):
+                return None
+            known[node.outputs[0]] = _apply(node, [item for item in operands if item is not None])
+    return known.get(end)
+
+
+def same_function(one: Values, two: Values) -> bool:
+    """Whether two results on the grid are the same up to rounding."""
+    finite = np.isfinite(one) & np.isfinite(two)
+    if not np.array_equal(np.isfinite(one), np.isfinite(two)):
+        return False
+    return bool(np.all(np.abs(one - two)[finite] <= _CLOSE * (1 + np.abs(one[finite]))))
+
+
+def known_function(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
+    """The function that values on the grid are: in words, its operator and attributes."""
+    for words, (operator, attributes) in KNOWN.items():
+        if same_function(_UNARY[operator](GRID, attributes), values):
+            return words, operator, attributes
+    return None
+
+
+def _apply(node: Node, operands: Sequence[Values]) -> Values:
+    if node.op in _UNARY:
+        return np.asarray(_UNARY[node.op](operands[0], node.attributes))
+    binary = _BINARY[node.op]
+    if "operand" not in node.parameters:
+        return np.asarray(binary(operands[0], operands[1]))
+    number = np.asarray(float(node.parameters["operand"].numpy().reshape(-1)[0]))
+    if node.attributes.get("constant_first"):
+        return np.asarray(binary(number, operands[0]))
+    return np.asarray(binary(operands[0], number))
+
+
+def _gelu_tanh(x: Values) -> Values:
+    return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))

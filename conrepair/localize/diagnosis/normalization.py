@@ -1,0 +1,67 @@
+"""Whether weights with a folded normalization differ as another epsilon, or lost statistics, would make them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from conrepair.faults.fault import Kind
+from conrepair.localize.diagnosis.steps import Step
+
+__all__ = ["explain_folding"]
+
+_CLOSE = 1e-3
+
+
+def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str] | None:
+    """Explain a difference of weights by the normalization that one side has folded into them.
+
+    Args:
+        source: With a normalization among its nodes.
+        target: The step that stands for it.
+        role: Of the parameter that differs.
+
+    Returns:
+        The kind of fault and its words; None when the normalization doesn't explain it.
+    """
+    nodes = [node for node in source.nodes if node.op == "BatchNormalization"]
+    if (
+        len(nodes) != 1
+        or role not in {"weight", "bias"}
+        or any(node.op == "BatchNormalization" for node in target.nodes)
+    ):
+        return None
+    if "weight" not in target.parameters or target.op not in {"Conv", "MatMul"}:
+        return None
+    node = nodes[0]
+    variance = node.parameters["variance"].numpy().astype(np.float64)
+    epsilon = float(node.attributes.get("epsilon") or 0.0)  # type: ignore[arg-type]
+    factors = _factors(source, target)
+    if factors is None or factors.shape != variance.shape or not (factors > 0).all():
+        return None
+    name = node.layer
+    other = (variance + epsilon) / factors**2 - variance
+    if (
+        np.ptp(other) <= _CLOSE * np.abs(other).max() + 1e-2 * epsilon
+        and other.mean() > 0
+        and abs(other.mean() - epsilon) > 1e-2 * epsilon
+    ):
+        return Kind.HYPERPARAMETERS, f"epsilon of `{name}` is {other.mean():.3g}, in the source {epsilon:g}"
+    if np.allclose(factors, (variance + epsilon) ** -0.5, rtol=_CLOSE):
+        return Kind.PARAMETERS, f"the variance of `{name}` is taken for a standard deviation"
+    return None
+
+
+def _factors(source: Step, target: Step) -> np.ndarray | None:
+    """What each output channel's weights are multiplied by."""
+    axis = 0 if source.op == "Conv" else -1
+    one, two = (step.parameters["weight"].numpy().astype(np.float64) for step in (source, target))
+    if one.shape != two.shape:
+        return None
+    first, second = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (one, two))
+    squares = np.einsum("ij,ij->i", first, first)
+    if not squares.all():
+        return None
+    factors = np.einsum("ij,ij->i", first, second) / squares
+    if np.linalg.norm(second - factors[:, None] * first) > _CLOSE * np.linalg.norm(second):
+        return None
+    return np.asarray(factors)

@@ -1,0 +1,115 @@
+"""A piece of the source and the piece of the target that should compute the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.localize.layout import Layout
+from conrepair.localize.matching import Pair
+
+__all__ = ["Region", "Side", "region_of", "side"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One network's part of a region.
+
+    Attributes:
+        graph: The whole network.
+        nodes: Those between the cuts, in order; none when the end is one of the begins.
+        begins: Cuts that the nodes read.
+        end: The tensor that they compute.
+    """
+
+    graph: LayerGraph
+    nodes: tuple[Node, ...]
+    begins: tuple[str, ...]
+    end: str
+
+
+@dataclass(frozen=True)
+class Region:
+    """What lies between cuts, on both sides.
+
+    Attributes:
+        source: Of the network that is right.
+        target: Of the other one.
+        layout: Of the tensor at the end.
+        partners: The source's tensor that stands for each of the target's cuts.
+        layouts: Of each of the target's cuts.
+        expected: The source's tensor at the end, on one batch, in the source's layout.
+        computed: The target's there, fed with the source's activations, in the source's layout.
+        inputs: What the source computes it from, by name.
+    """
+
+    source: Side
+    target: Side
+    layout: Layout
+    partners: dict[str, str]
+    layouts: dict[str, Layout]
+    expected: Array
+    computed: Array
+    inputs: dict[str, Array]
+
+    @property
+    def starts_at_input(self) -> bool:
+        """Whether only inputs of the network are read: nothing with weights lies before."""
+        begins = self.target.begins or self.source.begins
+        graph = self.target.graph if self.target.begins else self.source.graph
+        return bool(begins) and all(name in graph.inputs for name in begins)
+
+
+def side(graph: LayerGraph, cuts: set[str], end: str) -> Side:
+    """The part of a network that computes a tensor from the nearest cuts.
+
+    Args:
+        graph: The network.
+        cuts: Tensors that are known, its inputs among them; the end itself may be one.
+        end: What is computed.
+    """
+    nodes = graph.between(sorted(cuts), [end])
+    begins = dict.fromkeys(name for node in nodes for name in node.inputs if name in cuts)
+    return Side(graph, nodes, tuple(begins), end)
+
+
+def region_of(
+    graphs: tuple[LayerGraph, LayerGraph],
+    pairs: list[Pair],
+    end: Pair,
+    expected: Array,
+    computed: Array,
+    inputs: dict[str, Array],
+) -> Region:
+    """Build the region that ends at a pair.
+
+    Args:
+        graphs: The source's and the target's.
+        pairs: All cuts.
+        end: The pair at the end; it may be one that's measured only.
+        expected: The source's tensor there.
+        computed: The target's there, in the source's layout.
+        inputs: The source's tensors that may be read.
+    """
+    ours, theirs = ({pair.source for pair in pairs}, {pair.target for pair in pairs})
+    known = end not in pairs and end.source in ours
+    source = (
+        Side(graphs[0], (), (end.source,), end.source)
+        if known
+        else side(graphs[0], ours | set(graphs[0].inputs), end.source)
+    )
+    target = (
+        Side(graphs[1], (), (end.target,), end.target)
+        if end not in pairs and end.target in theirs
+        else side(graphs[1], theirs | set(graphs[1].inputs), end.target)
+    )
+    return Region(
+        source,
+        target,
+        end.layout,
+        {pair.target: pair.source for pair in pairs},
+        {pair.target: pair.layout for pair in pairs},
+        expected,
+        computed,
+        {name: inputs[name] for name in source.begins if name in inputs},
+    )

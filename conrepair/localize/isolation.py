@@ -1,0 +1,61 @@
+"""Feed a target the source's activations at every cut, so that each piece shows only the error that it introduces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from conrepair.data.tensor_spec import numpy_dtype
+from conrepair.graph.layer_graph import Array, Tensor
+from conrepair.localize.matching import Pair
+from conrepair.localize.pieces import Pieces
+from conrepair.networks.network import Network
+
+__all__ = ["Isolation", "as_stored"]
+
+
+class Isolation:
+    """A target cut at all pairs."""
+
+    def __init__(self, target: Network, pairs: Sequence[Pair], wanted: Sequence[str] | None = None) -> None:
+        """Cut.
+
+        Args:
+            target: The network.
+            pairs: Where to cut, and what to feed there.
+            wanted: Tensors of the target to compute; those of the pairs when None.
+        """
+        self._tensors = target.graph.tensors
+        self._pairs = {pair.target: pair for pair in pairs}
+        inputs = dict.fromkeys(target.graph.inputs)
+        chosen = self._pairs if wanted is None else wanted
+        self._pieces = Pieces.between(
+            target, {**inputs, **self._pairs}, [name for name in chosen if name not in inputs]
+        )
+
+    def run(self, source: Callable[[str], Array], feeds: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+        """Compute one batch.
+
+        Args:
+            source: Gives the source's tensors.
+            feeds: The target's own inputs, for those that aren't paired.
+
+        Yields:
+            Each wanted tensor of the target, computed from the source's activations at the cuts before it.
+        """
+
+        def fetch(name: str) -> Array:
+            pair = self._pairs.get(name)
+            if pair is None:
+                return feeds[name]
+            return as_stored(pair.layout.to_target(source(pair.source)), self._tensors[name])
+
+        yield from self._pieces.run(fetch)
+
+
+def as_stored(array: Array, tensor: Tensor) -> Array:
+    """An array in the type that a network computes a tensor with; real numbers stay so for a quantized one."""
+    if tensor.quantization is not None or not tensor.is_real:
+        return np.ascontiguousarray(array)
+    return np.ascontiguousarray(array, dtype=numpy_dtype(tensor.dtype))

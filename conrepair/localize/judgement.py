@@ -1,0 +1,58 @@
+"""Which cuts are guilty: introduced errors against what rounding, or quantization, explains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from conrepair.localize.measurement import Cut
+
+__all__ = ["Judged", "judge_cut"]
+
+_EPSILON = 2.0**-23
+_STEP_ERROR = 8.0  # units in the last place that one operator may be off by: libraries approximate exp, erf, tanh
+_HALF = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+_LARGEST_CREDIBLE = 1e-3  # other kernels that differ more are themselves in doubt
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A cut and what is said of it.
+
+    Attributes:
+        cut: The measurement.
+        floor: Relative L2 that rounding explains.
+        guilty: Whether more was introduced than that times the margin.
+    """
+
+    cut: Cut
+    floor: float
+    guilty: bool
+
+    @property
+    def inherited(self) -> float:
+        """Share of the full run's error that came from before, 0 to 1."""
+        full, introduced = self.cut.full.relative_l2, self.cut.introduced.relative_l2
+        if not full or not math.isfinite(full):
+            return 0.0
+        return max(0.0, 1.0 - min(introduced, full) / full)
+
+
+def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float) -> Judged:
+    """Judge a cut.
+
+    The floor is the largest of: what the result changes by when what's read changes in its last places, what it
+    differs by in another arithmetic, and a few units in the last place for each operator.
+
+    Args:
+        cut: The measurement.
+        operators: How many lie between the cuts.
+        precision: That the target is meant to compute in.
+        margin: How many times the floor an error may be.
+    """
+    epsilon = _HALF.get(precision, _EPSILON)
+    scale = epsilon / _EPSILON
+    floor = max(_STEP_ERROR * epsilon * math.sqrt(max(operators, 1)), cut.disturbed * scale)
+    if cut.other is not None and cut.other <= _LARGEST_CREDIBLE:
+        floor = max(floor, cut.other)
+    return Judged(cut, floor, cut.introduced.relative_l2 > margin * floor)

@@ -1,0 +1,164 @@
+"""Class scores that are right but stand in other places: shifted by some classes, or permuted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+__all__ = ["ClassPermutation", "LabelShift", "explain_class_permutation", "explain_label_shift"]
+
+Array = npt.NDArray[Any]
+
+_SHOWN = 3
+_TRIED_ON = 16  # samples by which shifts are tried; the best is checked on all
+_BETTER = 0.1  # of the error as it is, at most, must be left: closer scores need no explanation
+
+
+@dataclass(frozen=True)
+class LabelShift:
+    """Class k of the reference is class k + `shift` of the candidate.
+
+    Attributes:
+        shift: In classes; positive when the candidate has them further behind.
+        circular: What is pushed out at one end comes in at the other (both have equally many classes).
+        error: Relative, over the classes that both have, after undoing the shift.
+        error_before: The same without.
+        evidence: In words.
+    """
+
+    shift: int
+    circular: bool
+    error: float
+    error_before: float
+    evidence: str
+
+
+@dataclass(frozen=True)
+class ClassPermutation:
+    """The candidate's classes are the reference's in another order.
+
+    Attributes:
+        order: candidate[:, order] has the reference's order.
+        moved: How many classes stand elsewhere.
+        error: Relative, after reordering.
+        error_before: The same without.
+        evidence: In words.
+    """
+
+    order: tuple[int, ...]
+    moved: int
+    error: float
+    error_before: float
+    evidence: str
+
+
+def explain_label_shift(reference: Array, candidate: Array, *, tolerance: float = 1e-2) -> LabelShift | None:
+    """Find out whether class scores are shifted, as between 1000 classes and 1001 with a background.
+
+    Args:
+        reference: [N, C] scores.
+        candidate: [N, D] scores; D may differ from C.
+        tolerance: Relative error up to which scores are the same.
+
+    Returns:
+        The shift; None when none explains the scores, or none is needed.
+    """
+    if not _are_scores(reference, candidate):
+        return None
+    few = reference[:_TRIED_ON], candidate[:_TRIED_ON]
+    shift = min(
+        _shifts(reference.shape[1], candidate.shape[1]), key=lambda item: (_shifted_error(*few, item), abs(item))
+    )
+    error, before = (_shifted_error(reference, candidate, item) for item in (shift, 0))
+    if shift == 0 or error > tolerance or error > _BETTER * before:
+        return None
+    circular = reference.shape[1] == candidate.shape[1] and _is_circular(reference, candidate, shift, tolerance)
+    side = "after" if shift > 0 else "before"
+    counts = f"{candidate.shape[1]} classes against {reference.shape[1]}: " if not circular else ""
+    evidence = (
+        f"{counts}class k of the source is {abs(shift)} {side} k in the target: relative error {before:.2g} -> "
+        f"{error:.2g} on {len(reference)} samples"
+    )
+    return LabelShift(shift, circular, error, before, evidence)
+
+
+def explain_class_permutation(
+    reference: Array, candidate: Array, *, tolerance: float = 1e-2
+) -> ClassPermutation | None:
+    """Find out whether class scores are permuted, by pairing columns of the same values.
+
+    The pairs are found on one half of the samples and must hold on the other: few samples can be paired somehow.
+
+    Args:
+        reference: [N, C] scores, N at least 2.
+        candidate: [N, C] scores.
+        tolerance: Relative error up to which scores are the same.
+
+    Returns:
+        The permutation; None when none explains the scores, or none is needed.
+    """
+    if not _are_scores(reference, candidate) or reference.shape != candidate.shape or len(reference) < 2:
+        return None
+    before = _relative(reference, candidate)
+    found, held_out = slice(0, None, 2), slice(1, None, 2)
+    order = _assigned(reference[found], candidate[found])
+    unseen = _relative(reference[held_out], candidate[held_out][:, order])
+    if unseen > tolerance or unseen > _BETTER * before:
+        return None
+    order = _assigned(reference, candidate)
+    error = _relative(reference, candidate[:, order])
+    moved = np.flatnonzero(order != np.arange(len(order)))
+    examples = ", ".join(f"{place} is at {order[place]}" for place in moved[:_SHOWN])
+    evidence = (
+        f"{len(moved)} of {len(order)} classes stand elsewhere ({examples}): relative error {before:.2g} -> "
+        f"{error:.2g} on {len(reference)} samples, {unseen:.2g} on those that the order was not found by"
+    )
+    return ClassPermutation(tuple(int(place) for place in order), len(moved), error, before, evidence)
+
+
+def _are_scores(reference: Array, candidate: Array) -> bool:
+    same = reference.ndim == candidate.ndim == 2 and len(reference) == len(candidate) and len(reference) > 0
+    wide = same and min(reference.shape[1], candidate.shape[1]) > 1
+    return wide and bool(np.isfinite(reference).all() and np.isfinite(candidate).all())
+
+
+def _shifts(one: int, two: int) -> Iterator[int]:
+    """Those that leave at least half of the classes of both to compare, without wrapping."""
+    least = (min(one, two) + 1) // 2
+    return (shift for shift in range(least - one, two - least + 1) if _overlap(one, two, shift) >= least)
+
+
+def _overlap(one: int, two: int, shift: int) -> int:
+    return min(one, two - shift) - max(0, -shift)
+
+
+def _shifted_error(reference: Array, candidate: Array, shift: int) -> float:
+    first, last = max(0, -shift), min(reference.shape[1], candidate.shape[1] - shift)
+    return _relative(reference[:, first:last], candidate[:, first + shift : last + shift])
+
+
+def _is_circular(reference: Array, candidate: Array, shift: int, tolerance: float) -> bool:
+    return _relative(reference, np.roll(candidate, -shift, axis=1)) <= tolerance
+
+
+def _relative(reference: Array, candidate: Array) -> float:
+    """||candidate - reference|| / ||reference||, without its mean: a constant explains nothing."""
+    reference, candidate = np.asarray(reference, np.float64), np.asarray(candidate, np.float64)
+    scale = float(np.linalg.norm(reference - reference.mean()))
+    return float(np.linalg.norm(candidate - reference)) / scale if scale else np.inf
+
+
+def _assigned(reference: Array, candidate: Array) -> npt.NDArray[np.intp]:
+    """Of each of the reference's columns the candidate's that is nearest, each taken once."""
+    distances = cdist(np.asarray(reference, np.float64).T, np.asarray(candidate, np.float64).T, "sqeuclidean")
+    # Equal columns keep their places: any other order of them would do as well.
+    smallest = distances[distances > 0].min(initial=np.inf)
+    np.fill_diagonal(distances, np.diagonal(distances) - (1e-6 * smallest if np.isfinite(smallest) else 1.0))
+    columns: npt.NDArray[np.intp] = linear_sum_assignment(distances)[1]
+    return columns

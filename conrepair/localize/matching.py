@@ -1,0 +1,159 @@
+"""Match the tensors of two networks: one assignment from all the evidence, in an order that both graphs allow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+
+from conrepair.localize.layout import Layout, layouts
+from conrepair.localize.similarity import Matrix, Similarity
+from conrepair.localize.structure import Neighbourhood, Structure
+
+__all__ = ["EQUAL", "Pair", "match"]
+
+EQUAL = 1e-3
+"""Relative L2 below which two tensors are the same one, computed by two libraries: rounding is far below it, and two
+tensors of a network are far above."""
+
+_ROUNDS = 3
+_LEAST = 0.45  # of a score from 0 to 1, for tensors whose values say nothing
+_FORBIDDEN = -1e3
+_DIGITS = 7.0  # that two computations of one thing have in common at most
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A tensor of the source and the tensor of the target that stands for it.
+
+    Attributes:
+        source: Name.
+        target: Name.
+        layout: How the one lies in the other.
+        confidence: 0 to 1.
+        evidence: In words.
+    """
+
+    source: str
+    target: str
+    layout: Layout
+    confidence: float
+    evidence: str
+
+
+def match(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, structure: Structure) -> list[Pair]:
+    """Pair the tensors of two networks.
+
+    Values decide where they are equal; where a fault in front changed them all, operators, weights, neighbours and
+    places do. The assignment is the one with the largest sum of scores (Jonker and Volgenant's algorithm, as
+    scipy.optimize.linear_sum_assignment has it), less the pairs that would contradict the order of better ones.
+
+    Args:
+        source: Tensors down.
+        target: Tensors across.
+        similarity: Of values.
+        structure: Of the graphs.
+
+    Returns:
+        In the target's order.
+    """
+    possible = similarity.layout >= 0
+    equal = possible & (similarity.error < EQUAL)
+    static = _static(structure, equal)
+    values = np.where(equal, 1.0, np.clip(similarity.correlation, 0, 1) ** 4)
+    local = np.where(possible, 0.5 * values + 0.5 * static, 0.0)
+    score = local
+    for _ in range(_ROUNDS):
+        score = np.where(possible, 0.6 * local + 0.4 * structure.neighbours(score), 0.0)
+    with np.errstate(divide="ignore"):
+        digits = np.clip(-np.log10(similarity.error), 0, _DIGITS) / _DIGITS
+    wish = np.where(possible, score + equal * (2.0 + 0.3 * digits), _FORBIDDEN)
+    rows, columns = scipy.optimize.linear_sum_assignment(wish, maximize=True)
+    accepted = [
+        (int(row), int(column))
+        for row, column in zip(rows, columns, strict=True)
+        if equal[row, column] or (possible[row, column] and score[row, column] >= _LEAST)
+    ]
+    accepted.sort(key=lambda pair: -wish[pair])
+    pairs = [
+        _pair(source, target, similarity, score, equal, *pair)
+        for pair in sorted(_in_order(accepted, source.reaches, target.reaches), key=lambda pair: pair[1])
+    ]
+    return _with_usual_layouts(pairs)
+
+
+def _static(structure: Structure, equal: npt.NDArray[np.bool_]) -> Matrix:
+    """Weights are read only when values don't say it all."""
+    if equal.any(1).all() or equal.any(0).all():
+        return structure.surface
+    return np.asarray(0.5 * structure.surface + 0.5 * structure.weights)
+
+
+def _in_order(
+    pairs: list[tuple[int, int]], ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]
+) -> list[tuple[int, int]]:
+    """Leave out pairs of which one side lies before, the other behind, those of a better pair."""
+    rows, columns = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
+    count = 0
+    for row, column in pairs:
+        one, two = rows[:count], columns[:count]
+        crossed = (ours[one, row] & theirs[column, two]) | (ours[row, one] & theirs[two, column])
+        if not crossed.any():
+            rows[count], columns[count] = row, column
+            count += 1
+    return list(zip(rows[:count].tolist(), columns[:count].tolist(), strict=True))
+
+
+def _with_usual_layouts(pairs: list[Pair]) -> list[Pair]:
+    """Where values don't tell the layout: the one that most tensors of as many axes have."""
+    counts: dict[tuple[int, int], Counter[tuple[int, ...]]] = {}
+    for pair in pairs:
+        if pair.confidence == 1.0:
+            counts.setdefault(_ranks(pair.layout), Counter())[pair.layout.axes] += 1
+    return [pair if pair.confidence == 1.0 else replace(pair, layout=_usual(pair.layout, counts)) for pair in pairs]
+
+
+def _usual(layout: Layout, counts: Mapping[tuple[int, int], Counter[tuple[int, ...]]]) -> Layout:
+    choices = layouts(layout.source, layout.target)
+    for axes, _ in counts.get(_ranks(layout), Counter()).most_common():
+        for choice in choices:
+            if choice.axes == axes:
+                return choice
+    return choices[0] if len(choices) > 1 and not choices[0].is_plain and layout.is_plain else layout
+
+
+def _ranks(layout: Layout) -> tuple[int, int]:
+    return len(layout.source), len(layout.target)
+
+
+def _pair(
+    source: Neighbourhood,
+    target: Neighbourhood,
+    similarity: Similarity,
+    score: Matrix,
+    equal: npt.NDArray[np.bool_],
+    row: int,
+    column: int,
+) -> Pair:
+    layout = similarity.best_layout(row, column)
+    if layout is None:
+        raise ValueError("a pair without a layout")
+    if equal[row, column]:
+        return Pair(
+            source.names[row],
+            target.names[column],
+            layout,
+            1.0,
+            f"the same values (relative error {similarity.error[row, column]:.1e}, {layout})",
+        )
+    return Pair(
+        source.names[row],
+        target.names[column],
+        layout,
+        float(np.clip(score[row, column], 0, 1)),
+        f"operators, weights and neighbours (correlation of the values {similarity.correlation[row, column]:.2f})",
+    )

@@ -1,0 +1,167 @@
+"""Measure, for every pair of tensors, the error that the target introduces there, the one it has, and the floor."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.isolation import Isolation, as_stored
+from conrepair.localize.matching import Pair
+from conrepair.localize.pieces import Pieces
+from conrepair.localize.shelf import Shelf
+from conrepair.metrics.running_error import RunningError
+from conrepair.networks.network import Network
+
+__all__ = ["Cut", "Feeds", "measure"]
+
+Feeds = tuple[Mapping[str, Array], Mapping[str, Array]]
+"""One batch: the source's and the target's inputs, by the names of their graphs' tensors."""
+
+_DISTURBANCE = 2.0**-20  # relative: eight units in the last place of float32
+_SEED = 20261120
+
+
+@dataclass
+class Cut:
+    """What was measured at a pair.
+
+    Attributes:
+        pair: The tensors.
+        introduced: Target against source where the target is fed the source's activations at the cuts before.
+        full: Target against source where both ran from their inputs on.
+        disturbed: Relative L2 by which the source's result changes when what's read changes by eight units in the
+            last place: what rounding makes of rounding here.
+        other: Relative L2 between the source's result and that of another arithmetic (None when it has none).
+    """
+
+    pair: Pair
+    introduced: RunningError = field(default_factory=RunningError)
+    full: RunningError = field(default_factory=RunningError)
+    disturbed: float = 0.0
+    other: float | None = None
+
+
+def measure(
+    source: Network,
+    target: Network,
+    pairs: Sequence[Pair],
+    batches: Iterable[Feeds],
+    folder: Path,
+    *,
+    outputs: Sequence[Pair] = (),
+    second_opinion: Network | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> list[Cut]:
+    """Measure all pairs over all batches; floors on the first batch.
+
+    Args:
+        source: The network that is right.
+        target: The network in question.
+        pairs: From the alignment; fed and measured.
+        outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
+        batches: Any number of them; each is dropped when it's done.
+        folder: For activations.
+        second_opinion: The source in another arithmetic.
+        advance: Called after each batch.
+
+    Returns:
+        In the target's order, but for those that are an input of the target: nothing computes them.
+    """
+    inputs = set(target.graph.inputs)
+    cuts: dict[str, list[Cut]] = {}
+    for pair in [*pairs, *outputs]:
+        if pair.target not in inputs:
+            cuts.setdefault(pair.target, []).append(Cut(pair))
+    wanted = [pair.source for pair in [*pairs, *outputs] if pair.source not in source.graph.inputs]
+    captured = Pieces.in_a_row(source, wanted)
+    whole = Pieces.in_a_row(target, list(cuts))
+    isolated = Isolation(target, pairs, list(cuts))
+    shelf, seen = Shelf(_fresh(folder, "measured")), Shelf(_fresh(folder, "whole"))
+    for number, (ours, theirs) in enumerate(batches):
+        _put(shelf, ours.items())
+        _put(shelf, captured.run(shelf.__getitem__))
+        for name, array in isolated.run(shelf.__getitem__, theirs):
+            for cut in cuts[name]:
+                _add(cut.introduced, shelf, cut.pair, array)
+        _put(seen, theirs.items())
+        for name, array in whole.run(seen.__getitem__):
+            for cut in cuts[name]:
+                _add(cut.full, shelf, cut.pair, array)
+            seen.put(name, array)
+        if number == 0:
+            networks = [source] if second_opinion is None else [source, second_opinion]
+            fed = list(dict.fromkeys([*source.graph.inputs, *(pair.source for pair in pairs)]))
+            _measure_floors(networks, itertools.chain.from_iterable(cuts.values()), shelf, fed)
+        advance()
+    return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]
+
+
+def _measure_floors(networks: Sequence[Network], cuts: Iterable[Cut], shelf: Shelf, fed: Sequence[str]) -> None:
+    """Of the source: a target's own rounding may be what's wrong with it."""
+    by_source: dict[str, list[Cut]] = {}
+    for cut in cuts:
+        by_source.setdefault(cut.pair.source, []).append(cut)
+    source, *others = networks
+    wanted = [name for name in by_source if name not in source.graph.inputs]
+    disturbed = _Disturbed(shelf)
+    for name, array in Pieces.between(source, fed, wanted).run(disturbed.__getitem__):
+        disturbance = _relative(shelf[name], array)
+        for cut in by_source[name]:
+            cut.disturbed = disturbance
+    for other in others:
+        stored = functools.partial(_stored, shelf, other)
+        for name, array in Pieces.between(other, fed, wanted).run(stored):
+            difference = _relative(shelf[name], array)
+            for cut in by_source[name]:
+                cut.other = difference
+
+
+def _stored(shelf: Shelf, network: Network, name: str) -> Array:
+    return as_stored(shelf[name], network.graph.tensors[name])
+
+
+class _Disturbed:
+    """The activations of a shelf, each number changed in its last places up or down, the same way every time."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    def __getitem__(self, name: str) -> Array:
+        return self.shake(self._shelf[name])
+
+    def shake(self, array: Array) -> Array:
+        if array.dtype.kind != "f":
+            return array
+        signs = np.random.default_rng(_SEED).integers(0, 2, array.shape, dtype=np.int8)
+        return np.asarray(array * (1 + (2 * signs - 1) * array.dtype.type(_DISTURBANCE)), dtype=array.dtype)
+
+
+def _relative(expected: Array, found: Array) -> float:
+    error = RunningError()
+    error.add(expected, found)
+    return error.relative_l2
+
+
+def _add(error: RunningError, shelf: Shelf, pair: Pair, array: Array) -> None:
+    expected = shelf[pair.source]
+    if array.size != expected.size:
+        error.mismatched += max(array.size, expected.size)
+        return
+    error.add(expected, pair.layout.to_source(array))
+
+
+def _put(shelf: Shelf, arrays: Iterable[tuple[str, Array]]) -> None:
+    for name, array in arrays:
+        shelf.put(name, array)
+
+
+def _fresh(folder: Path, name: str) -> Path:
+    path = folder / name
+    path.mkdir(parents=True, exist_ok=True)
+    return path

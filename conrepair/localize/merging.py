@@ -1,0 +1,48 @@
+"""One fault for all regions that one cause makes guilty: what reads a lost tensor, all results of one layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from conrepair.localize.result import LocatedFault
+
+__all__ = ["merge"]
+
+
+def merge(faults: Sequence[tuple[LocatedFault, str]]) -> list[LocatedFault]:
+    """Merge faults of the same kind and cause.
+
+    Args:
+        faults: Each with its cause.
+
+    Returns:
+        The guiltiest first: by the error that they introduce.
+    """
+    groups: dict[tuple[str, str], list[LocatedFault]] = {}
+    for fault, cause in faults:
+        groups.setdefault((fault.kind, cause), []).append(fault)
+    merged = [_together(sorted(group, key=_error, reverse=True)) for group in groups.values()]
+    return sorted(merged, key=_error, reverse=True)
+
+
+def _together(group: Sequence[LocatedFault]) -> LocatedFault:
+    first = group[0]
+    if len(group) == 1:
+        return first
+    return replace(
+        first,
+        source_layers=_union([fault.source_layers for fault in group]),
+        target_layers=_union([fault.target_layers for fault in group]),
+        full_run_error=max(fault.full_run_error for fault in group),
+        confidence=max(fault.confidence for fault in group),
+        evidence=_union([fault.evidence for fault in group]),
+    )
+
+
+def _union(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for group in groups for item in group))
+
+
+def _error(fault: LocatedFault) -> float:
+    return fault.introduced_error

@@ -1,0 +1,48 @@
+"""Which tensors are the outputs of both networks: what must be the same, whatever the values say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conrepair.localize.layout import layouts
+from conrepair.localize.matching import Pair
+from conrepair.networks.network import Network
+
+__all__ = ["named_alike", "output_pairs"]
+
+
+def named_alike(source: Sequence[str], target: Sequence[str]) -> list[tuple[str, str]]:
+    """Pair names by name where both have the same, in order otherwise."""
+    if set(source) == set(target):
+        return [(name, name) for name in source]
+    return list(zip(source, target, strict=False))
+
+
+def output_pairs(
+    source: Network,
+    target: Network,
+    pairs: Sequence[Pair],
+    shapes: tuple[Mapping[str, tuple[int, ...]], Mapping[str, tuple[int, ...]]],
+) -> list[Pair]:
+    """The pairs of outputs that the alignment doesn't have: the target gives something else there.
+
+    Args:
+        source: The network that is right.
+        target: The other one.
+        pairs: The alignment's.
+        shapes: Of both networks' tensors.
+    """
+    known = {(pair.source, pair.target) for pair in pairs}
+    layouts_of = {pair.target: pair.layout for pair in pairs}
+    result = []
+    for one, two in named_alike(list(source.output_names), list(target.output_names)):
+        ours, theirs = source.output_names[one], target.output_names[two]
+        if (ours, theirs) in known or ours in source.graph.inputs or theirs in target.graph.inputs:
+            continue
+        if not (source.graph.tensors[ours].is_real and target.graph.tensors[theirs].is_real):
+            continue
+        choices = layouts(shapes[0][ours], shapes[1][theirs])
+        if choices:
+            layout = layouts_of.get(theirs, choices[0])
+            result.append(Pair(ours, theirs, layout, 1.0, "outputs of both models"))
+    return result

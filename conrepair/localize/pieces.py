@@ -1,0 +1,92 @@
+"""Run a network in pieces, so that only a few activations are in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from conrepair.graph.layer_graph import Array
+from conrepair.networks.network import Network, Segment
+
+__all__ = ["Pieces"]
+
+_LEAST = 32 << 20  # bytes; smaller pieces would save no memory worth the name
+
+Fetch = Callable[[str], Array]
+
+
+class Pieces:
+    """The segments between some cuts of a network, a few cuts at a time.
+
+    A piece computes tensors of at most twice the size of the network's largest (or 32 MiB), so what it reads and
+    writes is bounded by that whatever the activations of the whole network add up to.
+    """
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        """Use `between` or `in_a_row` instead."""
+        self._segments = segments
+
+    @classmethod
+    def between(cls, network: Network, fed: Collection[str], wanted: Sequence[str]) -> Pieces:
+        """Prepare what lies between cuts: each wanted tensor is computed from the nearest tensors that are fed.
+
+        Args:
+            network: To cut.
+            fed: Tensors whose values will be given, the network's inputs among them.
+            wanted: Tensors to compute.
+        """
+        return cls([network.segment(fed, group) for group in _groups(network, wanted)])
+
+    @classmethod
+    def in_a_row(cls, network: Network, wanted: Sequence[str]) -> Pieces:
+        """Prepare the network as it is, each piece fed by what the pieces before it have computed.
+
+        Args:
+            network: To run.
+            wanted: Tensors to compute; the more, the less is computed twice.
+        """
+        known = list(dict.fromkeys(network.graph.inputs))
+        segments = []
+        for group in _groups(network, wanted):
+            segments.append(network.segment(known, group))
+            known += group
+        return cls(segments)
+
+    def run(self, fetch: Fetch) -> Iterator[tuple[str, Array]]:
+        """Compute one batch.
+
+        Args:
+            fetch: Gives the value of a tensor that is fed; called when a piece that reads it runs, so what an
+                earlier piece has computed may be among it.
+
+        Yields:
+            Each wanted tensor and its value, in the network's order.
+        """
+        for segment in self._segments:
+            results = _run(segment, fetch)
+            for name in segment.wanted:
+                yield name, results.pop(name)
+
+
+def _run(segment: Segment, fetch: Fetch) -> dict[str, Array]:
+    feeds: Mapping[str, Array] = {name: fetch(name) for name in segment.needs}
+    return segment.run(feeds)
+
+
+def _groups(network: Network, wanted: Sequence[str]) -> Iterator[list[str]]:
+    """Neighbours in the graph's order, as many as the limit allows; tensors of unknown size count as the largest."""
+    tensors = network.graph.tensors
+    ordered = sorted(dict.fromkeys(wanted), key=network.graph.order.__getitem__)
+    largest = max((tensor.nbytes or 0 for tensor in tensors.values()), default=0)
+    sizes = {name: tensors[name].nbytes for name in ordered}
+    limit = max(2 * largest, _LEAST)
+    group: list[str] = []
+    total = 0
+    for name in ordered:
+        size = largest if sizes[name] is None else int(sizes[name] or 0)
+        if group and total + size > limit:
+            yield group
+            group, total = [], 0
+        group.append(name)
+        total += size
+    if group:
+        yield group

@@ -1,0 +1,154 @@
+"""How good a recipe is: by the source's answers, or by labels where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.evaluate.answers import as_scores
+from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.metrics.probabilities import looks_normalized, softmax
+from conrepair.metrics.tensors import compare_tensors
+from conrepair.runtime.errors import DataError
+
+__all__ = ["AnswersJudge", "Array", "Judge", "LabelsJudge", "Score"]
+
+Array = npt.NDArray[Any]
+
+_SMALLEST = 1e-12  # a probability below costs no more
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a recipe reached.
+
+    Attributes:
+        error: Smaller is better; inf where the answers aren't numbers.
+        agreement: Share of the photos whose best class is the wanted one; None where outputs aren't classes.
+    """
+
+    error: float
+    agreement: float | None
+
+
+class Judge(Protocol):
+    """What answers are measured against."""
+
+    measure: str
+
+    def judge(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> Score:
+        """Measure answers.
+
+        Args:
+            outputs: Of the target, photos first.
+            photos: Which photos they belong to.
+        """
+
+    def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> npt.NDArray[np.float64] | None:
+        """Answers less the wanted ones, in units of these; None where only their quality is known.
+
+        Args:
+            outputs: As above.
+            photos: As above.
+        """
+
+
+class AnswersJudge:
+    """Measures by the source's answers: relative error, the worst of the outputs.
+
+    Args:
+        expected: The source's outputs on all photos, photos first.
+    """
+
+    measure = "relative error"
+
+    def __init__(self, expected: Mapping[str, Array]) -> None:
+        self._expected = expected
+
+    def judge(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> Score:
+        """As `Judge.judge`.
+
+        Raises:
+            DataError: if no output of the target can be compared with one of the source.
+        """
+        errors, agreement = [], None
+        for reference, candidate in self._pairs(outputs, photos):
+            errors.append(_relative_error(reference, candidate))
+            if agreement is None and as_scores(reference) is not None:
+                agreement = float(np.mean(reference.argmax(axis=1) == candidate.argmax(axis=1)))
+        return Score(max(errors), agreement)
+
+    def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> npt.NDArray[np.float64] | None:
+        """As `Judge.distance`."""
+        parts = []
+        for reference, candidate in self._pairs(outputs, photos):
+            wanted, given = (np.asarray(item, np.float64).reshape(-1) for item in (reference, candidate))
+            norm = float(np.linalg.norm(wanted))
+            if not norm or not (np.isfinite(wanted).all() and np.isfinite(given).all()):
+                return None
+            parts.append((given - wanted) / norm)
+        return np.concatenate(parts)
+
+    def _pairs(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> list[tuple[Array, Array]]:
+        """The source's outputs beside the target's, in one layout."""
+        expected = {name: array[list(photos)] for name, array in self._expected.items()}
+        pairs, left = pair_outputs(expected, outputs)
+        if not pairs:
+            raise DataError(f"the target's outputs can't be compared with the source's: {left[0].reason}.")
+        return [_alike(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
+
+
+class LabelsJudge:
+    """Measures by labels: the mean negative logarithm of the probability of the label.
+
+    Args:
+        labels: The class of every photo; an output of one class more has a background class in front.
+        classes: How many classes the labels are of; None: as many as the model has.
+    """
+
+    measure = "mean negative log-probability of the label"
+
+    def __init__(self, labels: Sequence[int], classes: int | None = None) -> None:
+        self._labels = np.asarray(labels, dtype=np.int64)
+        self._classes = classes
+
+    def judge(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> Score:
+        """As `Judge.judge`.
+
+        Raises:
+            DataError: if the target's first output isn't a score for each class.
+        """
+        name, array = next(iter(outputs.items()))
+        scores = as_scores(array)
+        if scores is None:
+            raise DataError(f"labels need class scores, but output {name} has the shape {list(array.shape)}.")
+        offset = scores.shape[1] - self._classes if self._classes else 0
+        wanted = self._labels[list(photos)] + offset
+        chances = np.asarray(scores, np.float64) if looks_normalized(scores) else softmax(scores)
+        of_label = chances[np.arange(len(wanted)), wanted]
+        if not np.isfinite(of_label).all():
+            return Score(np.inf, float(np.mean(scores.argmax(axis=1) == wanted)))
+        error = float(-np.log(np.maximum(of_label, _SMALLEST)).mean())
+        return Score(error, float(np.mean(scores.argmax(axis=1) == wanted)))
+
+    def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> None:
+        """Labels know none."""
+
+
+def _relative_error(reference: Array, candidate: Array) -> float:
+    error = compare_tensors(reference, candidate, rtol=0, atol=0)
+    return np.inf if error.mismatched else error.relative_l2
+
+
+def _alike(reference: Array, candidate: Array) -> tuple[Array, Array]:
+    """Both as probabilities where one of them is: a softmax on one side alone is another fault than a recipe's."""
+    if as_scores(reference) is None or reference.shape != candidate.shape:
+        return reference, candidate
+    normalized = looks_normalized(reference), looks_normalized(candidate)
+    if normalized == (True, False):
+        return reference, softmax(candidate)
+    return (softmax(reference), candidate) if normalized == (False, True) else (reference, candidate)

@@ -1,0 +1,117 @@
+"""What localization finds, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.faults.fault import Kind
+
+__all__ = ["LayerRow", "Localization", "LocatedFault"]
+
+
+@dataclass(frozen=True)
+class LocatedFault:
+    """A place where the target stops being its source.
+
+    Attributes:
+        kind: Of fault.
+        source_layers: The guiltiest first, as they are called in the source's file.
+        target_layers: The same of the target.
+        step: The converter that introduced it, where a route's models are known; "" otherwise.
+        introduced_error: Relative L2 of the target's result against the source's, both fed the same.
+        full_run_error: Relative L2 there when both run from their inputs on.
+        noise_floor: Relative L2 that rounding explains there.
+        confidence: 0 to 1: how sure it is that these layers belong together and differ.
+        evidence: In words, the strongest first.
+        source_tensor: Where the difference was measured.
+        target_tensor: The same in the target.
+    """
+
+    kind: Kind
+    source_layers: tuple[str, ...]
+    target_layers: tuple[str, ...]
+    step: str
+    introduced_error: float
+    full_run_error: float
+    noise_floor: float
+    confidence: float
+    evidence: tuple[str, ...]
+    source_tensor: str
+    target_tensor: str
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """What was measured at a pair of tensors.
+
+    Attributes:
+        source_tensor: Name.
+        target_tensor: Name.
+        source_layer: The layer that computes it.
+        target_layer: The same of the target.
+        source_operator: As the framework calls it.
+        target_operator: The same of the target.
+        introduced_error: Relative L2, both fed the source's activations before.
+        introduced_cosine: Of the same.
+        introduced_max_abs: Of the same.
+        full_run_error: Relative L2, each after its own activations.
+        full_run_cosine: Of the same.
+        full_run_norm_ratio: Of the same.
+        noise_floor: Relative L2 that rounding explains.
+        inherited: Share of the full run's error that came from before.
+        mismatched: Values that are NaN or infinite on one side only.
+        layout: How the source's tensor lies in the target's.
+        confidence: That both are the same tensor.
+        guilty: Whether the introduced error is above what rounding explains.
+        order: Position in the source.
+    """
+
+    source_tensor: str
+    target_tensor: str
+    source_layer: str
+    target_layer: str
+    source_operator: str
+    target_operator: str
+    introduced_error: float
+    introduced_cosine: float
+    introduced_max_abs: float
+    full_run_error: float
+    full_run_cosine: float
+    full_run_norm_ratio: float
+    noise_floor: float
+    inherited: float
+    mismatched: int
+    layout: str
+    confidence: float
+    guilty: bool
+    order: int
+
+
+@dataclass(frozen=True)
+class Localization:
+    """The answer.
+
+    Attributes:
+        verdict: Of the whole.
+        reason: In words.
+        faults: The guiltiest first.
+        layers: In the target's order.
+        unmatched_source: Layers of the source whose results the target doesn't have.
+        unmatched_target: The same the other way round.
+        samples: How many inputs were compared.
+        output_error: Largest relative L2 of an output in the full run.
+        notes: What a person should know of how it was done.
+        seconds: By part of the work.
+    """
+
+    verdict: Verdict
+    reason: str
+    faults: tuple[LocatedFault, ...]
+    layers: tuple[LayerRow, ...]
+    unmatched_source: tuple[str, ...]
+    unmatched_target: tuple[str, ...]
+    samples: int
+    output_error: float
+    notes: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,137 @@
+"""How alike the tensors of two networks are, judged by their values: every pair at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.layout import Layout, Shape, layouts
+
+__all__ = ["Similarity", "compare_values"]
+
+_SAMPLED = 4096  # elements of a tensor that stand for all of it
+_SEED = 20261120
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass
+class Similarity:
+    """All pairs of tensors, sources down, targets across.
+
+    Attributes:
+        error: Relative L2 between the two in the best layout; infinite where no layout fits.
+        correlation: Of the values in that layout, -1 to 1; 0 where it means nothing (constant values).
+        layout: The best layout; indices into `choices`, -1 where none fits.
+        choices: The layouts that occur.
+    """
+
+    error: Matrix
+    correlation: Matrix
+    layout: npt.NDArray[np.int32]
+    choices: list[Layout]
+
+    def best_layout(self, source: int, target: int) -> Layout | None:
+        """The layout in which two tensors are most alike; None where none fits."""
+        index = int(self.layout[source, target])
+        return None if index < 0 else self.choices[index]
+
+    def improve(self, other: Similarity, columns: Sequence[int]) -> None:
+        """Take over targets whose values were computed anew, where that makes them more like a source.
+
+        Args:
+            other: With the same sources, and some of the targets.
+            columns: Where those are here.
+        """
+        known = len(self.choices)
+        for place, column in enumerate(columns):
+            better = other.error[:, place] < self.error[:, column]
+            self.error[better, column] = other.error[better, place]
+            self.correlation[better, column] = other.correlation[better, place]
+            moved = other.layout[better, place]
+            self.layout[better, column] = np.where(moved < 0, -1, moved + known)
+        self.choices = [*self.choices, *other.choices]
+
+
+def compare_values(
+    sources: Sequence[str], source: Callable[[str], Array], targets: Sequence[str], target: Callable[[str], Array]
+) -> Similarity:
+    """Compare every tensor of one network with every tensor of another that can have its shape.
+
+    A few thousand elements of each are looked at, the same ones in every layout.
+
+    Args:
+        sources: Names.
+        source: Gives a value by its name.
+        targets: Names.
+        target: The same for the other network.
+    """
+    size = (len(sources), len(targets))
+    result = Similarity(np.full(size, np.inf), np.zeros(size), np.full(size, -1, np.int32), [])
+    rows = _by_shape(sources, source)
+    columns = _by_shape(targets, target)
+    drawn: dict[int, npt.NDArray[np.int64]] = {}
+    for source_shape, ours in rows.items():
+        positions = drawn.setdefault(math.prod(source_shape), _draw(math.prod(source_shape)))
+        left = _sampled(sources, source, ours, positions)
+        for target_shape, theirs in columns.items():
+            for layout in layouts(source_shape, target_shape):
+                right = _sampled(targets, target, theirs, layout.positions(positions))
+                _note(result, layout, ours, theirs, *_alike(left, right))
+    return result
+
+
+def _by_shape(names: Sequence[str], fetch: Callable[[str], Array]) -> Mapping[Shape, list[int]]:
+    found: dict[Shape, list[int]] = {}
+    for place, name in enumerate(names):
+        found.setdefault(fetch(name).shape, []).append(place)
+    return found
+
+
+def _draw(size: int) -> npt.NDArray[np.int64]:
+    if size <= _SAMPLED:
+        return np.arange(size)
+    return np.sort(np.random.default_rng(_SEED).choice(size, _SAMPLED, replace=False))
+
+
+def _sampled(
+    names: Sequence[str], fetch: Callable[[str], Array], places: Sequence[int], positions: npt.NDArray[np.int64]
+) -> Matrix:
+    return np.stack([fetch(names[place]).reshape(-1)[positions].astype(np.float64) for place in places])
+
+
+def _alike(left: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
+    """Relative L2 of each row of `right` against each of `left`, and their correlation."""
+    one, two = np.nan_to_num(left, posinf=0, neginf=0), np.nan_to_num(right, posinf=0, neginf=0)
+    scale = max(float(np.abs(one).max(initial=0)), float(np.abs(two).max(initial=0))) or 1.0
+    one, two = one / scale, two / scale
+    squares, others = np.einsum("ik,ik->i", one, one), np.einsum("ik,ik->i", two, two)
+    gap = np.maximum(squares[:, None] + others[None, :] - 2 * one @ two.T, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(np.where(squares[:, None] > 0, gap / squares[:, None], np.where(others > 0, np.inf, 0.0)))
+        centred, aside = one - one.mean(1, keepdims=True), two - two.mean(1, keepdims=True)
+        spread = np.linalg.norm(centred, axis=1)[:, None] * np.linalg.norm(aside, axis=1)[None, :]
+        correlation = np.where(spread > 1e-12, centred @ aside.T / spread, 0.0)
+    broken = np.logical_xor.outer(~np.isfinite(left).all(1), ~np.isfinite(right).all(1))
+    return np.where(broken, np.inf, error), correlation
+
+
+def _note(
+    result: Similarity,
+    layout: Layout,
+    ours: Sequence[int],
+    theirs: Sequence[int],
+    error: Matrix,
+    correlation: Matrix,
+) -> None:
+    place = np.ix_(ours, theirs)
+    better = (error < result.error[place]) | (result.layout[place] < 0)
+    for matrix, values in ((result.error, error), (result.correlation, correlation)):
+        matrix[place] = np.where(better, values, matrix[place])
+    result.layout[place] = np.where(better, len(result.choices), result.layout[place])
+    result.choices.append(layout)

@@ -1,0 +1,128 @@
+"""Which inputs the layers of two models are looked at on: some on which they disagree, some on which they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Draw", "Draws", "SuspicionSettings", "draw_inputs"]
+
+_LEAST = 2  # of one input each nothing can be ranked
+
+
+@dataclass(frozen=True)
+class SuspicionSettings:
+    """How the statistics are made.
+
+    Attributes:
+        similar_sample: Inputs on which the models agree, in each repetition.
+        dissimilar_sample: Inputs on which they disagree, in each repetition.
+        repetitions: How often inputs are drawn; the ranks of all are added.
+        seed: Of the draws.
+        significance: Share of false discoveries among the significant elements of a layer.
+
+    Raises:
+        ValueError: if a number is out of range.
+    """
+
+    similar_sample: int = 15
+    dissimilar_sample: int = 15
+    repetitions: int = 3
+    seed: int = 0
+    significance: float = 0.05
+
+    def __post_init__(self) -> None:
+        if min(self.similar_sample, self.dissimilar_sample) < _LEAST or self.repetitions < 1:
+            raise ValueError(f"a test needs {_LEAST} inputs of each sort and one repetition, not {self}")
+        if not 0 < self.significance < 1:
+            raise ValueError(f"the significance must be between 0 and 1, not {self.significance}")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The inputs of one repetition, as indices, ascending."""
+
+    similar: tuple[int, ...]
+    dissimilar: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The inputs of all repetitions.
+
+    Attributes:
+        similar: How many inputs the models agree on.
+        dissimilar: How many they disagree on.
+        repetitions: Empty when there are too few inputs of one sort.
+        shortage: Says so, with the numbers; None when there are enough.
+    """
+
+    similar: int
+    dissimilar: int
+    repetitions: tuple[Draw, ...]
+    shortage: str | None
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """All inputs that are drawn, ascending: those whose activations are needed."""
+        return tuple(sorted({index for draw in self.repetitions for index in (*draw.similar, *draw.dissimilar)}))
+
+    def among(self, inputs: Sequence[int]) -> Draws:
+        """The same draws as places in a list of inputs, for activations that were captured on those alone.
+
+        Args:
+            inputs: Holds all of `inputs`.
+        """
+        place = {index: position for position, index in enumerate(inputs)}
+        moved = tuple(
+            Draw(tuple(place[index] for index in draw.similar), tuple(place[index] for index in draw.dissimilar))
+            for draw in self.repetitions
+        )
+        return Draws(self.similar, self.dissimilar, moved, self.shortage)
+
+
+def draw_inputs(disagree: npt.NDArray[np.bool_], settings: SuspicionSettings) -> Draws:
+    """Draw the inputs of every repetition, without replacement within one.
+
+    Args:
+        disagree: For each input whether the models disagree on it.
+        settings: Sizes, repetitions, seed.
+    """
+    similar, dissimilar = np.flatnonzero(~disagree), np.flatnonzero(disagree)
+    shortage = _shortage(len(similar), len(dissimilar), settings)
+    generator = np.random.default_rng(settings.seed)
+    repetitions = (
+        [] if shortage else [_draw(generator, similar, dissimilar, settings) for _ in range(settings.repetitions)]
+    )
+    return Draws(len(similar), len(dissimilar), tuple(repetitions), shortage)
+
+
+def _draw(
+    generator: np.random.Generator,
+    similar: npt.NDArray[np.intp],
+    dissimilar: npt.NDArray[np.intp],
+    settings: SuspicionSettings,
+) -> Draw:
+    chosen = (
+        generator.choice(indices, size, replace=False)
+        for indices, size in ((similar, settings.similar_sample), (dissimilar, settings.dissimilar_sample))
+    )
+    one, two = (tuple(sorted(map(int, indices))) for indices in chosen)
+    return Draw(one, two)
+
+
+def _shortage(similar: int, dissimilar: int, settings: SuspicionSettings) -> str | None:
+    missing = [
+        f"they {verb} on {there} inputs, {wanted} are needed"
+        for verb, there, wanted in (
+            ("agree", similar, settings.similar_sample),
+            ("disagree", dissimilar, settings.dissimilar_sample),
+        )
+        if there < wanted
+    ]
+    if not missing:
+        return None
+    return f"layers are not ranked: {'; '.join(missing)}. Give more inputs, or smaller samples."

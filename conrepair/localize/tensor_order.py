@@ -1,0 +1,183 @@
+"""Inputs and outputs that are taken for one another."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from conrepair.data.feeds import Feeds
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.metrics.tensors import compare_tensors
+
+__all__ = ["InputOrder", "OutputOrder", "explain_input_order", "explain_output_order"]
+
+Array = npt.NDArray[Any]
+
+_WORST = 1e6  # stands for "can't be compared": an assignment takes no infinities
+_ALL_ORDERS = 6  # inputs alike; of more, only exchanges of two are tried
+
+
+@dataclass(frozen=True)
+class OutputOrder:
+    """Outputs that bear each other's names, or stand in each other's places.
+
+    Attributes:
+        partners: Of each of the source's outputs, the target's that holds its values.
+        error: The worst relative error of these pairs.
+        error_before: The same of the pairs by name or place.
+        evidence: In words.
+    """
+
+    partners: Mapping[str, str]
+    error: float
+    error_before: float
+    evidence: str
+
+
+@dataclass(frozen=True)
+class InputOrder:
+    """Inputs that are taken for one another.
+
+    Attributes:
+        feeds: Of each of the target's inputs, the name under which its values are given.
+        error: The worst relative error of the outputs when it's fed so.
+        error_before: The same when it's fed by name.
+        runs: How often the target was run.
+        evidence: In words.
+    """
+
+    feeds: Mapping[str, str]
+    error: float
+    error_before: float
+    runs: int
+    evidence: str
+
+
+def explain_output_order(
+    reference: Mapping[str, Array], candidate: Mapping[str, Array], *, tolerance: float = 1e-2
+) -> OutputOrder | None:
+    """Find out whether outputs are exchanged, by their values.
+
+    Args:
+        reference: The source's outputs, samples first, in its order.
+        candidate: The target's.
+        tolerance: Relative error up to which outputs are the same.
+
+    Returns:
+        Which holds what; None when no order explains the values, or the given one does.
+    """
+    names, others = list(reference), list(candidate)
+    if len(names) != len(others) or len(names) < 2:
+        return None
+    errors = np.array([[_error(reference[name], candidate[other]) for other in others] for name in names])
+    # By name where the names are the same, by place else.
+    given = [others.index(name) if set(names) == set(others) else place for place, name in enumerate(names)]
+    rows = np.arange(len(names))
+    bonus = np.zeros_like(errors)
+    bonus[rows, given] = tolerance  # equal outputs keep their places
+    columns = linear_sum_assignment(np.minimum(errors, _WORST) - bonus)[1]
+    error, before = float(errors[rows, columns].max()), float(errors[rows, given].max())
+    if list(columns) == given or error > tolerance:
+        return None
+    partners = {name: others[column] for name, column in zip(names, columns, strict=True)}
+    moved = [name for place, name in enumerate(names) if columns[place] != given[place]]
+    listing = ", ".join(f"{name} is in {partners[name]}" for name in moved)
+    evidence = f"outputs are exchanged: {listing}; worst relative error {_number(before)} -> {error:.2g}"
+    return OutputOrder(partners, error, before, evidence)
+
+
+def explain_input_order(
+    run_target: Callable[[Feeds], Mapping[str, Array]],
+    feeds: Feeds,
+    inputs: Sequence[TensorSpec],
+    expected: Mapping[str, Array],
+    *,
+    tolerance: float = 1e-2,
+    most_runs: int = 200,
+) -> InputOrder | None:
+    """Find out whether inputs are exchanged, by feeding them in every order that their shapes and types allow.
+
+    Args:
+        run_target: Runs the target on one batch.
+        feeds: By the target's input names, as they have been fed.
+        inputs: The target's.
+        expected: The source's outputs on the same batch.
+        tolerance: Relative error up to which outputs are the same.
+        most_runs: Orders that are tried at most; those that move fewest inputs come first.
+
+    Returns:
+        The order; None when none explains the outputs, or the given one does.
+    """
+    before = _outputs_error(expected, run_target(feeds))
+    if before <= tolerance:
+        return None
+    best, best_error, runs = {}, math.inf, 1
+    for order in itertools.islice(_orders(feeds, inputs), most_runs - 1):
+        outputs = run_target({name: feeds[given] for name, given in order.items()})
+        error, runs = _outputs_error(expected, outputs), runs + 1
+        if error < best_error:
+            best, best_error = order, error
+        if error <= tolerance:
+            break
+    if best_error > tolerance:
+        return None
+    listing = ", ".join(f"{name} takes what {given} is given" for name, given in best.items() if name != given)
+    evidence = f"inputs are exchanged: {listing}; relative error {_number(before)} -> {best_error:.2g}"
+    return InputOrder(best, best_error, before, runs, evidence)
+
+
+def _orders(feeds: Feeds, inputs: Sequence[TensorSpec]) -> Iterator[dict[str, str]]:
+    """Other orders of the inputs, those that move fewest first."""
+    groups: dict[tuple[object, ...], list[str]] = defaultdict(list)
+    for spec in inputs:
+        groups[feeds[spec.name].shape, spec.dtype].append(spec.name)
+    alike = [names for names in groups.values() if len(names) > 1]
+    for chosen in itertools.product(*map(_ways, alike)):
+        order = {spec.name: spec.name for spec in inputs}
+        for names, way in zip(alike, chosen, strict=True):
+            order.update(zip(names, way, strict=True))
+        if any(name != given for name, given in order.items()):
+            yield order
+
+
+def _ways(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Orders of inputs that are alike, those that move fewest first."""
+    if len(names) <= _ALL_ORDERS:
+        return sorted(itertools.permutations(names), key=lambda way: sum(map(str.__ne__, names, way)))
+    ways = [tuple(names)]
+    for one, two in itertools.combinations(range(len(names)), 2):
+        way = list(names)
+        way[one], way[two] = way[two], way[one]
+        ways.append(tuple(way))
+    return ways
+
+
+def _outputs_error(expected: Mapping[str, Array], outputs: Mapping[str, Array]) -> float:
+    """The worst of the pairs; inf when an output has no partner."""
+    pairs, left = pair_outputs(expected, outputs)
+    errors = [_compared(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
+    return math.inf if left or not errors else max(errors)
+
+
+def _error(reference: Array, candidate: Array) -> float:
+    """Of two outputs, whatever their layouts; inf when their shapes don't fit."""
+    pairs, _ = pair_outputs({"": reference}, {"": candidate})
+    return _compared(*fit(pairs[0], reference, candidate)) if pairs else math.inf
+
+
+def _compared(reference: Array, candidate: Array) -> float:
+    error = compare_tensors(reference, candidate, rtol=0, atol=0)
+    return math.inf if error.mismatched else error.relative_l2
+
+
+def _number(error: float) -> str:
+    return f"{error:.2g}" if math.isfinite(error) else "not comparable"

@@ -1,0 +1,112 @@
+"""The difference between two tensors, added up batch by batch, at the speed of a few passes over the memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["RunningError"]
+
+
+@dataclass
+class RunningError:
+    """Sums over all elements added so far; where either side isn't finite, mismatches are counted instead.
+
+    What `conrepair.metrics.tensors.compare_tensors` measures to the last digit of float64 is measured here in the
+    tensors' own precision, at a tenth of the time: good for errors that are compared with a floor.
+
+    Attributes:
+        count: Elements.
+        difference: Sum of (candidate - reference)^2.
+        reference: Sum of reference^2.
+        candidate: Sum of candidate^2.
+        product: Sum of reference * candidate.
+        max_abs: Largest |candidate - reference|.
+        mismatched: Positions where one side is NaN or infinite and the other isn't the same.
+    """
+
+    count: int = 0
+    difference: float = 0.0
+    reference: float = 0.0
+    candidate: float = 0.0
+    product: float = 0.0
+    max_abs: float = 0.0
+    mismatched: int = 0
+
+    def add(self, reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> None:
+        """Add a batch.
+
+        Args:
+            reference: Any shape, real numbers.
+            candidate: The same shape.
+
+        Raises:
+            ValueError: if the shapes differ.
+        """
+        if reference.shape != candidate.shape:
+            raise ValueError(f"shapes {reference.shape} and {candidate.shape} can't be compared")
+        one, two = _flat(reference), _flat(candidate)
+        self.count += one.size
+        with np.errstate(all="ignore"):  # overflows are looked at below
+            sums = _sums(one, two)
+        if not all(map(math.isfinite, sums)):
+            one, two = one.astype(np.float64), two.astype(np.float64)
+            finite = np.isfinite(one) & np.isfinite(two)
+            same = (one == two) | (np.isnan(one) & np.isnan(two))
+            self.mismatched += int((~finite & ~same).sum())
+            with np.errstate(all="ignore"):
+                sums = _sums(np.where(finite, one, 0.0), np.where(finite, two, 0.0))
+        difference, reference_sum, candidate_sum, product, largest = sums
+        self.difference += difference
+        self.reference += reference_sum
+        self.candidate += candidate_sum
+        self.product += product
+        self.max_abs = max(self.max_abs, largest)
+
+    @property
+    def relative_l2(self) -> float:
+        """||candidate - reference|| / ||reference||; infinite after a mismatch, or when only the reference is 0."""
+        if self.mismatched:
+            return math.inf
+        if not self.reference:
+            return math.inf if self.difference else 0.0
+        return math.sqrt(self.difference / self.reference)
+
+    @property
+    def cosine(self) -> float:
+        """Of the angle between both; 1 when both are zero, 0 when one is."""
+        if not self.reference or not self.candidate:
+            return 1.0 if self.reference == self.candidate else 0.0
+        return max(-1.0, min(1.0, self.product / math.sqrt(self.reference) / math.sqrt(self.candidate)))
+
+    @property
+    def norm_ratio(self) -> float:
+        """||candidate|| / ||reference||; 1 when both are zero, infinite when only the reference is."""
+        if not self.reference:
+            return math.inf if self.candidate else 1.0
+        return math.sqrt(self.candidate / self.reference)
+
+
+def _flat(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if flat.dtype.kind == "c":
+        flat = flat.view(flat.real.dtype)
+    return flat if flat.dtype in (np.float32, np.float64) else flat.astype(np.float32 if flat.itemsize < 4 else float)
+
+
+def _sums(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> tuple[float, float, float, float, float]:
+    if not one.size:
+        return (0.0, 0.0, 0.0, 0.0, 0.0)
+    gap = two - one
+    largest = max(float(gap.max()), -float(gap.min()))
+    return (
+        float(np.vdot(gap, gap)),
+        float(np.vdot(one, one)),
+        float(np.vdot(two, two)),
+        float(np.vdot(one, two)),
+        largest,
+    )

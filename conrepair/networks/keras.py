@@ -1,0 +1,102 @@
+"""Keras models as networks: Functional and Sequential ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import keras
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.keras import KerasRunnable
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.runnable import load_error
+from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
+from conrepair.networks.keras_layers import parts_of
+from conrepair.networks.keras_parts import Call
+from conrepair.networks.keras_steps import Step, Steps, is_functional, steps_of
+from conrepair.networks.keras_trace import Trace, trace
+from conrepair.networks.network import Network
+from conrepair.networks.parts import nodes_of
+from conrepair.networks.tensorflow_segment import PieceNetwork
+from conrepair.runtime.errors import ModelLoadError
+
+__all__ = ["KerasNetwork", "open_network"]
+
+
+def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> Network:
+    """Open a Keras model.
+
+    Args:
+        model: Of this framework.
+        inputs: The model's, with concrete sizes.
+        second_opinion: Compute in float64.
+
+    Raises:
+        ModelLoadError: if it can't be loaded, is no graph of layers, or can't be rebuilt in float64.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise ModelLoadError(
+            f"{model.path}: Keras runs on {keras.backend.backend()}; its layers can be looked at with TensorFlow "
+            "only. Set KERAS_BACKEND=tensorflow."
+        )
+    runnable = KerasRunnable(model, double=second_opinion)
+    if not is_functional(runnable.network):
+        raise ModelLoadError(
+            f"{model.path} is a subclassed model: its layers are called by code of its own, not by a graph. "
+            "It's analysed through ONNX instead."
+        )
+    try:
+        return KerasNetwork(runnable, inputs)
+    # Layers raise errors of any type when they are called.
+    except Exception as error:
+        raise load_error(model, "a graph of Keras layers", error) from error
+
+
+class KerasNetwork(PieceNetwork):
+    """A Keras model, traced once by TensorFlow.
+
+    Attributes:
+        runnable: The loaded model, whose variables all pieces share.
+    """
+
+    def __init__(self, runnable: KerasRunnable, inputs: Sequence[TensorSpec]) -> None:
+        """Trace the model.
+
+        Args:
+            runnable: The loaded model.
+            inputs: With concrete sizes.
+        """
+        steps = steps_of(runnable.network)
+        sizes = {spec.name: spec for spec in inputs}
+        given = [sizes[spec.name] for spec in runnable.inputs]
+        self.runnable = runnable
+        traced = trace(steps, given, [spec.dtype for spec in runnable.inputs])
+        super().__init__(_layer_graph(steps, traced), traced.pieces, traced.places)
+        self.input_names = dict(zip((spec.name for spec in runnable.inputs), steps.inputs, strict=True))
+        self.output_names = dict(zip((spec.name for spec in runnable.outputs), steps.outputs, strict=True))
+
+
+def _layer_graph(steps: Steps, traced: Trace) -> LayerGraph:
+    tensors = dict(traced.tensors)
+    taken = {step.name for step in steps.calls}
+    nodes: list[Node] = []
+    for step in steps.calls:
+        nodes.extend(_nodes(step, traced, tensors, taken))
+    return LayerGraph(steps.inputs, steps.outputs, tensors, tuple(nodes))
+
+
+def _nodes(step: Step, traced: Trace, tensors: dict[str, Tensor], taken: set[str]) -> list[Node]:
+    """The operators of a call, and the tensors between them."""
+    masks = traced.read_masks[step.name]
+    recorded = step.call.arguments
+    call = Call(
+        step.operation,
+        tuple(tensors[name].shape for name in step.inputs),
+        tuple(tensors[name].shape for name in step.outputs),
+        tuple(step.call.input_tensors),
+        recorded.args,
+        recorded.kwargs,
+        bool(masks) or any("mask" in name and value is not None for name, value in recorded.kwargs.items()),
+    )
+    outputs = (*step.outputs, *(traced.masks[key] for key in step.outputs if key in traced.masks))
+    return nodes_of((step.name, step.layer), parts_of(call), step.inputs, outputs, tensors, taken, masks)

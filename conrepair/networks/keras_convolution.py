@@ -1,0 +1,206 @@
+"""Convolutions, poolings and fully connected layers of Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from keras import layers
+
+from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.networks.keras_activations import activation_parts
+from conrepair.networks.keras_parts import Call, Rule, channels_last, weight
+from conrepair.networks.parts import Part, same_pads
+
+__all__ = ["RULES"]
+
+
+def _spatial(shape: tuple[int, ...] | None, *, last: bool) -> tuple[int, ...] | None:
+    return shape and (shape[1:-1] if last else shape[2:])
+
+
+def _window(
+    call: Call, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], padding: str
+) -> dict[str, Attribute]:
+    """The attributes of everything that slides over its input."""
+    pads: tuple[int, ...] | None = (0,) * (2 * len(kernel))
+    automatic = "NOTSET"
+    sizes = _spatial(call.shapes[0], last=channels_last(call.operation))
+    if padding == "causal":
+        pads = ((kernel[0] - 1) * dilations[0], 0)
+    elif padding == "same":
+        pads = same_pads(sizes, kernel, strides, dilations) if sizes else None
+        automatic = "NOTSET" if sizes else "SAME_UPPER"
+    return {
+        "kernel_shape": tuple(map(int, kernel)),
+        "strides": tuple(map(int, strides)),
+        "pads": pads,
+        "dilations": tuple(map(int, dilations)),
+        "auto_pad": automatic,
+    }
+
+
+def _out_in_kernel(kernel: Array) -> Array:
+    """[*kernel, in, out] as [out, in, *kernel]."""
+    return np.moveaxis(kernel, (-1, -2), (0, 1))
+
+
+def _depthwise_kernel(kernel: Array) -> Array:
+    """[*kernel, channels, multiplier] as [channels * multiplier, 1, *kernel]."""
+    moved = np.moveaxis(kernel, (-2, -1), (0, 1))
+    return moved.reshape(-1, 1, *kernel.shape[:-2])
+
+
+def _with_bias(parameters: dict[str, Parameter], layer: Any) -> dict[str, Parameter]:
+    return {**parameters, "bias": weight(layer.bias)} if layer.bias is not None else parameters
+
+
+def _with_activation(call: Call, part: Part) -> list[Part]:
+    shape = call.outputs[0]
+    rank = len(shape) if shape else None
+    last = part.channels_last
+    activation = activation_parts(call.operation.activation, rank, channels_last=last)
+    return [
+        Part(part.op, part.attributes, part.parameters, last, part.native, part.reads, shape),
+        *activation,
+    ]
+
+
+def _plain_only(layer: Any) -> None:
+    if getattr(layer, "quantization_mode", None):
+        raise ValueError("quantized by Keras")
+
+
+def _convolution(call: Call) -> list[Part]:
+    layer = call.operation
+    _plain_only(layer)
+    window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
+    parameters = _with_bias({"weight": weight(layer.kernel, _out_in_kernel)}, layer)
+    return _with_activation(
+        call, Part("Conv", {**window, "group": int(layer.groups)}, parameters, channels_last(layer))
+    )
+
+
+def _depthwise(call: Call) -> list[Part]:
+    layer = call.operation
+    window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
+    parameters = _with_bias({"weight": weight(layer.kernel, _depthwise_kernel)}, layer)
+    group = int(layer.kernel.shape[-2])
+    return _with_activation(call, Part("Conv", {**window, "group": group}, parameters, channels_last(layer)))
+
+
+def _separable(call: Call) -> list[Part]:
+    layer = call.operation
+    last, shape = channels_last(layer), call.outputs[0]
+    window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
+    channels, multiplier = map(int, layer.depthwise_kernel.shape[-2:])
+    between = shape
+    if shape is not None:
+        deep = channels * multiplier
+        between = (*shape[:-1], deep) if last else (shape[0], deep, *shape[2:])
+    depthwise = Part(
+        "Conv",
+        {**window, "group": channels},
+        {"weight": weight(layer.depthwise_kernel, _depthwise_kernel)},
+        last,
+        "DepthwiseConv",
+        shape=between,
+    )
+    ones = (1,) * len(layer.kernel_size)
+    point = _window(call, ones, ones, ones, "valid")
+    parameters = _with_bias({"weight": weight(layer.pointwise_kernel, _out_in_kernel)}, layer)
+    return [
+        depthwise,
+        *_with_activation(call, Part("Conv", {**point, "group": 1}, parameters, last, "PointwiseConv")),
+    ]
+
+
+def _transposed(call: Call) -> list[Part]:
+    """TensorFlow's is the gradient of the convolution that makes the input's sizes from the output's."""
+    layer = call.operation
+    last = channels_last(layer)
+    before, after = _spatial(call.shapes[0], last=last), _spatial(call.outputs[0], last=last)
+    if before is None or after is None:
+        raise ValueError("unknown sizes")
+    window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, "valid")
+    if layer.padding == "same":
+        window["pads"] = same_pads(after, layer.kernel_size, layer.strides, layer.dilation_rate)
+    pads, count = window["pads"], len(before)
+    assert isinstance(pads, tuple)  # noqa: S101 "valid" and "same" of known sizes give numbers
+    covered = [
+        (size - 1) * stride + (width - 1) * dilation + 1
+        for size, stride, width, dilation in zip(
+            before, layer.strides, layer.kernel_size, layer.dilation_rate, strict=True
+        )
+    ]
+    extra = tuple(
+        size - (full - int(pads[axis]) - int(pads[axis + count]))
+        for axis, (size, full) in enumerate(zip(after, covered, strict=True))
+    )
+    parameters = _with_bias({"weight": weight(layer.kernel, _out_in_kernel)}, layer)
+    return _with_activation(
+        call,
+        Part("ConvTranspose", {**window, "group": 1, "output_padding": extra}, parameters, last),
+    )
+
+
+def _pooling(call: Call) -> list[Part]:
+    layer = call.operation
+    ones = (1,) * len(layer.pool_size)
+    attributes = _window(call, layer.pool_size, layer.strides, ones, layer.padding) | {"ceil_mode": False}
+    last = channels_last(layer)
+    if type(layer).__name__.startswith("Max"):
+        return [Part("MaxPool", attributes, channels_last=last)]
+    return [Part("AveragePool", attributes | {"count_include_pad": False}, channels_last=last)]
+
+
+def _global_pooling(call: Call) -> list[Part]:
+    layer = call.operation
+    if call.masked:
+        raise ValueError("takes a mask")
+    last = channels_last(layer)
+    axes = tuple(range(1, call.rank - 1)) if last else tuple(range(2, call.rank))
+    op = "ReduceMax" if "Max" in type(layer).__name__ else "ReduceMean"
+    return [Part(op, {"axes": axes, "keepdims": bool(layer.keepdims)}, channels_last=last)]
+
+
+def _dense(call: Call) -> list[Part]:
+    layer = call.operation
+    _plain_only(layer)
+    return _with_activation(call, _fully_connected(layer))
+
+
+def _fully_connected(layer: Any) -> Part:
+    parameters = _with_bias({"weight": weight(layer.kernel)}, layer)
+    return Part("MatMul", {"transpose_a": False, "transpose_b": False}, parameters, True)
+
+
+def _einsum_dense(call: Call) -> list[Part]:
+    layer = call.operation
+    _plain_only(layer)
+    operands, _, result = layer.equation.replace(" ", "").partition("->")
+    given, _, kernel = operands.partition(",")
+    plain_bias = layer.bias is None or len(layer.bias.shape) == 1
+    if plain_bias and len(kernel) == 2 and given.endswith(kernel[0]) and result == given[:-1] + kernel[1]:
+        return _with_activation(call, _fully_connected(layer))
+    parameters = _with_bias({"weight": weight(layer.kernel)}, layer)
+    return _with_activation(call, Part("EinsumDense", {"equation": layer.equation}, parameters, True))
+
+
+RULES: dict[type, Rule] = {
+    **dict.fromkeys((layers.Conv1D, layers.Conv2D, layers.Conv3D), _convolution),
+    **dict.fromkeys((layers.Conv1DTranspose, layers.Conv2DTranspose, layers.Conv3DTranspose), _transposed),
+    **dict.fromkeys((layers.DepthwiseConv1D, layers.DepthwiseConv2D), _depthwise),
+    **dict.fromkeys((layers.SeparableConv1D, layers.SeparableConv2D), _separable),
+    **dict.fromkeys((layers.MaxPooling1D, layers.MaxPooling2D, layers.MaxPooling3D), _pooling),
+    **dict.fromkeys((layers.AveragePooling1D, layers.AveragePooling2D, layers.AveragePooling3D), _pooling),
+    **dict.fromkeys(
+        (layers.GlobalMaxPooling1D, layers.GlobalMaxPooling2D, layers.GlobalMaxPooling3D), _global_pooling
+    ),
+    **dict.fromkeys(
+        (layers.GlobalAveragePooling1D, layers.GlobalAveragePooling2D, layers.GlobalAveragePooling3D), _global_pooling
+    ),
+    layers.Dense: _dense,
+    layers.EinsumDense: _einsum_dense,
+}

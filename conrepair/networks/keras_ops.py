@@ -1,0 +1,241 @@
+"""Functions of keras.ops that stand in a model's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+
+from conrepair.graph.layer_graph import Attribute, Parameter
+from conrepair.graph.operators import OPERATORS
+from conrepair.networks.keras_parts import Call, Rule, constant
+from conrepair.networks.parts import Part, slice_parts
+
+__all__ = ["RULES"]
+
+_BINARY = {
+    "Add": "Add",
+    "Subtract": "Sub",
+    "Multiply": "Mul",
+    "Divide": "Div",
+    "TrueDivide": "Div",
+    "Power": "Pow",
+    "Maximum": "Max",
+    "Minimum": "Min",
+    "Equal": "Equal",
+    "Greater": "Greater",
+    "GreaterEqual": "GreaterOrEqual",
+    "Less": "Less",
+    "LessEqual": "LessOrEqual",
+    "LogicalAnd": "And",
+    "LogicalOr": "Or",
+    "LogicalXor": "Xor",
+}
+_UNARY = {
+    "Absolute": "Abs",
+    "Abs": "Abs",
+    "Negative": "Neg",
+    "Silu": "Swish",
+    "HardSilu": "HardSwish",
+    "LogicalNot": "Not",
+    "StopGradient": "Identity",
+    "Copy": "Identity",
+    **{
+        name: name
+        for name in (
+            *("Exp", "Log", "Sqrt", "Rsqrt", "Square", "Sin", "Cos", "Floor", "Ceil", "Round", "Sign", "Erf"),
+            *("Relu", "Sigmoid", "Tanh", "Softplus", "Softsign", "Selu", "Expm1", "Log1p", "Reciprocal"),
+        )
+    },
+}
+_REDUCTIONS = {"Mean": "ReduceMean", "Sum": "ReduceSum", "Max": "ReduceMax", "Min": "ReduceMin", "Prod": "ReduceProd"}
+
+
+def _is_tensor(argument: Any) -> bool:
+    return isinstance(argument, keras.KerasTensor)
+
+
+def _binary(op: str) -> Rule:
+    def rule(call: Call) -> list[Part]:
+        left, right = call.argument(0, "x1"), call.argument(1, "x2")
+        if _is_tensor(left) and _is_tensor(right):
+            return [Part(op, {"constant_first": False}, reads=(call.position(left), call.position(right)))]
+        known = right if _is_tensor(left) else left
+        first = not _is_tensor(left) and op not in {"Add", "Mul", "Min", "Max"}
+        return [Part(op, {"constant_first": first}, {"operand": constant(known)})]
+
+    return rule
+
+
+def _unary(op: str) -> Rule:
+    return lambda call: [Part(op, dict(OPERATORS[op].attributes))]
+
+
+def _reduction(op: str) -> Rule:
+    def rule(call: Call) -> list[Part]:
+        operation = call.operation
+        if getattr(operation, "initial", None) is not None or getattr(operation, "dtype", None) is not None:
+            raise ValueError("with an initial value or another type")
+        return [Part(op, {"axes": call.axes(operation.axis), "keepdims": bool(operation.keepdims)})]
+
+    return rule
+
+
+def _matmul(call: Call) -> list[Part]:
+    left, right = call.argument(0, "x1"), call.argument(1, "x2")
+    attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": False}
+    if _is_tensor(left) and _is_tensor(right):
+        return [Part("MatMul", attributes, {}, True, reads=(call.position(left), call.position(right)))]
+    if not _is_tensor(left):
+        raise ValueError("a constant times a tensor")
+    return [Part("MatMul", attributes, {"weight": constant(right)}, True)]
+
+
+def _arg(op: str) -> Rule:
+    def rule(call: Call) -> list[Part]:
+        if call.operation.axis is None:
+            raise ValueError("over all axes")
+        axis = call.axis(call.operation.axis)
+        return [Part(op, {"axis": axis, "keepdims": bool(call.operation.keepdims)})]
+
+    return rule
+
+
+def _along(op: str) -> Rule:
+    return lambda call: [Part(op, {"axis": call.axis(call.operation.axis)})]
+
+
+def _reshape(call: Call) -> list[Part]:
+    return [Part("Reshape", {"shape": call.outputs[0]})]
+
+
+def _transpose(call: Call) -> list[Part]:
+    axes = call.operation.axes
+    perm = tuple(reversed(range(call.rank))) if axes is None else tuple(call.axis(axis) for axis in axes)
+    return [Part("Transpose", {"perm": perm})]
+
+
+def _swap(call: Call) -> list[Part]:
+    perm = list(range(call.rank))
+    one, two = call.axis(call.operation.axis1), call.axis(call.operation.axis2)
+    perm[one], perm[two] = two, one
+    return [Part("Transpose", {"perm": tuple(perm)})]
+
+
+def _stack(call: Call) -> list[Part]:
+    shape = call.outputs[0]
+    if shape is None:
+        raise ValueError("unknown rank")
+    return [Part("Stack", {"axis": int(call.operation.axis) % len(shape)})]
+
+
+def _split(call: Call) -> list[Part]:
+    axis = call.axis(call.operation.axis)
+    shapes = [shape for shape in call.outputs if shape is not None]
+    if len(shapes) < len(call.outputs):
+        raise ValueError("unknown sizes")
+    return [Part("Split", {"axis": axis, "sizes": tuple(shape[axis] for shape in shapes)})]
+
+
+def _cast(call: Call) -> list[Part]:
+    return [Part("Cast", {"to": str(keras.backend.standardize_dtype(call.operation.dtype))})]
+
+
+def _clip(call: Call) -> list[Part]:
+    return [Part("Clip", {"min": float(call.operation.x_min), "max": float(call.operation.x_max)})]
+
+
+def _pad(call: Call) -> list[Part]:
+    pairs = np.broadcast_to(np.asarray(call.operation.pad_width), (call.rank, 2))
+    value = call.argument(1, "constant_values")
+    attributes: dict[str, Attribute] = {
+        "pads": (*(int(begin) for begin in pairs[:, 0]), *(int(end) for end in pairs[:, 1])),
+        "mode": {"constant": "constant", "reflect": "reflect", "symmetric": "symmetric"}[call.operation.mode],
+        "value": 0.0 if value is None else float(value),
+    }
+    return [Part("Pad", attributes)]
+
+
+def _expand(call: Call) -> list[Part]:
+    return [Part("Expand", {"shape": call.outputs[0]})]
+
+
+def _tile(call: Call) -> list[Part]:
+    repeats = np.atleast_1d(call.operation.repeats)
+    return [Part("Tile", {"repeats": (1,) * (call.rank - len(repeats)) + tuple(map(int, repeats))})]
+
+
+def _where(call: Call) -> list[Part]:
+    roles = {role: call.argument(index, name) for index, (role, name) in enumerate(_CHOICES)}
+    constants: dict[str, Parameter] = {
+        role: constant(value) for role, value in roles.items() if not _is_tensor(value)
+    }
+    return [Part("Where", {}, constants)]
+
+
+_CHOICES = (("condition", "condition"), ("x", "x1"), ("y", "x2"))
+
+
+def _take(call: Call) -> list[Part]:
+    table, indices = call.argument(0, "x"), call.argument(1, "indices")
+    axis = call.operation.axis
+    if axis is None:
+        raise ValueError("of a flat tensor")
+    if _is_tensor(table):
+        given = {} if _is_tensor(indices) else {"indices": constant(indices)}
+        return [Part("Gather", {"axis": call.axis(axis)}, given)]
+    numbers = constant(table)
+    return [Part("Gather", {"axis": int(axis) % len(numbers.shape)}, {"table": numbers})]
+
+
+def _get_item(call: Call) -> list[Part]:
+    key = call.argument(1, "key")
+    keys = key if isinstance(key, (tuple, list)) else [key]  # a file has a list
+    return slice_parts(call.shapes[0], call.outputs[0], keys)
+
+
+def _setting(op: str, attribute: str, read: Callable[[Any], Attribute]) -> Rule:
+    return lambda call: [Part(op, {attribute: read(call.operation)})]
+
+
+_BY_NAME: dict[str, Rule] = {
+    **{name: _binary(op) for name, op in _BINARY.items()},
+    **{name: _unary(op) for name, op in _UNARY.items()},
+    **{name: _reduction(op) for name, op in _REDUCTIONS.items()},
+    **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze", "Ravel"), _reshape),
+    "Matmul": _matmul,
+    "Argmax": _arg("ArgMax"),
+    "Argmin": _arg("ArgMin"),
+    "Concatenate": _along("Concat"),
+    "Softmax": _along("Softmax"),
+    "LogSoftmax": _along("LogSoftmax"),
+    "Transpose": _transpose,
+    "Swapaxes": _swap,
+    "Stack": _stack,
+    "Split": _split,
+    "Cast": _cast,
+    "Clip": _clip,
+    "Pad": _pad,
+    "BroadcastTo": _expand,
+    "Tile": _tile,
+    "Where": _where,
+    "Take": _take,
+    "GetItem": _get_item,
+    "Relu6": lambda call: [Part("Clip", {"min": 0.0, "max": 6.0})],
+    "HardSigmoid": lambda call: [Part("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5})],
+    "Gelu": _setting("Gelu", "approximate", lambda function: "tanh" if function.approximate else "none"),
+    "LeakyRelu": _setting("LeakyRelu", "alpha", lambda function: float(function.negative_slope)),
+    "Elu": _setting("Elu", "alpha", lambda function: float(function.alpha)),
+    "Einsum": _setting("Einsum", "equation", lambda function: str(function.subscripts)),
+}
+
+
+def _modules() -> list[Any]:
+    return [getattr(keras.src.ops, name) for name in ("numpy", "nn", "core", "math")]
+
+
+RULES: dict[type, Rule] = {
+    getattr(module, name): rule for name, rule in _BY_NAME.items() for module in _modules() if hasattr(module, name)
+}

@@ -1,0 +1,142 @@
+"""A call of a Keras layer as its rules see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, Parameter
+from conrepair.networks.parts import Part, Shape, plain
+
+__all__ = [
+    "Call",
+    "Rule",
+    "channels_last",
+    "constant",
+    "native_part",
+    "weight",
+]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a layer or function.
+
+    Attributes:
+        operation: The layer or function.
+        shapes: Of the tensors among its arguments.
+        outputs: Shapes of its results.
+        tensors: Keras's symbols for the tensors among its arguments.
+        args: Positional arguments; tensors among them as Keras's symbols.
+        kwargs: Named ones.
+        masked: Whether a mask changes its results.
+    """
+
+    operation: Any
+    shapes: tuple[Shape, ...]
+    outputs: tuple[Shape, ...]
+    tensors: tuple[Any, ...] = ()
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    masked: bool = False
+
+    def argument(self, position: int, name: str) -> Any:
+        """An argument that may be given by position or by name; None when it's left out."""
+        return self.args[position] if position < len(self.args) else self.kwargs.get(name)
+
+    def position(self, symbol: Any) -> int:
+        """Which of the call's tensors a symbol is.
+
+        Raises:
+            ValueError: if it's none of them.
+        """
+        return [id(tensor) for tensor in self.tensors].index(id(symbol))
+
+    @property
+    def rank(self) -> int:
+        """Of the first tensor.
+
+        Raises:
+            ValueError: if it isn't known; the call is then left as it is.
+        """
+        shape = self.shapes[0]
+        if shape is None:
+            raise ValueError("a shape isn't known")
+        return len(shape)
+
+    def axis(self, value: int) -> int:
+        """Count an axis of the first tensor from 0."""
+        return int(value) % self.rank
+
+    def axes(self, value: int | Sequence[int] | None) -> tuple[int, ...]:
+        """The same for several; None stands for all."""
+        given = range(self.rank) if value is None else [value] if isinstance(value, int) else value
+        return tuple(sorted(map(self.axis, given)))
+
+
+Rule = Callable[[Call], list[Part]]
+
+
+def weight(variable: Any, arrange: Callable[[Array], Array] | None = None) -> Parameter:
+    """A layer's variable.
+
+    Args:
+        variable: Keras's.
+        arrange: Brings the numbers into the vocabulary's convention; None leaves them as they are.
+    """
+    dtype = str(keras.backend.standardize_dtype(variable.dtype))
+
+    def load() -> Array:
+        numbers = keras.ops.convert_to_numpy(variable)
+        return np.ascontiguousarray(arrange(numbers)) if arrange else numbers
+
+    shape = tuple(map(int, variable.shape))
+    if arrange is not None:
+        # Numbers that are all one and the same take no memory.
+        shape = arrange(np.broadcast_to(np.float32(0), shape)).shape
+    return Parameter(getattr(variable, "path", ""), shape, dtype, load)
+
+
+def constant(value: Any) -> Parameter:
+    """An argument that's numbers."""
+    numbers = keras.ops.convert_to_numpy(value) if keras.ops.is_tensor(value) else np.asarray(value)
+    return Parameter("", numbers.shape, numbers.dtype.name, lambda: numbers)
+
+
+def channels_last(layer: Any) -> bool:
+    """Whether the layer's channels are its tensors' last axis."""
+    return str(getattr(layer, "data_format", "channels_last")) == "channels_last"
+
+
+_NO_FUNCTION = {"name", "trainable", "dtype"}
+
+
+def native_part(call: Call, op: str) -> Part:
+    """A layer or function that the vocabulary has no word for, with its settings and weights."""
+    operation = call.operation
+    try:
+        settings = operation.get_config()
+    except NotImplementedError:  # of layers that can't be saved
+        settings = {}
+    if not isinstance(operation, keras.Layer):
+        settings = {**settings, **vars(operation), **call.kwargs}
+    settings = {name: value for name, value in settings.items() if name not in _NO_FUNCTION and name[0] != "_"}
+    parameters: dict[str, Parameter] = {}
+    for variable in getattr(operation, "weights", ()):
+        if "seed_generator" not in variable.path:
+            role = variable.path.partition("/")[2] or variable.path
+            parameters[role if role not in parameters else f"{role}#{len(parameters)}"] = weight(variable)
+    for index, argument in enumerate(call.args):
+        if _is_numbers(argument):
+            parameters[f"argument_{index}"] = constant(argument)
+    return Part(op, plain(settings), parameters, channels_last(operation))
+
+
+def _is_numbers(argument: Any) -> bool:
+    if isinstance(argument, keras.KerasTensor):
+        return False
+    return isinstance(argument, (bool, int, float, np.ndarray, np.generic)) or keras.ops.is_tensor(argument)

@@ -1,0 +1,143 @@
+"""Recurrent layers, attention and embeddings of Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import layers
+
+from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.networks.keras_activations import recurrent_name
+from conrepair.networks.keras_parts import Call, Rule, weight
+from conrepair.networks.parts import Part
+
+__all__ = ["RULES"]
+
+_OPERATORS = {layers.LSTM: "LSTM", layers.GRU: "GRU", layers.SimpleRNN: "RNN"}
+# Where ONNX's gates are in Keras's order: Keras has LSTM's as input, forget, cell, output.
+_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "RNN": (0,)}
+
+
+def _stacked(cells: Sequence[Any], op: str, variables: Sequence[Any], what: str) -> Parameter:
+    """One parameter of all directions."""
+    order = _GATES[op]
+
+    def gates(numbers: Array) -> Array:
+        """[..., gates * hidden] as [gates * hidden, ...] in ONNX's order."""
+        turned = numbers.T
+        pieces = np.split(turned, len(order))
+        return np.concatenate([pieces[index] for index in order])
+
+    def both_biases(numbers: Array) -> Array:
+        inner = numbers if numbers.ndim == 2 else np.stack([numbers, np.zeros_like(numbers)])
+        return np.concatenate([gates(bias) for bias in inner])
+
+    arrange = both_biases if what == "bias" else gates
+
+    def load() -> Array:
+        return np.stack([arrange(keras.ops.convert_to_numpy(variable)) for variable in variables])
+
+    gate_count, hidden = len(order), int(cells[0].units)
+    tail = (2 * gate_count * hidden,) if what == "bias" else (gate_count * hidden, int(variables[0].shape[0]))
+    dtype = str(keras.backend.standardize_dtype(variables[0].dtype))
+    return Parameter(variables[0].path, (len(cells), *tail), dtype, load)
+
+
+def _recurrent_part(cells: Sequence[Any], op: str, direction: str, *, sequences: bool) -> Part:
+    first = cells[0]
+    parameters = {
+        "W": _stacked(cells, op, [cell.kernel for cell in cells], "kernel"),
+        "R": _stacked(cells, op, [cell.recurrent_kernel for cell in cells], "kernel"),
+    }
+    if first.use_bias:
+        parameters["B"] = _stacked(cells, op, [cell.bias for cell in cells], "bias")
+    activation = recurrent_name(first.activation)
+    names = (activation,) if op == "RNN" else (recurrent_name(first.recurrent_activation), activation)
+    attributes: dict[str, Attribute] = {
+        "hidden_size": int(first.units),
+        "direction": direction,
+        "activations": (*names, activation) if op == "LSTM" else names,
+        "batch_first": True,
+        "return_sequences": sequences,
+    }
+    if op == "GRU":
+        attributes["linear_before_reset"] = bool(first.reset_after)
+    return Part(op, attributes, parameters)
+
+
+def _recurrent(call: Call) -> list[Part]:
+    layer = call.operation
+    if layer.stateful or (layer.go_backwards and layer.return_sequences):
+        raise ValueError("keeps its state, or gives its sequence from the last step to the first")
+    op = _OPERATORS[type(layer)]
+    direction = "reverse" if layer.go_backwards else "forward"
+    return [_recurrent_part([layer.cell], op, direction, sequences=bool(layer.return_sequences))]
+
+
+def _bidirectional(call: Call) -> list[Part]:
+    layer = call.operation
+    pair = (layer.forward_layer, layer.backward_layer)
+    op = _OPERATORS.get(type(pair[0]))
+    alike = type(pair[0]) is type(pair[1]) and pair[1].go_backwards and not pair[0].go_backwards
+    if op is None or not alike or layer.merge_mode != "concat" or pair[0].stateful:
+        raise ValueError("of other layers, or merged in another way")
+    return [
+        _recurrent_part([each.cell for each in pair], op, "bidirectional", sequences=bool(pair[0].return_sequences))
+    ]
+
+
+def _embedding(call: Call) -> list[Part]:
+    layer = call.operation
+    if getattr(layer, "quantization_mode", None):
+        raise ValueError("quantized by Keras")
+    return [Part("Gather", {"axis": 0}, {"table": weight(layer.embeddings)})]
+
+
+def _heads_in(kernel: Array) -> Array:
+    """[in, heads, size] as [in, heads * size]."""
+    return kernel.reshape(kernel.shape[0], -1)
+
+
+def _heads_out(kernel: Array) -> Array:
+    """[heads, size, out] as [heads * size, out]."""
+    return kernel.reshape(-1, kernel.shape[-1])
+
+
+def _multi_head(call: Call) -> list[Part]:
+    """The operator's tensors are query, key, value, and then the mask if there is one."""
+    layer = call.operation
+    usual = not layer.get_config().get("use_gate") and layer._sliding_window is None and len(call.outputs) == 1
+    if not usual or call.rank != 3 or getattr(layer, "quantization_mode", None):
+        raise ValueError("of another kind than the usual one")
+    value = call.argument(1, "value")
+    key = call.argument(2, "key")
+    used = [call.argument(0, "query"), value if key is None else key, value]
+    reads = [call.position(symbol) for symbol in used]
+    known = {id(symbol) for symbol in used}
+    reads += [index for index, symbol in enumerate(call.tensors) if id(symbol) not in known]
+    parameters: dict[str, Parameter] = {}
+    dense = (layer._query_dense, layer._key_dense, layer._value_dense)
+    for role, projection in zip(("query", "key", "value"), dense, strict=True):
+        parameters[role] = weight(projection.kernel, _heads_in)
+        if projection.bias is not None:
+            parameters[f"{role}_bias"] = weight(projection.bias, np.ravel)
+    parameters["output"] = weight(layer._output_dense.kernel, _heads_out)
+    if layer._output_dense.bias is not None:
+        parameters["output_bias"] = weight(layer._output_dense.bias)
+    attributes: dict[str, Attribute] = {
+        "num_heads": int(layer.num_heads),
+        "scale": float(layer.key_dim) ** -0.5,
+        "is_causal": bool(call.kwargs.get("use_causal_mask", False)),
+    }
+    return [Part("Attention", attributes, parameters, True, reads=tuple(reads))]
+
+
+RULES: dict[type, Rule] = {
+    **dict.fromkeys(_OPERATORS, _recurrent),
+    layers.Bidirectional: _bidirectional,
+    layers.Embedding: _embedding,
+    layers.MultiHeadAttention: _multi_head,
+}

@@ -1,0 +1,129 @@
+"""Layers of Keras that move numbers around, and those that merge tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+from keras import layers
+
+from conrepair.graph.layer_graph import Attribute
+from conrepair.networks.keras_parts import Call, Rule, channels_last
+from conrepair.networks.parts import PREVIOUS, Part
+
+__all__ = ["RULES", "elementwise_parts"]
+
+
+def _reshape(call: Call) -> list[Part]:
+    return [Part("Reshape", {"shape": call.outputs[0]})]
+
+
+def _flatten(call: Call) -> list[Part]:
+    if not channels_last(call.operation) and call.rank > 2:
+        raise ValueError("moves the channels before it flattens")
+    return _reshape(call)
+
+
+def _permute(call: Call) -> list[Part]:
+    return [Part("Transpose", {"perm": (0, *map(int, call.operation.dims))})]
+
+
+def _spatial_axes(call: Call) -> tuple[int, ...]:
+    first = 1 if channels_last(call.operation) else 2
+    return tuple(range(first, first + call.rank - 2))
+
+
+def _pairs(value: object) -> tuple[tuple[int, int], ...]:
+    """Paddings and croppings of one axis are a pair, of several a pair for each."""
+    numbers = np.asarray(value).reshape(-1, 2)
+    return tuple((int(begin), int(end)) for begin, end in numbers)
+
+
+def _padding(call: Call) -> list[Part]:
+    begins, ends = [0] * call.rank, [0] * call.rank
+    for axis, (begin, end) in zip(_spatial_axes(call), _pairs(call.operation.padding), strict=True):
+        begins[axis], ends[axis] = begin, end
+    attributes: dict[str, Attribute] = {"pads": (*begins, *ends), "mode": "constant", "value": 0.0}
+    return [Part("Pad", attributes, channels_last=channels_last(call.operation))]
+
+
+def _cropping(call: Call) -> list[Part]:
+    axes, pairs, shape = _spatial_axes(call), _pairs(call.operation.cropping), call.shapes[0]
+    if shape is None:
+        raise ValueError("unknown sizes")
+    attributes: dict[str, Attribute] = {
+        "starts": tuple(begin for begin, _ in pairs),
+        "ends": tuple(shape[axis] - end for axis, (_, end) in zip(axes, pairs, strict=True)),
+        "axes": axes,
+        "steps": (1,) * len(axes),
+    }
+    return [Part("Slice", attributes, channels_last=channels_last(call.operation))]
+
+
+_INTERPOLATIONS = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
+
+
+def _up_sampling(call: Call) -> list[Part]:
+    layer = call.operation
+    mode = _INTERPOLATIONS.get(getattr(layer, "interpolation", "nearest"))
+    if mode is None:
+        raise ValueError("an interpolation that the vocabulary doesn't have")
+    scales = [1.0] * call.rank
+    for axis, scale in zip(_spatial_axes(call), np.atleast_1d(layer.size), strict=True):
+        scales[axis] = float(scale)
+    attributes: dict[str, Attribute] = {
+        "mode": mode,
+        "coordinate_transformation_mode": "asymmetric" if mode == "nearest" else "half_pixel",
+        "nearest_mode": "floor",
+        "cubic_coeff_a": -0.5,
+        "scales": tuple(scales),
+    }
+    return [Part("Resize", attributes, channels_last=channels_last(layer))]
+
+
+def _concatenate(call: Call) -> list[Part]:
+    return [Part("Concat", {"axis": call.axis(call.operation.axis)})]
+
+
+def elementwise_parts(call: Call, op: str) -> list[Part]:
+    """A sum (product, ...) of any number of tensors as one operator after the other.
+
+    Raises:
+        ValueError: if the tensors have different numbers of axes: Keras aligns them in a way of its own.
+    """
+    shapes = call.shapes
+    if len({None if shape is None else len(shape) for shape in shapes}) > 1 or call.masked:
+        raise ValueError("of tensors of different ranks")
+    parts = [Part(op, {"constant_first": False}, reads=(0, 1), shape=_broadcast(shapes[:2]))]
+    for index in range(2, len(shapes)):
+        shape = _broadcast(shapes[: index + 1])
+        parts.append(Part(op, {"constant_first": False}, reads=(PREVIOUS, index), shape=shape))
+    return parts
+
+
+def _broadcast(shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[int, ...] | None:
+    known = [shape for shape in shapes if shape is not None]
+    return np.broadcast_shapes(*known) if len(known) == len(shapes) else None
+
+
+_MERGING = {
+    layers.Add: "Add",
+    layers.Subtract: "Sub",
+    layers.Multiply: "Mul",
+    layers.Maximum: "Max",
+    layers.Minimum: "Min",
+}
+
+
+def _merge(call: Call) -> list[Part]:
+    return elementwise_parts(call, _MERGING[type(call.operation)])
+
+
+RULES: dict[type, Rule] = {
+    layers.Flatten: _flatten,
+    layers.Reshape: _reshape,
+    layers.Permute: _permute,
+    **dict.fromkeys((layers.ZeroPadding1D, layers.ZeroPadding2D, layers.ZeroPadding3D), _padding),
+    **dict.fromkeys((layers.Cropping1D, layers.Cropping2D, layers.Cropping3D), _cropping),
+    **dict.fromkeys((layers.UpSampling1D, layers.UpSampling2D, layers.UpSampling3D), _up_sampling),
+    layers.Concatenate: _concatenate,
+    **dict.fromkeys(_MERGING, _merge),
+}

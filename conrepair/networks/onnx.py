@@ -1,0 +1,135 @@
+"""ONNX models as networks: named as in the file, cut into ONNX Runtime sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import onnx_ir
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
+from conrepair.networks.network import Network
+from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_constants import Constants
+from conrepair.networks.onnx_cut import cut, is_plain
+from conrepair.networks.onnx_operators import describe
+from conrepair.networks.onnx_plain import dtype_name
+from conrepair.networks.onnx_quantization import quantizations
+from conrepair.networks.onnx_session import OnnxSegment, Sessions
+from conrepair.networks.onnx_sizes import follow_sizes
+from conrepair.networks.onnx_source import Source, open_source
+from conrepair.networks.onnx_types import complete_types
+from conrepair.onnx_passes.explicit_pads import explicit_pads
+from conrepair.onnx_passes.infer_shapes import static_shape
+from conrepair.runtime.errors import InferenceError, ModelLoadError
+
+__all__ = ["OnnxNetwork", "open_network"]
+
+
+class OnnxNetwork(Network):
+    """A graph as it's written, or with ONNX Runtime's optimizations of each piece."""
+
+    def __init__(self, graph: LayerGraph, source: Source, sessions: Sessions) -> None:
+        self.graph = graph
+        self.input_names = {name: name for name in graph.inputs}
+        self.output_names = {name: name for name in graph.outputs}
+        self._source = source
+        self._sessions = sessions
+
+    def segment(self, fed: Collection[str], wanted: Sequence[str]) -> OnnxSegment:
+        """See the base class."""
+        wanted = tuple(dict.fromkeys(wanted))
+        for name in (*fed, *wanted):
+            if name not in self.graph.tensors or not self.graph.tensors[name].observable:
+                raise ValueError(f"{name} is no tensor of the network that can be observed")
+        inputs = [name for name in wanted if name in self.graph.inputs]
+        if inputs:
+            raise ValueError(f"{inputs} are inputs of the network: nothing computes them")
+        return OnnxSegment(cut(self._source, fed, wanted), self.graph.tensors, self._sessions)
+
+
+def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> OnnxNetwork:
+    """Open a model.
+
+    Args:
+        model: An ONNX file; of more than 2 GB too.
+        inputs: The model's, all sizes numbers.
+        second_opinion: Compute with ONNX Runtime's optimizations; otherwise every node by itself, as written.
+
+    Raises:
+        ModelLoadError: if it can't be read, or ONNX Runtime can't tell what its operators give.
+        ConversionError: if its own functions can't be inlined.
+    """
+    source = open_source(model, inputs)
+    tensors = (value.const_value for graph in source.model.graphs() for value in graph.initializers.values())
+    size = sum(tensor.nbytes for tensor in tensors if tensor is not None)
+    plain = Sessions(source.path.parent, size)
+    try:
+        sizes = follow_sizes(source)
+        complete_types(source, plain)
+        graph = _graph(source, Constants(source, plain, sizes))
+    except InferenceError as error:
+        raise ModelLoadError(f"{model.path} can't be described: {error}") from error
+    return OnnxNetwork(graph, source, Sessions(source.path.parent, size, optimized=True) if second_opinion else plain)
+
+
+def _graph(source: Source, constants: Constants) -> LayerGraph:
+    quantized = quantizations(source, constants)
+    tensors = {}
+    for value in _values(source):
+        name, shape = str(value.name), static_shape(value)
+        observable = is_plain(value.dtype) or value.dtype == onnx_ir.DataType.STRING
+        tensors[name] = Tensor(
+            name,
+            None if shape is None else tuple(shape),
+            dtype_name(value),
+            quantized.get(name),
+            observable and isinstance(value.type, onnx_ir.TensorType) and value in source.variable,
+        )
+    nodes: list[Node] = []
+    for call in _calls(source, constants):
+        describe(call)
+        nodes.extend(call.nodes)
+        tensors.update((tensor.name, tensor) for tensor in call.hidden)
+    return LayerGraph(
+        inputs=tuple(str(value.name) for value in source.graph.inputs),
+        outputs=tuple(str(value.name) for value in source.graph.outputs),
+        tensors=tensors,
+        nodes=tuple(nodes),
+    )
+
+
+def _values(source: Source) -> Iterator[onnx_ir.Value]:
+    """Inputs, what depends on them, and results that are constant."""
+    yield from source.graph.inputs
+    for node in source.graph:
+        yield from (value for value in node.outputs if value.name and value in source.variable)
+    yield from (value for value in source.graph.outputs if value not in source.variable)
+
+
+def _calls(source: Source, constants: Constants) -> Iterator[Call]:
+    """The nodes that depend on inputs, their padding in numbers; each with a name of its own."""
+    described = source.model.clone()
+    explicit_pads(described)
+    taken: set[str] = set()
+    for node, explicit in zip(source.graph, described.graph, strict=True):
+        if source.variable.isdisjoint(node.outputs):
+            continue
+        first = next((value.name for value in node.outputs if value.name), None) or node.op_type
+        layer = source.layers.get(node)
+        given = f"{layer}/{node.name or node.op_type}" if layer else node.name
+        name = next(name for name in _candidates(given, first) if name not in taken)
+        taken.add(name)
+        opset = source.model.opset_imports.get(node.domain, 1)
+        yield Call(node, name, layer or node.name or name, opset, constants, dict(explicit.attributes))
+
+
+def _candidates(name: str | None, first: str) -> Iterator[str]:
+    if name:
+        yield name
+    yield first
+    number = 2
+    while True:
+        yield f"{name or first}:{number}"
+        number += 1

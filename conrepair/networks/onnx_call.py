@@ -1,0 +1,261 @@
+"""A node of an ONNX graph as the rule of its operator sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import onnx
+import onnx_ir
+
+from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
+from conrepair.graph.operators import OPERATORS
+from conrepair.networks.onnx_constants import Constants
+from conrepair.networks.onnx_plain import dtype_name, ints, plain_value, stripped
+from conrepair.networks.onnx_schema import formal_name, schema_of
+from conrepair.networks.onnx_source import read_from_outside
+from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
+
+__all__ = ["Call"]
+
+_GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
+
+
+class Call:
+    """One node; its rule adds what it is in the vocabulary.
+
+    Attributes:
+        operator: ONNX's name.
+        opset: Version of the node's domain.
+        name: Unique in the graph.
+        layer: What the file calls it.
+        nodes: What the rule added.
+        hidden: Tensors between those nodes, which the file doesn't have.
+    """
+
+    def __init__(
+        self,
+        node: onnx_ir.Node,
+        name: str,
+        layer: str,
+        opset: int,
+        constants: Constants,
+        attributes: Mapping[str, onnx_ir.Attr],
+    ) -> None:
+        self.operator = node.op_type
+        self.opset = opset
+        self.name = name
+        self.layer = layer
+        self.nodes: list[Node] = []
+        self.hidden: list[Tensor] = []
+        self._node = node
+        self._constants = constants
+        self._given = attributes
+
+    @property
+    def native(self) -> str:
+        """The operator with its domain, unless that's ONNX's own."""
+        return f"{self._node.domain}.{self.operator}" if self._node.domain else self.operator
+
+    # --- attributes -------------------------------------------------------------------------------------------
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute as a plain value: the node's, the schema's default, or the one given here."""
+        given = self._given.get(name)
+        value = self._defaults.get(name, default) if given is None else given.value
+        return value if isinstance(value, onnx_ir.TensorProtocol | onnx.TensorProto) else plain_value(value)
+
+    def has_attribute(self, name: str) -> bool:
+        """Whether the node itself has it."""
+        return name in self._given
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        schema = schema_of(self._node, self.opset)
+        if schema is None:
+            return {}
+        items = {name: item.default_value for name, item in schema.attributes.items() if item.default_value.type}
+        return {name: onnx.helper.get_attribute_value(item) for name, item in items.items()}
+
+    def plain_attributes(self) -> dict[str, Attribute]:
+        """All attributes that are numbers, text, or tuples of those; of a tensor with one element, that."""
+        found = {name: plain_value(value) for name, value in self._defaults.items()}
+        for name, item in self._given.items():
+            if item.type not in _GRAPHS and (item.type != onnx_ir.AttributeType.TENSOR or item.as_tensor().size == 1):
+                found[name] = plain_value(item.value)
+        return found
+
+    def tensor_attributes(self) -> dict[str, Parameter]:
+        """Attributes that hold several numbers, as parameters."""
+        items = {name: item for name, item in self._given.items() if item.type == onnx_ir.AttributeType.TENSOR}
+        tensors = {name: item.as_tensor() for name, item in items.items() if item.as_tensor().size != 1}
+        return {
+            name: Parameter(tensor.name or "", tuple(tensor.shape.numpy()), tensor.dtype.numpy().name, tensor.numpy)
+            for name, tensor in tensors.items()
+        }
+
+    # --- inputs -----------------------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """Number of inputs, those included that are left out between others."""
+        return len(self._node.inputs)
+
+    def value(self, index: int) -> onnx_ir.Value | None:
+        """An input; None when it's left out."""
+        return self._node.inputs[index] if index < len(self._node.inputs) else None
+
+    def given(self, index: int) -> bool:
+        """Whether an input is there."""
+        return self.value(index) is not None
+
+    def is_constant(self, index: int) -> bool:
+        """Whether an input is there and depends on none of the network's."""
+        value = self.value(index)
+        return value is not None and value in self._constants
+
+    def varies(self, index: int) -> bool:
+        """Whether an input is there and depends on the network's."""
+        return self.given(index) and not self.is_constant(index)
+
+    def input(self, index: int) -> str:
+        """The name of an input that varies; "" for others."""
+        return str(self._value(index).name) if self.varies(index) else ""
+
+    def numbers(self, index: int) -> Array | None:
+        """An input's numbers, if it's constant or follows from the inputs' sizes."""
+        value = self.value(index)
+        if value is None or value in self._constants:
+            return None if value is None else self._constants.array(value)
+        return self._constants.sizes.get(str(value.name))
+
+    def parameter(
+        self, index: int, change: Callable[[Array], Array] | None = None, shape: Sequence[int] | None = None
+    ) -> Parameter:
+        """A constant input as a parameter; see `Constants.parameter`."""
+        return self._constants.parameter(self._value(index), change, shape)
+
+    def parameters(self, roles: Mapping[int, str]) -> dict[str, Parameter]:
+        """Those inputs as parameters that are constant, by the role that their position has."""
+        return {role: self.parameter(index) for index, role in roles.items() if self.is_constant(index)}
+
+    def varying(self, indices: Sequence[int] | None = None) -> tuple[str, ...]:
+        """The names of the inputs that vary, in order."""
+        return tuple(filter(None, map(self.input, range(self.count) if indices is None else indices)))
+
+    def formal(self, index: int) -> str:
+        """What the operator's schema calls an input."""
+        return formal_name(self._node, self.opset, index)
+
+    def captured(self) -> tuple[str, ...]:
+        """What graphs in the node's attributes read from outside, where that varies."""
+        return tuple(str(value.name) for value in read_from_outside(self._node) if value not in self._constants)
+
+    def _value(self, index: int) -> onnx_ir.Value:
+        value = self.value(index)
+        if value is None:
+            raise ValueError(f"input {index} of {self.name} is left out")
+        return value
+
+    # --- shapes -----------------------------------------------------------------------------------------------
+
+    def shape(self, index: int) -> tuple[int, ...] | None:
+        """The shape of an input, if it's known."""
+        value = self.value(index)
+        if value is not None and value in self._constants:
+            return self._constants.shape(value)
+        return ints(static_shape(value))
+
+    def sizes(self, index: int) -> list[int | None] | None:
+        """The sizes of an input, None for those that aren't known; None when not even their number is."""
+        value = self.value(index)
+        if value is None or value.shape is None:
+            return None if (shape := self.shape(index)) is None else list(shape)
+        return [size if isinstance(size, int) else None for size in value.shape]
+
+    def rank(self, index: int) -> int | None:
+        """The number of an input's axes."""
+        known = rank_of(self.value(index))
+        shape = self.shape(index) if known is None else None
+        return known if shape is None else len(shape)
+
+    def axis(self, axis: int, index: int = 0) -> int:
+        """An axis of an input, counted from the front where the rank is known."""
+        rank = self.rank(index)
+        return axis + rank if axis < 0 and rank is not None else axis
+
+    def output_shape(self, index: int = 0) -> tuple[int, ...] | None:
+        """The shape of an output, if it's known."""
+        return ints(static_shape(self._node.outputs[index]))
+
+    def dtype(self, index: int) -> onnx_ir.DataType | None:
+        """The element type of an input."""
+        value = self.value(index)
+        return None if value is None else value.dtype
+
+    # --- outputs ----------------------------------------------------------------------------------------------
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs, "" for those that are left out in front of others."""
+        names = [value.name or "" for value in self._node.outputs]
+        while names and not names[-1]:
+            names.pop()
+        return tuple(names)
+
+    def is_read(self, index: int) -> bool:
+        """Whether anybody wants an output."""
+        if index >= len(self._node.outputs):
+            return False
+        value = self._node.outputs[index]
+        return bool(value.name) and (bool(value.uses()) or value.is_graph_output())
+
+    def output_dtype(self) -> str:
+        """Numpy's name of the first output's type."""
+        return dtype_name(self._node.outputs[0])
+
+    # --- results ----------------------------------------------------------------------------------------------
+
+    def emit(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        attributes: Mapping[str, Attribute] | None = None,
+        parameters: Mapping[str, Parameter] | None = None,
+        outputs: Sequence[str] | None = None,
+    ) -> None:
+        """Add a node; attributes that aren't said have the vocabulary's defaults."""
+        known = OPERATORS[operator].attributes if operator in OPERATORS else {}
+        names = list(self.outputs if outputs is None else outputs)
+        self.nodes.append(
+            Node(
+                name=f"{self.name}/{operator}" if self.nodes else self.name,
+                layer=self.layer,
+                op=operator,
+                native=self.native,
+                inputs=stripped(inputs),
+                outputs=tuple(name or self.hide(f"output_{index}") for index, name in enumerate(names)),
+                attributes={**known, **(attributes or {})},
+                parameters=dict(parameters or {}),
+            )
+        )
+
+    def hide(self, label: str, shape: Sequence[int] | None = None, dtype: str | None = None) -> str:
+        """A tensor that the file doesn't have; its name."""
+        name = f"{self.name}/{label}"
+        self.hidden.append(Tensor(name, ints(shape), dtype or self.output_dtype(), observable=False))
+        return name
+
+    def emit_native(self, inputs: Sequence[int] | None = None) -> None:
+        """Add the node as it is, under a name that the vocabulary doesn't have."""
+        taken = self.operator in OPERATORS
+        indices = range(self.count) if inputs is None else inputs
+        names = [self.input(index) for index in indices]
+        roles = {index: self.formal(index) for index in indices}
+        self.emit(
+            f"{self._node.domain or 'ai.onnx'}.{self.operator}" if taken else self.operator,
+            [*names, *(name for name in self.captured() if name not in names)],
+            self.plain_attributes(),
+            {**self.tensor_attributes(), **self.parameters(roles)},
+        )

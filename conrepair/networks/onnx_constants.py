@@ -1,0 +1,121 @@
+"""Numbers that depend on no input: read from the file, or computed when they're asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import onnx_ir
+
+from conrepair.graph.layer_graph import Array, Parameter
+from conrepair.networks.onnx_cut import cut, is_plain
+from conrepair.networks.onnx_session import Sessions
+from conrepair.networks.onnx_source import Source
+from conrepair.onnx_passes.infer_shapes import static_shape
+
+__all__ = ["Constants"]
+
+_SMALL = 256  # elements; what may be axes, shapes, scales is computed once and kept
+_MOVING = {"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+
+
+class Constants:
+    """The constant values of a graph.
+
+    ONNX Runtime computes them, as it does when the network runs, so every operator works.
+
+    Attributes:
+        sizes: Numbers of values that depend on the inputs' sizes only, by name. They aren't constants.
+    """
+
+    def __init__(self, source: Source, sessions: Sessions, sizes: Mapping[str, Array]) -> None:
+        self.sizes = sizes
+        self._source = source
+        self._sessions = sessions
+        self._kept: dict[str, Array] = {}
+        self._keep(_small_operands(source))
+
+    def __contains__(self, value: onnx_ir.Value) -> bool:
+        return value not in self._source.variable
+
+    def array(self, value: onnx_ir.Value) -> Array:
+        """The numbers of a value.
+
+        Raises:
+            InferenceError: if ONNX Runtime can't compute them.
+        """
+        name = str(value.name)
+        if name in self._kept:
+            return self._kept[name]
+        if value.const_value is not None:
+            array: Array = value.const_value.numpy()
+            return array
+        return self._computed([name])[0]
+
+    def shape(self, value: onnx_ir.Value) -> tuple[int, ...]:
+        """The shape of a value, which is computed where it doesn't follow from others."""
+        known = static_shape(value)
+        return tuple(self.array(value).shape if known is None else known)
+
+    def parameter(
+        self,
+        value: onnx_ir.Value,
+        change: Callable[[Array], Array] | None = None,
+        shape: Iterable[int] | None = None,
+    ) -> Parameter:
+        """A value as a node's parameter.
+
+        Args:
+            value: Which.
+            change: From the file's convention to the vocabulary's.
+            shape: Behind the change; None if that keeps it.
+        """
+        stored, scales = self._stored(value)
+        kind = stored.dtype or value.dtype
+        narrow = kind is not None and scales != ()
+
+        def load() -> Array:
+            array = self.array(value)
+            return array if change is None else change(array)
+
+        return Parameter(
+            name=str(value.name),
+            shape=tuple(self.shape(value) if shape is None else shape),
+            dtype=str(self.array(value).dtype) if kind is None else kind.numpy().name,
+            load=load,
+            bits=kind.bitwidth if narrow and kind is not None else None,
+            scales=scales,
+        )
+
+    def _stored(self, value: onnx_ir.Value) -> tuple[onnx_ir.Value, tuple[float, ...]]:
+        """What the file stores for a value that is dequantized when the network runs, and the scales."""
+        origin = value
+        while (node := origin.producer()) is not None and node.op_type in _MOVING and not node.domain:
+            if node.inputs[0] is None:
+                break
+            origin = node.inputs[0]
+        if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None or node.inputs[1] is None:
+            return value, ()
+        return node.inputs[0], tuple(map(float, self.array(node.inputs[1]).reshape(-1)))
+
+    def _keep(self, values: Collection[onnx_ir.Value]) -> None:
+        """Compute in one session what rules will ask for one by one."""
+        names = [str(value.name) for value in values]
+        self._kept = dict(zip(names, self._computed(names), strict=True)) if names else {}
+
+    def _computed(self, names: list[str]) -> list[Array]:
+        return self._sessions.open(cut(self._source, (), names)).run(names, {})
+
+
+def _small_operands(source: Source) -> list[onnx_ir.Value]:
+    """Constants of a few numbers that are computed, and read by what isn't constant."""
+    found: dict[onnx_ir.Value, None] = {}
+    for node in source.graph:
+        if source.variable.isdisjoint(node.outputs):
+            continue
+        for value in node.inputs:
+            if value is None or value in source.variable or value.producer() is None or not is_plain(value.dtype):
+                continue
+            if math.prod(static_shape(value) or [_SMALL + 1]) <= _SMALL:
+                found[value] = None
+    return list(found)

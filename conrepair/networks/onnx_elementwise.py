@@ -1,0 +1,138 @@
+"""ONNX's operators that compute each element by itself, in the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+import numpy as np
+import onnx_ir
+
+from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.graph.operators import COMMUTATIVE, OPERATORS
+from conrepair.networks.onnx_call import Call
+
+__all__ = ["RULES"]
+
+_NUMPY_BROADCASTING = 7  # opset; before, an attribute said whether and where
+_EXTREMES = {"Max": np.maximum, "Min": np.minimum}
+_LIMIT = float(np.finfo(np.float32).max)  # what older opsets write where there is no limit
+
+
+def _plain(call: Call) -> None:
+    """An operator that has the same attributes in the vocabulary."""
+    names = OPERATORS[call.operator].attributes
+    given = call.plain_attributes()
+    attributes: dict[str, Attribute] = {name: given[name] for name in names if name in given}
+    call.emit(call.operator, call.varying(), attributes)
+
+
+def _binary(call: Call) -> None:
+    if call.opset < _NUMPY_BROADCASTING or (call.operator == "Mod" and call.attribute("fmod", 0)):
+        call.emit_native()
+        return
+    first = call.is_constant(0)
+    parameters = {"operand": call.parameter(0 if first else 1)} if first or call.is_constant(1) else {}
+    attributes: dict[str, Attribute] = {"constant_first": first and call.operator not in COMMUTATIVE}
+    call.emit(call.operator, call.varying(), attributes, parameters)
+
+
+def _extreme(call: Call) -> None:
+    """Min and Max of any number of operands; several constants are one."""
+    constants = [index for index in range(call.count) if call.is_constant(index)]
+    if call.count == 1:
+        call.emit("Identity", call.varying())
+    elif len(constants) < 2:
+        parameters = {"operand": call.parameter(constants[0])} if constants else {}
+        call.emit(call.operator, call.varying(), parameters=parameters)
+    else:
+        arrays = [call.parameter(index) for index in constants]
+        shape = np.broadcast_shapes(*(item.shape for item in arrays))
+
+        def load() -> Array:
+            return reduce(_EXTREMES[call.operator], [item.numpy() for item in arrays])
+
+        combined = Parameter("", shape, arrays[0].dtype, load)
+        call.emit(call.operator, call.varying(), parameters={"operand": combined})
+
+
+def _sum(call: Call) -> None:
+    if call.count == 1:
+        call.emit("Identity", call.varying())
+    elif call.count == 2 and call.operator == "Sum":
+        call.emit("Add", call.varying(), parameters=call.parameters({0: "operand", 1: "operand"}))
+    else:
+        call.emit_native()
+
+
+def _clip(call: Call) -> None:
+    limits: dict[str, Attribute] = {}
+    for index, name in ((1, "min"), (2, "max")):
+        given = call.attribute(name) if not call.given(index) else call.numbers(index)
+        number = None if given is None else float(np.asarray(given).reshape(-1)[0])
+        limits[name] = None if number is None or abs(number) >= _LIMIT else number
+    call.emit("Clip", [call.input(index) for index in range(3)], limits)
+
+
+def _prelu(call: Call) -> None:
+    call.emit("PRelu", call.varying(), parameters=call.parameters({1: "slope"}))
+
+
+def _where(call: Call) -> None:
+    call.emit("Where", call.varying(), parameters=call.parameters({0: "condition", 1: "x", 2: "y"}))
+
+
+def _identity(call: Call) -> None:
+    call.emit("Identity", [call.input(0)], outputs=call.outputs[:1])
+
+
+def _dropout(call: Call) -> None:
+    training = call.numbers(2)
+    if call.varies(2) or (training is not None and training.any()) or call.is_read(1):
+        call.emit_native()
+    else:
+        _identity(call)
+
+
+def _cast(call: Call) -> None:
+    same = call.dtype(0) is not None and call.dtype(0) == _target(call)
+    if same:
+        call.emit("Identity", [call.input(0)])
+    else:
+        call.emit("Cast", call.varying(), {"to": call.output_dtype()})
+
+
+def _target(call: Call) -> onnx_ir.DataType | None:
+    return call.dtype(1) if call.operator == "CastLike" else onnx_ir.DataType(int(call.attribute("to")))
+
+
+def _quick_gelu(call: Call) -> None:
+    call.emit("Swish", call.varying(), {"alpha": float(call.attribute("alpha", 1.702))})
+
+
+_PLAIN = (
+    *("Abs", "Celu", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu"),
+    *("Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus"),
+    *("Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu"),
+)
+_BINARY = (
+    *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Mul", "Or", "Pow"),
+    *("Sub", "Xor"),
+)
+
+RULES: Mapping[str, Callable[[Call], None]] = {
+    **dict.fromkeys(_PLAIN, _plain),
+    **dict.fromkeys(_BINARY, _binary),
+    "Cast": _cast,
+    "CastLike": _cast,
+    "Clip": _clip,
+    "Dropout": _dropout,
+    "Identity": _identity,
+    "Max": _extreme,
+    "Min": _extreme,
+    "PRelu": _prelu,
+    "Sum": _sum,
+    "Where": _where,
+    "com.microsoft.Gelu": _plain,
+    "com.microsoft.QuickGelu": _quick_gelu,
+}

@@ -1,0 +1,148 @@
+"""ONNX's normalizations, reductions and softmaxes in the vocabulary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Attribute, Parameter
+from conrepair.networks.onnx_call import Call
+
+__all__ = ["RULES"]
+
+_PER_CHANNEL = 21  # opset in which GroupNormalization's scale got an entry for each channel
+_OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
+
+
+def _batch(call: Call) -> None:
+    roles = {1: "scale", 2: "bias", 3: "mean", 4: "variance"}
+    attributes: dict[str, Attribute] = {
+        "epsilon": float(call.attribute("epsilon", 1e-5)),
+        "training_mode": bool(call.attribute("training_mode", 0)),
+    }
+    call.emit("BatchNormalization", call.varying(), attributes, call.parameters(roles))
+
+
+def _layer(call: Call) -> None:
+    rms = call.operator != "LayerNormalization"
+    rank, axis = call.rank(0), call.axis(int(call.attribute("axis", -1)))
+    attributes: dict[str, Attribute] = {
+        "epsilon": float(call.attribute("epsilon", 1e-5)),
+        "axes": None if rank is None else tuple(range(axis, rank)),
+    }
+    operator = "RMSNormalization" if rms else "LayerNormalization"
+    call.emit(operator, call.varying(), attributes, call.parameters({1: "scale"} if rms else {1: "scale", 2: "bias"}))
+
+
+def _group(call: Call) -> None:
+    groups = int(call.attribute("num_groups"))
+    parameters = call.parameters({1: "scale", 2: "bias"})
+    sizes = call.sizes(0)
+    if call.opset < _PER_CHANNEL:
+        channels = None if sizes is None else sizes[1]
+        if channels is None or len(parameters) < 2:
+            call.emit_native()
+            return
+        parameters = {role: _repeated(call, index, channels // groups) for index, role in ((1, "scale"), (2, "bias"))}
+    attributes: dict[str, Attribute] = {"epsilon": float(call.attribute("epsilon", 1e-5)), "groups": groups}
+    call.emit("GroupNormalization", call.varying(), attributes, parameters)
+
+
+def _repeated(call: Call, index: int, times: int) -> Parameter:
+    """An entry for each channel from one for each group."""
+    length = math.prod(call.shape(index) or ())
+    return call.parameter(index, lambda array: np.repeat(array, times), (length * times,))
+
+
+def _instance(call: Call) -> None:
+    attributes: dict[str, Attribute] = {"epsilon": float(call.attribute("epsilon", 1e-5))}
+    call.emit("InstanceNormalization", call.varying(), attributes, call.parameters({1: "scale", 2: "bias"}))
+
+
+def _lrn(call: Call) -> None:
+    names = ("alpha", "beta", "bias", "size")
+    call.emit("LRN", call.varying(), {name: call.attribute(name) for name in names})
+
+
+def _lp(call: Call) -> None:
+    axis = call.axis(int(call.attribute("axis", -1)))
+    call.emit("LpNormalization", call.varying(), {"p": int(call.attribute("p", 2)), "axes": (axis,)})
+
+
+def _reduction(call: Call) -> None:
+    given = call.numbers(1)
+    axes = tuple(call.attribute("axes") or ()) if given is None else tuple(given.tolist())
+    attributes: dict[str, Attribute] = {"keepdims": bool(call.attribute("keepdims", 1))}
+    rank = call.rank(0)
+    if call.given(1) and given is None:
+        call.emit(call.operator, call.varying(), {**attributes, "axes": None})
+    elif not axes and call.attribute("noop_with_empty_axes", 0):
+        _without_axes(call)
+    else:
+        every = None if rank is None else tuple(range(rank))
+        chosen = tuple(sorted(call.axis(int(axis)) for axis in axes)) if axes else every
+        call.emit(call.operator, call.varying(), {**attributes, "axes": chosen})
+
+
+def _without_axes(call: Call) -> None:
+    """A reduction along no axis: what's done to each element is done all the same."""
+    single = {"ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceSumSquare": "Square", "ReduceLogSum": "Log"}
+    call.emit(single.get(call.operator, "Identity"), call.varying((0,)))
+
+
+def _softmax(call: Call) -> None:
+    old = call.opset < _OWN_AXIS
+    axis = call.axis(int(call.attribute("axis", 1 if old else -1)))
+    sizes = call.sizes(0)
+    if not old or (sizes is not None and all(size == 1 for size in sizes[axis + 1 :])):
+        call.emit(call.operator, call.varying(), {"axis": axis})
+        return
+    shape = call.shape(0)
+    matrix = None if shape is None else (math.prod(shape[:axis]), math.prod(shape[axis:]))
+    flat, result = call.hide("matrix", matrix), call.hide("normalized", matrix)
+    call.emit("Reshape", call.varying(), {"shape": matrix}, outputs=[flat])
+    call.emit(call.operator, [flat], {"axis": 1}, outputs=[result])
+    call.emit("Reshape", [result], {"shape": shape})
+
+
+def _extreme_index(call: Call) -> None:
+    if call.attribute("select_last_index", 0):
+        call.emit_native()
+        return
+    attributes: dict[str, Attribute] = {
+        "axis": call.axis(int(call.attribute("axis", 0))),
+        "keepdims": bool(call.attribute("keepdims", 1)),
+    }
+    call.emit(call.operator, call.varying(), attributes)
+
+
+def _cumulative(call: Call) -> None:
+    axis = call.numbers(1)
+    attributes: dict[str, Attribute] = {
+        "axis": None if axis is None else call.axis(int(axis.reshape(-1)[0])),
+        "exclusive": bool(call.attribute("exclusive", 0)),
+        "reverse": bool(call.attribute("reverse", 0)),
+    }
+    call.emit("CumSum", call.varying(), attributes)
+
+
+_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+
+RULES: Mapping[str, Callable[[Call], None]] = {
+    **{f"Reduce{name}": _reduction for name in _REDUCTIONS},
+    "ArgMax": _extreme_index,
+    "ArgMin": _extreme_index,
+    "BatchNormalization": _batch,
+    "CumSum": _cumulative,
+    "GroupNormalization": _group,
+    "InstanceNormalization": _instance,
+    "LRN": _lrn,
+    "LayerNormalization": _layer,
+    "LogSoftmax": _softmax,
+    "LpNormalization": _lp,
+    "RMSNormalization": _layer,
+    "SimplifiedLayerNormalization": _layer,
+    "Softmax": _softmax,
+}

@@ -1,0 +1,44 @@
+"""The table of ONNX's operators: which rule writes each in the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from conrepair.networks import (
+    onnx_elementwise,
+    onnx_normalizations,
+    onnx_products,
+    onnx_quantization,
+    onnx_recurrent,
+    onnx_shapes,
+    onnx_windows,
+)
+from conrepair.networks.onnx_call import Call
+
+__all__ = ["describe"]
+
+_RULES: Mapping[str, Callable[[Call], None]] = {
+    **onnx_elementwise.RULES,
+    **onnx_normalizations.RULES,
+    **onnx_products.RULES,
+    **onnx_quantization.RULES,
+    **onnx_recurrent.RULES,
+    **onnx_shapes.RULES,
+    **onnx_windows.RULES,
+}
+
+# Operators whose first input may be constant when they aren't: the vocabulary has a parameter for it.
+_EITHER = {
+    *("Add", "And", "CastLike", "Concat", "Div", "Einsum", "Equal", "Expand", "Gather", "Gemm", "Greater"),
+    *("GreaterOrEqual", "Less", "LessOrEqual", "MatMul", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum"),
+    *("Where", "Xor"),
+}
+
+
+def describe(call: Call) -> None:
+    """Let a node's rule add what it is in the vocabulary; without one it stays what it is."""
+    rule = _RULES.get(call.native)
+    if rule is None or (call.operator not in _EITHER and call.is_constant(0)):
+        call.emit_native()
+    else:
+        rule(call)

@@ -1,0 +1,97 @@
+"""ONNX's matrix products in the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.networks.onnx_call import Call
+
+__all__ = ["RULES"]
+
+
+def _matmul(call: Call) -> None:
+    call.emit("MatMul", call.varying(), parameters=call.parameters({0: "left", 1: "weight"}))
+
+
+def _gemm(call: Call) -> None:
+    """Write alpha A B + beta C: a MatMul with a bias where B and C are constant, else a node for each step."""
+    alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
+    flipped = {"transpose_a": bool(call.attribute("transA", 0)), "transpose_b": bool(call.attribute("transB", 0))}
+    parameters: dict[str, Parameter] = {}
+    attributes: dict[str, Attribute] = dict(flipped)
+    for index, role, name in ((0, "left", "transpose_a"), (1, "weight", "transpose_b")):
+        if call.is_constant(index):
+            parameters[role] = _matrix(call, index, flipped[name], alpha)
+            attributes[name] = False
+            alpha = 1.0
+    bias = _bias(call, beta)
+    if bias is not None and alpha == 1.0:
+        parameters["bias"] = bias
+    steps = ["Mul"] * (alpha != 1.0) + ["Add"] * (call.given(2) and "bias" not in parameters)
+    shape = call.output_shape()
+    result = call.hide("product", shape) if steps else call.outputs[0]
+    call.emit("MatMul", call.varying((0, 1)), attributes, parameters, [result])
+    if "Mul" in steps:
+        scaled = call.hide("scaled", shape) if "Add" in steps else call.outputs[0]
+        call.emit("Mul", [result], parameters={"operand": _scalar(call, alpha)}, outputs=[scaled])
+        result = scaled
+    if "Add" in steps:
+        _add(call, result, beta)
+
+
+def _add(call: Call, product: str, beta: float) -> None:
+    if call.is_constant(2):
+        operand = call.parameter(2, lambda array: _times(array, beta))
+        call.emit("Add", [product], parameters={"operand": operand})
+        return
+    addend = call.input(2)
+    if beta != 1.0:
+        scaled = call.hide("scaled_C", call.shape(2))
+        call.emit("Mul", [addend], parameters={"operand": _scalar(call, beta)}, outputs=[scaled])
+        addend = scaled
+    call.emit("Add", [product, addend])
+
+
+def _matrix(call: Call, index: int, flip: bool, factor: float) -> Parameter:
+    shape = call.shape(index) or ()
+    return call.parameter(
+        index,
+        lambda array: _times(array.T if flip else array, factor),
+        shape[::-1] if flip else shape,
+    )
+
+
+def _bias(call: Call, beta: float) -> Parameter | None:
+    """C as a bias; None if it isn't the same for all rows."""
+    shape, result = call.shape(2), call.output_shape()
+    if not call.is_constant(2) or shape is None or result is None or any(size != 1 for size in shape[:-1]):
+        return None
+    return call.parameter(2, lambda array: _times(np.broadcast_to(array.reshape(-1), result[-1:]), beta), result[-1:])
+
+
+def _times(array: Array, factor: float) -> Array:
+    return array if factor == 1.0 else (array * factor).astype(array.dtype)
+
+
+def _scalar(call: Call, number: float) -> Parameter:
+    dtype = call.output_dtype()
+    return Parameter("", (), dtype, lambda: np.array(number, dtype))
+
+
+def _einsum(call: Call) -> None:
+    names = [call.input(index) for index in range(call.count)]
+    constants = [index for index in range(call.count) if call.is_constant(index)]
+    call.emit("Einsum", names, {"equation": call.attribute("equation")}, pieces(call, constants))
+
+
+def pieces(call: Call, constants: list[int]) -> dict[str, Parameter]:
+    """Constant inputs of an operator that has a list of them: `operand`, `operand_1`, ..."""
+    return {
+        f"operand_{number}" if number else "operand": call.parameter(index) for number, index in enumerate(constants)
+    }
+
+
+RULES: Mapping[str, Callable[[Call], None]] = {"Einsum": _einsum, "Gemm": _gemm, "MatMul": _matmul}

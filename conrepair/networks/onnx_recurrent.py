@@ -1,0 +1,80 @@
+"""ONNX's LSTM, GRU and RNN in the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.networks.onnx_call import Call
+
+__all__ = ["RULES"]
+
+_WEIGHTS = {1: "W", 2: "R", 3: "B"}
+_STATES = {5: "initial_h", 6: "initial_c"}
+_PEEPHOLES = 7
+_LENGTHS = 4
+_USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+_OTHER = ("activation_alpha", "activation_beta", "clip", "input_forget")  # which the vocabulary doesn't have
+
+
+def _recurrent(call: Call) -> None:
+    lengths = call.numbers(_LENGTHS)
+    whole = lengths is None or _covers_all(call, lengths)
+    if any(call.attribute(name) for name in _OTHER) or not whole:
+        call.emit_native()
+        return
+    first = bool(call.attribute("layout", 0))
+    sequences = bool(call.outputs[0])
+    attributes: dict[str, Attribute] = {
+        "hidden_size": _hidden_size(call),
+        "direction": str(call.attribute("direction", "forward")),
+        "activations": _activations(call),
+        "batch_first": first,
+        "return_sequences": sequences,
+    }
+    if call.operator == "GRU":
+        attributes["linear_before_reset"] = bool(call.attribute("linear_before_reset", 0))
+    parameters = call.parameters(_WEIGHTS)
+    if call.is_constant(_PEEPHOLES):
+        parameters["P"] = call.parameter(_PEEPHOLES)
+    states = {role: index for index, role in _STATES.items() if call.is_constant(index)}
+    parameters |= {role: _state(call, index, first) for role, index in states.items()}
+    names = [call.input(0), *call.varying((1, 2, 3)), *(call.input(index) for index in _STATES)]
+    behind = call.varying((_LENGTHS, _PEEPHOLES))
+    outputs = call.outputs if sequences else call.outputs[1:]
+    call.emit(call.operator, [*names, *behind], attributes, parameters, outputs)
+
+
+def _covers_all(call: Call, lengths: Array) -> bool:
+    """Whether lengths given as a constant are those of the whole input."""
+    sizes = call.sizes(0)
+    steps = None if sizes is None else sizes[1 if call.attribute("layout", 0) else 0]
+    return steps is not None and bool((lengths == steps).all())
+
+
+def _hidden_size(call: Call) -> int | None:
+    if call.has_attribute("hidden_size"):
+        return int(call.attribute("hidden_size"))
+    shape = call.shape(2)
+    return None if shape is None else shape[-1]
+
+
+def _activations(call: Call) -> tuple[str, ...] | None:
+    """None for the usual ones."""
+    given = call.attribute("activations")
+    if not given:
+        return None
+    usual = _USUAL[call.operator]
+    times = len(given) // len(usual)
+    return None if tuple(given) == usual * times else tuple(map(str, given))
+
+
+def _state(call: Call, index: int, batch_first: bool) -> Parameter:
+    """An initial state as [directions, batch, hidden]."""
+    shape = call.shape(index) or ()
+    if not batch_first:
+        return call.parameter(index)
+    return call.parameter(index, lambda array: array.swapaxes(0, 1), (shape[1], shape[0], *shape[2:]))
+
+
+RULES: Mapping[str, Callable[[Call], None]] = {"GRU": _recurrent, "LSTM": _recurrent, "RNN": _recurrent}

@@ -1,0 +1,145 @@
+"""ONNX Runtime sessions of pieces, over weights that are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from conrepair.graph.layer_graph import Array, Tensor
+from conrepair.networks.network import Segment
+from conrepair.networks.onnx_cut import Cut
+from conrepair.runtime.errors import InferenceError
+
+__all__ = ["OnnxSegment", "OpenPiece", "Sessions"]
+
+_FATAL_ONLY = 4  # what can't be built is raised; printing it too helps nobody
+_PACKED = 1 << 30  # bytes of weights in a network up to which each session may have its own, packed copy
+
+
+@dataclass(frozen=True)
+class OpenPiece:
+    """A session, and the weights that it computes with, which it doesn't keep alive itself."""
+
+    session: Any
+    weights: tuple[Any, ...]
+
+    def run(self, wanted: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
+        """Compute outputs.
+
+        Raises:
+            InferenceError: if ONNX Runtime fails.
+        """
+        try:
+            results: list[Array] = self.session.run(list(wanted), dict(feeds), _tidy())
+        # onnxruntime raises one class per status code, without a common base of their own.
+        except Exception as error:
+            raise InferenceError(f"running a piece of the network failed: {_first_line(error)}") from error
+        return results
+
+
+def _tidy() -> Any:
+    """Let ONNX Runtime give the memory of intermediate values back behind a run."""
+    options = onnxruntime.RunOptions()
+    options.log_severity_level = _FATAL_ONLY
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    return options
+
+
+class Sessions:
+    """Opens sessions on the CPU that share the weights.
+
+    Weights inside the file are held once, as arrays that sessions compute with in place; those in external files
+    are mapped. (An optimized session copies the former: it may change them.) Kernels keep a packed copy of some
+    weights, which is faster; sessions of large networks go without: their numbers then differ by rounding.
+
+    Args:
+        folder: Where external files are.
+        weights: Bytes of them in the whole network.
+        optimized: With all graph optimizations; otherwise as it's written.
+    """
+
+    def __init__(self, folder: Path, weights: int, *, optimized: bool = False) -> None:
+        self._folder = folder
+        self._packs = weights <= _PACKED
+        self._optimized = optimized
+
+    def open(self, piece: Cut) -> OpenPiece:
+        """Make a piece ready to run.
+
+        Raises:
+            InferenceError: if ONNX Runtime refuses it.
+        """
+        options = self._options()
+        values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(item.numpy()) for name, item in piece.given.items()}
+        if self._optimized:
+            options.add_external_initializers(list(values), list(values.values()))
+        else:
+            for name, value in values.items():
+                options.add_initializer(name, value)
+        try:
+            session = onnxruntime.InferenceSession(
+                piece.proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+        # onnxruntime raises one class per status code, without a common base of their own.
+        except Exception as error:
+            raise InferenceError(f"ONNX Runtime can't run a piece of the network: {_first_line(error)}") from error
+        return OpenPiece(session, () if self._optimized else tuple(values.values()))
+
+    def _options(self) -> Any:
+        level = onnxruntime.GraphOptimizationLevel
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = level.ORT_ENABLE_ALL if self._optimized else level.ORT_DISABLE_ALL
+        options.log_severity_level = _FATAL_ONLY
+        options.enable_mem_pattern = False  # one block for all intermediate values is larger than those alive at once
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self._folder))
+        if not self._packs:
+            options.add_session_config_entry("session.disable_prepacking", "1")
+        return options
+
+
+class OnnxSegment(Segment):
+    """See `conrepair.networks.network.Segment`."""
+
+    def __init__(self, piece: Cut, tensors: Mapping[str, Tensor], sessions: Sessions) -> None:
+        self.needs = tuple(piece.feeds)
+        self.wanted = piece.wanted
+        self._feeds = dict(piece.feeds)
+        self._tensors = {name: tensors[name] for name in (*self.needs, *self.wanted)}
+        self._open = sessions.open(piece)
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """See the base class."""
+        missing = [name for name in self.needs if name not in feeds]
+        if missing:
+            raise InferenceError(f"the piece reads {missing} too, which it was not fed")
+        given = {self._feeds[name]: _stored(self._tensors[name], feeds[name]) for name in self.needs}
+        results = self._open.run(self.wanted, given)
+        return {name: _real(self._tensors[name], array) for name, array in zip(self.wanted, results, strict=True)}
+
+
+def _stored(tensor: Tensor, array: Array) -> Array:
+    """An array as the file stores it."""
+    dtype = np.dtype(tensor.dtype)
+    if tensor.quantization is not None and array.dtype.kind == "f":
+        limits = np.iinfo(dtype)
+        numbers = np.rint(array / np.float32(tensor.quantization.scale)) + tensor.quantization.zero_point
+        array = np.clip(numbers, limits.min, limits.max)
+    return np.asarray(array, dtype=dtype, order="C")
+
+
+def _real(tensor: Tensor, array: Array) -> Array:
+    """An array as the real numbers that it stands for."""
+    if tensor.quantization is None:
+        return array
+    offset = array.astype(np.int32) - tensor.quantization.zero_point
+    return offset.astype(np.float32) * np.float32(tensor.quantization.scale)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

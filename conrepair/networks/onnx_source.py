@@ -1,0 +1,166 @@
+"""An ONNX file as it's observed and cut: functions inlined, constants lifted, types and sizes known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import onnx_ir
+from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitializersFromInputsPass
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.runnable import load_error
+from conrepair.onnx_passes.default_domain import name_default_domain
+from conrepair.onnx_passes.fold_constants import RANDOM
+from conrepair.onnx_passes.infer_shapes import infer_shapes
+from conrepair.onnx_passes.inline_functions import inline_functions
+
+__all__ = ["Source", "open_source", "operands", "read_from_outside", "subgraphs"]
+
+_GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A loaded model.
+
+    Attributes:
+        path: Of the file.
+        model: Its values have the types and shapes that follow from the sizes of the inputs.
+        layers: What the file calls nodes that come from a function: as it calls the node that called it.
+    """
+
+    path: Path
+    model: onnx_ir.Model
+    layers: Mapping[onnx_ir.Node, str] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> onnx_ir.Graph:
+        """The main graph."""
+        return self.model.graph
+
+    @cached_property
+    def values(self) -> dict[str, onnx_ir.Value]:
+        """What the main graph's nodes read and write, by name."""
+        graph = self.graph
+        given = [*graph.inputs, *graph.initializers.values()]
+        named = [*given, *(value for node in graph for value in node.outputs)]
+        return {value.name: value for value in named if value.name}
+
+    @cached_property
+    def variable(self) -> frozenset[onnx_ir.Value]:
+        """Values that depend on an input, or are drawn."""
+        found = set(self.graph.inputs)
+        for node in self.graph:
+            if _is_random(node) or not found.isdisjoint(operands(node)):
+                found.update(node.outputs)
+        return frozenset(found)
+
+
+def open_source(model: Model, inputs: Sequence[TensorSpec]) -> Source:
+    """Load a file; weights that it keeps outside are mapped, not read, those inside are held once.
+
+    Args:
+        model: The file.
+        inputs: The model's, with sizes that are all numbers.
+
+    Raises:
+        ModelLoadError: if it can't be read.
+        ConversionError: if its own functions can't be inlined.
+    """
+    try:
+        loaded = onnx_ir.load(model.path)
+    # onnx_ir, protobuf and the file system raise types of their own; whichever it is, the file is no model.
+    except Exception as error:
+        raise load_error(model, "an ONNX model", error) from error
+    if not loaded.graph.outputs:
+        raise load_error(model, "an ONNX model", ValueError("it has no outputs"))
+    name_default_domain(loaded)
+    layers = _inline(loaded)
+    RemoveInitializersFromInputsPass()(loaded)
+    LiftConstantsToInitializersPass(lift_all_constants=False, size_limit=0)(loaded)
+    _hold_weights(loaded)
+    _fix_sizes(loaded, inputs)
+    infer_shapes(loaded)
+    return Source(Path(model.path), loaded, layers)
+
+
+def operands(node: onnx_ir.Node) -> list[onnx_ir.Value]:
+    """What a node reads: its inputs, then what graphs in its attributes read from outside."""
+    read = [value for value in node.inputs if value is not None]
+    return list(dict.fromkeys([*read, *read_from_outside(node)]))
+
+
+def read_from_outside(node: onnx_ir.Node) -> list[onnx_ir.Value]:
+    """Values of the surrounding graph that graphs in a node's attributes read."""
+    inner = subgraphs(node)
+    if not inner:
+        return []
+    nested = [item for graph in inner for item in [graph, *graph.subgraphs()]]
+    nodes = list({id(item): item for graph in inner for item in graph.all_nodes()}.values())
+    own = {id(value) for graph in nested for value in [*graph.inputs, *graph.initializers.values()]}
+    own |= {id(value) for item in nodes for value in item.outputs}
+    read = [value for item in nodes for value in item.inputs] + [value for graph in nested for value in graph.outputs]
+    return list({id(value): value for value in read if value is not None and id(value) not in own}.values())
+
+
+def subgraphs(node: onnx_ir.Node) -> list[onnx_ir.Graph]:
+    """The graphs that a node has as attributes."""
+    found: list[onnx_ir.Graph] = []
+    for attribute in node.attributes.values():
+        if attribute.type in _GRAPHS:
+            one = attribute.type == onnx_ir.AttributeType.GRAPH
+            found.extend([attribute.as_graph()] if one else attribute.as_graphs())
+    return found
+
+
+def _inline(model: onnx_ir.Model) -> dict[onnx_ir.Node, str]:
+    """Inline the model's functions in place; by node that comes from one, the name of the call."""
+    calls = [node for node in model.graph if node.op_identifier() in model.functions]
+    if not calls:
+        return {}
+    names = [node.name or str(node.outputs[0].name) for node in calls]
+    results = [{value.name for value in node.outputs} for node in calls]
+    before = set(model.graph)
+    inline_functions(model)
+    layers, current = {}, 0
+    for node in model.graph:
+        if node not in before:
+            # The nodes of one call follow one another, up to those that compute its results.
+            layers[node] = names[current]
+            results[current] -= {value.name for value in node.outputs}
+            current = min(current + (not results[current]), len(calls) - 1)
+    return layers
+
+
+def _is_random(node: onnx_ir.Node) -> bool:
+    return node.op_type in RANDOM or any(
+        inner.op_type in RANDOM for graph in subgraphs(node) for inner in graph.all_nodes()
+    )
+
+
+def _hold_weights(model: onnx_ir.Model) -> None:
+    """Take numbers out of the file's message in place: that gives a copy at each reading, and is held as a whole."""
+    for graph in model.graphs():
+        for value in graph.initializers.values():
+            tensor = value.const_value
+            if isinstance(tensor, onnx_ir.serde.TensorProtoTensor) and tensor.dtype != onnx_ir.DataType.STRING:
+                value.const_value = onnx_ir.Tensor(tensor.numpy(), dtype=tensor.dtype, name=tensor.name)
+
+
+def _fix_sizes(model: onnx_ir.Model, inputs: Sequence[TensorSpec]) -> None:
+    """Write the inputs' sizes into the graph in place, and forget what the file says about values behind them.
+
+    Files often record sizes of another batch. What only the file knows, about operators that aren't ONNX's, is
+    asked of ONNX Runtime.
+    """
+    sizes = {spec.name: spec.shape for spec in inputs}
+    for value in model.graph.inputs:
+        if value.name in sizes:
+            value.shape = onnx_ir.Shape(list(sizes[value.name]))
+    for node in model.graph:
+        for value in node.outputs:
+            value.shape = None

@@ -1,0 +1,90 @@
+"""ONNX's convolutions and poolings in the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from conrepair.graph.layer_graph import Attribute
+from conrepair.networks.onnx_call import Call
+
+__all__ = ["RULES"]
+
+
+def _convolution(call: Call) -> None:
+    kernel = _kernel(call)
+    window = _window(call, kernel)
+    if call.operator == "ConvTranspose":
+        rank = len(kernel or ())
+        window["output_padding"] = call.attribute("output_padding") or (0,) * rank
+        _pad_transposed(window)
+    call.emit(
+        call.operator,
+        call.varying(),
+        {**window, "group": call.attribute("group", 1)},
+        call.parameters({1: "weight", 2: "bias"}),
+    )
+
+
+def _pool(call: Call) -> None:
+    if call.attribute("storage_order", 0) and call.is_read(1):
+        call.emit_native()
+        return
+    window = _window(call, call.attribute("kernel_shape"))
+    window["ceil_mode"] = bool(call.attribute("ceil_mode", 0))
+    if call.operator == "AveragePool":
+        window["count_include_pad"] = bool(call.attribute("count_include_pad", 0))
+    call.emit(call.operator, call.varying(), window)
+
+
+def _global_pool(call: Call) -> None:
+    rank = call.rank(0)
+    axes = None if rank is None else tuple(range(2, rank))
+    operator = "ReduceMean" if call.operator == "GlobalAveragePool" else "ReduceMax"
+    call.emit(operator, call.varying(), {"axes": axes, "keepdims": True})
+
+
+def _kernel(call: Call) -> tuple[int, ...] | None:
+    if call.has_attribute("kernel_shape"):
+        return tuple(call.attribute("kernel_shape"))
+    shape = call.shape(1)
+    return None if shape is None else shape[2:]
+
+
+def _window(call: Call, kernel: Sequence[int] | None) -> dict[str, Attribute]:
+    """The attributes of a sliding window; each has an entry for every spatial axis."""
+    rank = len(kernel) if kernel is not None else (call.rank(0) or 2) - 2
+    mode = str(call.attribute("auto_pad", "NOTSET"))
+    pads = call.attribute("pads") or (0,) * 2 * rank
+    resolved = mode in {"NOTSET", "VALID"}
+    return {
+        "kernel_shape": None if kernel is None else tuple(kernel),
+        "strides": call.attribute("strides") or (1,) * rank,
+        "dilations": call.attribute("dilations") or (1,) * rank,
+        "pads": None if not resolved else (0,) * 2 * rank if mode == "VALID" else pads,
+        "auto_pad": "NOTSET" if resolved else mode,
+    }
+
+
+def _pad_transposed(window: dict[str, Any]) -> None:
+    """Resolve SAME of a transposed convolution in place: outputs are as many times the inputs as the stride says."""
+    if window["auto_pad"] == "NOTSET" or window["kernel_shape"] is None:
+        return
+    columns = (window[name] for name in ("kernel_shape", "strides", "dilations", "output_padding"))
+    totals = [
+        (size - 1) * dilation + 1 + extra - stride for size, stride, dilation, extra in zip(*columns, strict=True)
+    ]
+    if min(totals) >= 0:
+        smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
+        window["pads"] = (*smaller, *larger) if window["auto_pad"] == "SAME_UPPER" else (*larger, *smaller)
+        window["auto_pad"] = "NOTSET"
+
+
+RULES: Mapping[str, Callable[[Call], None]] = {
+    "AveragePool": _pool,
+    "Conv": _convolution,
+    "ConvTranspose": _convolution,
+    "GlobalAveragePool": _global_pool,
+    "GlobalMaxPool": _global_pool,
+    "MaxPool": _pool,
+}

@@ -1,0 +1,168 @@
+"""What an operator of a framework is made of: operators of the neutral graph, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conrepair.graph.layer_graph import Attribute, Node, Parameter, Tensor
+
+__all__ = ["PREVIOUS", "Part", "Shape", "nodes_of", "plain", "same_pads", "slice_parts"]
+
+Shape = tuple[int, ...] | None
+PREVIOUS = -1
+"""In `Part.reads`: what the part in front gives."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One operator of a layer.
+
+    Attributes:
+        op: In the vocabulary, or native.
+        attributes: See `Node`.
+        parameters: See `Node`.
+        channels_last: See `Node`.
+        native: As Keras calls it; "" for the class of the layer.
+        reads: Positions of the call's tensors, `PREVIOUS` for what the part in front gives. None: that, or all of
+            the call's tensors for the first part.
+        shape: Of what it gives, for those that aren't the last; None where it isn't known.
+    """
+
+    op: str
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    channels_last: bool = False
+    native: str = ""
+    reads: tuple[int, ...] | None = None
+    shape: Shape = None
+
+
+def _rounded_down(total: int) -> tuple[int, int]:
+    """TensorFlow's division of padding: what's over goes to the end."""
+    return total // 2, total - total // 2
+
+
+def same_pads(
+    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> tuple[int, ...]:
+    """The pads that "same" stands for: the begins of all axes, then the ends."""
+    pairs = []
+    for size, width, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        covered = (-(-size // stride) - 1) * stride + (width - 1) * dilation + 1
+        pairs.append(_rounded_down(max(covered - size, 0)))
+    return (*(begin for begin, _ in pairs), *(end for _, end in pairs))
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Attribute]:
+    """Those of some settings that can be attributes."""
+    found: dict[str, Attribute] = {}
+    for name, value in values.items():
+        if isinstance(value, (bool, int, float, str)):
+            found[name] = value
+        elif isinstance(value, (list, tuple)) and value:
+            kinds = {type(item) for item in value}
+            if len(kinds) == 1 and kinds <= {int, float, str}:
+                found[name] = tuple(value)
+    return found
+
+
+def slice_parts(shape: Shape, result: Shape, keys: Sequence[Any]) -> list[Part]:
+    """Python's indexing: a slice, then what indices take away and None adds.
+
+    Args:
+        shape: Of the tensor that's indexed.
+        result: Of what comes out.
+        keys: Slices, numbers, None and at most one Ellipsis.
+
+    Raises:
+        ValueError: if a shape isn't known, a key is something else, or a slice goes backwards.
+    """
+    keys = list(keys)
+    if shape is None or result is None or not all(_is_simple(item) for item in keys):
+        raise ValueError("indexed by what is no constant, or of unknown sizes")
+    if Ellipsis not in keys:
+        keys.append(Ellipsis)
+    missing = len(shape) - sum(item is not None and item is not Ellipsis for item in keys)
+    at = keys.index(Ellipsis)
+    keys[at : at + 1] = [slice(None)] * missing
+    found, sizes = [], []
+    for axis, item in enumerate(item for item in keys if item is not None):
+        part = slice(item, item + 1 or None) if isinstance(item, int) else item
+        start, end, step = part.indices(shape[axis])
+        if step < 0:
+            raise ValueError("backwards")
+        sizes.append(len(range(start, end, step)))
+        if (start, end, step) != (0, shape[axis], 1):
+            found.append((start, end, axis, step))
+    parts = []
+    if found:
+        starts, ends, axes, steps = zip(*found, strict=True)
+        attributes: dict[str, Attribute] = {"starts": starts, "ends": ends, "axes": axes, "steps": steps}
+        parts.append(Part("Slice", attributes, shape=tuple(sizes)))
+    if tuple(sizes) != result or not parts:
+        parts.append(Part("Reshape", {"shape": result}))
+    return parts
+
+
+def _is_simple(item: Any) -> bool:
+    return item is None or item is Ellipsis or isinstance(item, (int, slice))
+
+
+def nodes_of(
+    names: tuple[str, str],
+    parts: Sequence[Part],
+    inputs: Sequence[str],
+    outputs: tuple[str, ...],
+    tensors: dict[str, Tensor],
+    taken: set[str],
+    beside: tuple[str, ...] = (),
+) -> list[Node]:
+    """The nodes of one operator of a framework, and the tensors between them.
+
+    Args:
+        names: Of the first node, and of the layer.
+        parts: At least one.
+        inputs: What `Part.reads` counts; "" for those that aren't tensors of the graph.
+        outputs: What the last part gives.
+        tensors: Of the graph; those between the parts are added.
+        taken: Names of nodes; those of the parts behind the first are added.
+        beside: What the first part reads too.
+    """
+    nodes: list[Node] = []
+    previous = ""
+    for index, part in enumerate(parts):
+        name = names[0] if index == 0 else _free(f"{names[0]}/{part.native}", taken)
+        reads = part.reads if part.reads is not None else (PREVIOUS,) if index else range(len(inputs))
+        read = (previous if position == PREVIOUS else inputs[position] for position in reads)
+        given = tuple(tensor for tensor in read if tensor) + (beside if index == 0 else ())
+        results = outputs
+        if index < len(parts) - 1:
+            previous = f"{name}:inside"
+            tensors[previous] = Tensor(previous, part.shape, tensors[outputs[0]].dtype, observable=False)
+            results = (previous,)
+        nodes.append(
+            Node(
+                name,
+                names[1],
+                part.op,
+                part.native,
+                given,
+                results,
+                part.attributes,
+                part.parameters,
+                part.channels_last,
+            )
+        )
+    return nodes
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, numbered if it's another node's."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}#{number}"
+    taken.add(free)
+    return free

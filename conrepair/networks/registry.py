@@ -1,0 +1,31 @@
+"""Find a framework's networks by its name; import it only then."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import cast
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import FRAMEWORKS
+from conrepair.networks.network import Network
+
+__all__ = ["open_network"]
+
+
+def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> Network:
+    """Open a model as a network.
+
+    Args:
+        model: What to open.
+        inputs: The model's, all sizes numbers.
+        second_opinion: Compute the same graph in another arithmetic: the difference between both is rounding.
+
+    Raises:
+        ModelLoadError: if it can't be read, has no graph that can be cut, or no other arithmetic.
+    """
+    if model.framework not in FRAMEWORKS:
+        raise ValueError(f"unknown framework {model.framework!r}; known: {', '.join(FRAMEWORKS)}")
+    module = importlib.import_module(f"conrepair.networks.{model.framework}")
+    return cast(Network, module.open_network(model, inputs, second_opinion=second_opinion))

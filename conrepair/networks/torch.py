@@ -1,0 +1,70 @@
+"""PyTorch models as networks: graphs of ATen operators, computed by PyTorch itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import torch
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Model
+from conrepair.networks.network import Network
+from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_graph import named_graph
+from conrepair.networks.torch_program import Program, open_program
+from conrepair.networks.torch_segment import TorchSegment
+from conrepair.runtime.errors import InferenceError
+
+__all__ = ["TorchNetwork", "open_network"]
+
+
+def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> Network:
+    """Open a model for inputs of given sizes.
+
+    Args:
+        model: A PyTorch model.
+        inputs: As running the model has them, with sizes that are numbers.
+        second_opinion: Compute the same graph in float64.
+
+    Raises:
+        ModelLoadError: if the model can't be loaded, isn't a graph of operators (TorchScript), or doesn't take such
+            inputs.
+    """
+    return TorchNetwork(open_program(model, inputs, double=second_opinion), [spec.name for spec in inputs])
+
+
+class TorchNetwork(Network):
+    """See `conrepair.networks.network.Network`. Weights are held once, by the program."""
+
+    def __init__(self, program: Program, inputs: Sequence[str]) -> None:
+        """Describe a program.
+
+        Args:
+            program: The program.
+            inputs: How running the model calls its inputs.
+        """
+        self._constants = Constants(program)
+        named = named_graph(program, self._constants, inputs)
+        self.graph = named.graph
+        self.input_names = dict(zip(inputs, self.graph.inputs, strict=True))
+        names = [name for name, _ in program.outputs]
+        self.output_names = dict(zip(names, self.graph.outputs, strict=True))
+        self._origins = named.origins
+        values = {name: program.values[node] for name, node in named.origins.items()}
+        self._types: dict[str, torch.dtype] = {name: value.dtype for name, value in values.items()}
+
+    def segment(self, fed: Collection[str], wanted: Sequence[str]) -> TorchSegment:
+        """See `Network`."""
+        for name in [*fed, *wanted]:
+            if name not in self._origins:
+                raise ValueError(f"{name} is no tensor of the network that can be observed")
+        for name in wanted:
+            if name in self.graph.inputs:
+                raise ValueError(f"{name} is an input of the network and not computed")
+        try:
+            return TorchSegment(self._origins, self._types, self._constants, fed, wanted)
+        except ValueError:
+            raise
+        # Constants are computed here by operators of any library.
+        except Exception as error:
+            raise InferenceError(f"a piece of the network can't be built: {type(error).__name__}: {error}") from error

@@ -1,0 +1,209 @@
+"""Operators that move, cut, join and repeat values: PyTorch's in the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Attribute, Parameter
+from conrepair.networks.torch_call import Call, Part, Rule, axis, sizes
+
+__all__ = ["RULES"]
+
+_RESHAPES = (
+    *("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze", "unflatten", "view_as", "reshape_as"),
+)
+_SAME = ("contiguous", "clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "positive", "resolve_conj")
+_DROPOUTS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout")
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_RESIZE_MODES = {"nearest": "nearest", "_nearest": "nearest", "bilinear": "linear", "linear": "linear",
+                 "trilinear": "linear", "bicubic": "cubic"}  # fmt: skip
+
+
+def _operand(call: Call) -> Any:
+    return call["self"] if call["input"] is None else call["input"]
+
+
+def _identity(call: Call) -> Part:
+    return Part("Identity", {}, [_operand(call)])
+
+
+def _dropout(call: Call) -> Part | None:
+    return None if call["train"] and call["p"] else _identity(call)
+
+
+def _reshape(call: Call) -> Part:
+    return Part("Reshape", {"shape": call.shape()}, [_operand(call)])
+
+
+def _expand(call: Call) -> Part:
+    return Part("Expand", {"shape": call.shape()}, [call["self"]])
+
+
+def _permute(call: Call) -> Part:
+    rank = call.rank(call["self"])
+    return Part("Transpose", {"perm": tuple(axis(place, rank) for place in call["dims"])}, [call["self"]])
+
+
+def _transpose(call: Call) -> Part | None:
+    if not isinstance(call["dim0"], int):
+        return None
+    order = list(range(call.rank(call["self"])))
+    one, other = axis(call["dim0"], len(order)), axis(call["dim1"], len(order))
+    order[one], order[other] = order[other], order[one]
+    return Part("Transpose", {"perm": tuple(order)}, [call["self"]])
+
+
+def _reversed_axes(call: Call) -> Part:
+    rank = call.rank(call["self"])
+    kept = rank - 2 if call.name == "mT" else 0
+    perm = (*range(kept), *reversed(range(kept, rank)))
+    return Part("Transpose", {"perm": perm}, [call["self"]])
+
+
+def _concatenate(call: Call) -> Part | None:
+    constants = [piece for piece in call["tensors"] if not call.depends(piece)]
+    if len(constants) > 1:
+        return None
+    inputs = [piece if call.depends(piece) else None for piece in call["tensors"]]
+    parameters = {"operand": call.parameter(constants[0])} if constants else {}
+    return Part("Concat", {"axis": axis(call["dim"], call.rank())}, inputs, parameters)
+
+
+def _stack(call: Call) -> Part | None:
+    if not all(map(call.depends, call["tensors"])):
+        return None
+    return Part("Stack", {"axis": axis(call["dim"], call.rank())}, call["tensors"])
+
+
+def _split(call: Call) -> Part | None:
+    given = call["self"]
+    place = axis(call["dim"], call.rank(given))
+    pieces = [piece.shape[place] for piece in call.value()]
+    return Part("Split", {"axis": place, "sizes": sizes(pieces)}, [given], outputs=range(len(pieces)))
+
+
+def _slice(call: Call) -> Part | None:
+    given = call["self"]
+    place = axis(call["dim"], call.rank(given))
+    size = call.value(given).shape[place]
+    start, end = (call["start"], call["end"]) if call.name == "slice" else (call["start"], None)
+    if call.name == "narrow" and isinstance(start, int):
+        start = axis(start, size) if isinstance(size, int) else start
+        end = start + call["length"] if isinstance(call["length"], int) else None
+        if end is None:
+            return None
+    if not all(bound is None or isinstance(bound, int) for bound in (start, end)) or not isinstance(size, int):
+        return None
+    start, end, step = slice(start, end, call["step"] or 1).indices(size)
+    return Part("Slice", {"starts": (start,), "ends": (end,), "axes": (place,), "steps": (step,)}, [given])
+
+
+def _select(call: Call) -> Part | None:
+    """One place of an axis, which is left out: what Gather does with one index."""
+    given, index = call["self"], call["index"]
+    if not isinstance(index, int):
+        return None
+    place = axis(call["dim"], call.rank(given))
+    size = call.value(given).shape[place]
+    number = axis(index, size) if isinstance(size, int) else index
+    indices = Parameter("", (), "int64", lambda: np.array(number, np.int64))
+    return Part("Gather", {"axis": place}, [given], {"indices": indices})
+
+
+def _index_select(call: Call) -> Part:
+    roles = {"table": call["self"], "indices": call["index"]}
+    inputs = [value for value in roles.values() if call.depends(value)]
+    parameters = {role: call.parameter(value) for role, value in roles.items() if not call.depends(value)}
+    return Part("Gather", {"axis": axis(call["dim"], call.rank(call["self"]))}, inputs, parameters)
+
+
+def _repeat(call: Call) -> Part | None:
+    repeats, rank = call["dims"] if call["repeats"] is None else call["repeats"], call.rank(call["self"])
+    known = sizes(repeats)
+    if known is None or len(known) > rank:
+        return None
+    return Part("Tile", {"repeats": (1,) * (rank - len(known)) + known}, [call["self"]])
+
+
+def _pad(call: Call) -> Part | None:
+    default = "reflect" if "reflection" in call.name else "replicate" if "replication" in call.name else "constant"
+    mode = _PAD_MODES[call["mode"] or default]
+    amounts = sizes(call["pad"] if call["pad"] is not None else call["padding"])
+    if amounts is None:
+        return None
+    rank = call.rank(call["self"])
+    begins, ends = [0] * rank, [0] * rank
+    for position in range(len(amounts) // 2):  # from the last axis on
+        begins[rank - 1 - position], ends[rank - 1 - position] = amounts[2 * position], amounts[2 * position + 1]
+    value = float(call["value"] or 0.0)
+    return Part("Pad", {"pads": (*begins, *ends), "mode": mode, "value": value}, [call["self"]])
+
+
+def _resize(call: Call) -> Part | None:
+    given = _operand(call)
+    before, after = call.shape(given), call.shape()
+    if before is None or after is None:
+        return None
+    kind = call.name.removeprefix("_").removeprefix("upsample_").rstrip("0123d")
+    exact = "exact" in kind
+    mode = _RESIZE_MODES[kind.removesuffix("_exact").replace("nearest_exact", "nearest")]
+    factors = call["scale_factors"]
+    spatial = len(after) - 2
+    ratios = [float(factor) for factor in factors] if factors else [
+        float(new / old) for new, old in zip(after[2:], before[2:], strict=True)
+    ]  # fmt: skip
+    attributes: dict[str, Attribute] = {"mode": mode, "scales": (1.0, 1.0, *ratios[:spatial])}
+    if mode == "nearest":
+        # PyTorch's index is floor(i * step), or floor((i + 0.5) * step) for "exact".
+        places = ("half_pixel", "round_prefer_ceil") if exact else ("asymmetric", "floor")
+        attributes["coordinate_transformation_mode"], attributes["nearest_mode"] = places
+    elif call["align_corners"]:
+        attributes["coordinate_transformation_mode"] = "align_corners"
+    return Part("Resize", attributes, [given])
+
+
+def _depth_to_space(call: Call) -> Part:
+    return Part("DepthToSpace", {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}, [call["self"]])
+
+
+def _einsum(call: Call) -> Part | None:
+    if not all(map(call.depends, call["tensors"])):
+        return None
+    return Part("Einsum", {"equation": str(call["equation"])}, call["tensors"])
+
+
+def _resizes() -> dict[str, Rule]:
+    names = ("upsample_nearest{}d", "_upsample_nearest_exact{}d")
+    return {
+        **{name.format(spatial): _resize for name in names for spatial in (1, 2, 3)},
+        **dict.fromkeys(
+            ("upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"), _resize
+        ),
+    }
+
+
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(_RESHAPES, _reshape),
+    **dict.fromkeys(_SAME, _identity),
+    **dict.fromkeys(_DROPOUTS, _dropout),
+    **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expand),
+    "permute": _permute,
+    "transpose": _transpose,
+    "swapaxes": _transpose,
+    **dict.fromkeys(("t", "numpy_T", "mT"), _reversed_axes),
+    **dict.fromkeys(("cat", "concat"), _concatenate),
+    "stack": _stack,
+    **dict.fromkeys(("split", "split_with_sizes", "chunk", "tensor_split"), _split),
+    **dict.fromkeys(("slice", "narrow"), _slice),
+    "select": _select,
+    "index_select": _index_select,
+    **dict.fromkeys(("repeat", "tile"), _repeat),
+    **dict.fromkeys(("pad", "constant_pad_nd"), _pad),
+    **{f"{kind}_pad{spatial}d": _pad for kind in ("reflection", "replication") for spatial in (1, 2, 3)},
+    **_resizes(),
+    "pixel_shuffle": _depth_to_space,
+    "einsum": _einsum,
+}

@@ -1,0 +1,82 @@
+"""What in a PyTorch graph depends on no input, and its value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from conrepair.networks.torch_program import Program
+from conrepair.networks.torch_shapes import attribute_of
+
+__all__ = ["Constants"]
+
+_SWITCHES = ("train", "training", "p", "dropout", "dropout_p")  # of operators that are random in training only
+
+
+class Constants:
+    """Values that are computed when somebody asks and then kept, so that all pieces share them.
+
+    Attributes:
+        dependent: The nodes that depend on an input, or on chance.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._computed: dict[Node, Any] = {}
+        self.dependent = set(program.inputs)
+        for node in program.module.graph.nodes:
+            if node.op == "call_function" and (_is_random(node) or self.dependent.intersection(node.all_input_nodes)):
+                self.dependent.add(node)
+
+    def value(self, node: Node) -> Any:
+        """A tensor, a subgraph of control flow, or what else the node gives; to be read only."""
+        if node.op == "placeholder":
+            return self._program.states.get(node.name)
+        if node.op == "get_attr":
+            return attribute_of(self._program.module, node)
+        if node not in self._computed:
+            self._compute(node)
+        return self._computed[node]
+
+    def name(self, node: Node) -> str:
+        """The name in the state dict of what a value is made from, if that's one tensor; else ""."""
+        origins = {item.name for item in self._origins(node) if item.op == "placeholder"}
+        return self._program.state_names.get(origins.pop(), "") if len(origins) == 1 else ""
+
+    def _compute(self, node: Node) -> None:
+        # Chains of constants can be longer than Python's recursion goes; what only they read isn't kept.
+        origins = [item for item in self._origins(node) if item.op == "call_function" and item not in self._computed]
+        temporary: dict[Node, Any] = {}
+
+        def known(item: Node) -> Any:
+            return temporary[item] if item in temporary else self.value(item)
+
+        with torch.inference_mode():
+            for item in origins:
+                arguments, options = torch.fx.node.map_arg((item.args, item.kwargs), known)
+                temporary[item] = item.target(*arguments, **options)
+        self._computed[node] = temporary[node]
+
+    def _origins(self, node: Node) -> list[Node]:
+        """Everything that a node is made from and the node itself, in the graph's order."""
+        found, open_nodes = {node}, [node]
+        while open_nodes:
+            for item in open_nodes.pop().all_input_nodes:
+                if item not in found:
+                    found.add(item)
+                    open_nodes.append(item)
+        return sorted(found)
+
+
+def _is_random(node: Node) -> bool:
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded not in target.tags:
+        return False
+    for position, argument in enumerate(target._schema.arguments):
+        if argument.name in _SWITCHES:
+            value = node.args[position] if position < len(node.args) else argument.default_value
+            if not node.kwargs.get(argument.name, value):
+                return False
+    return True

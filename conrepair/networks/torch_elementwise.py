@@ -1,0 +1,208 @@
+"""Activations and arithmetic: PyTorch's in the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from conrepair.frameworks.torch import dtype_name
+from conrepair.graph.layer_graph import Attribute
+from conrepair.graph.operators import COMMUTATIVE
+from conrepair.networks.torch_call import Call, Part, Rule
+
+__all__ = ["RULES", "binary"]
+
+_SELU = (1.6732632423543772, 1.0507009873554805)  # alpha and scale, of aten::selu
+
+_UNARY = {
+    "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "hardswish": "HardSwish", "mish": "Mish", "erf": "Erf",
+    "special_erf": "Erf", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "neg": "Neg", "reciprocal": "Reciprocal",
+    "abs": "Abs", "sign": "Sign", "sgn": "Sign", "floor": "Floor", "ceil": "Ceil", "sin": "Sin", "cos": "Cos",
+    "logical_not": "Not", "rsqrt": "Rsqrt", "square": "Square", "log1p": "Log1p", "expm1": "Expm1",
+    "special_expm1": "Expm1",
+}  # fmt: skip
+_BINARY = {
+    "add": "Add", "sub": "Sub", "subtract": "Sub", "mul": "Mul", "multiply": "Mul", "maximum": "Max",
+    "minimum": "Min", "eq": "Equal", "gt": "Greater", "ge": "GreaterOrEqual", "lt": "Less", "le": "LessOrEqual",
+    "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor",
+}  # fmt: skip
+_BITWISE = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "__and__": "And", "__or__": "Or"}
+
+
+def _unary(op: str, **settings: Attribute) -> Rule:
+    def rule(call: Call) -> Part:
+        return Part(op, settings, [_operand(call)])
+
+    return rule
+
+
+def _operand(call: Call) -> Any:
+    return call["self"] if call["input"] is None else call["input"]
+
+
+def _with(op: str, **names: tuple[str, Callable[[Any], Attribute]]) -> Rule:
+    """A unary operator whose attributes are arguments, each with its type."""
+
+    def rule(call: Call) -> Part:
+        return Part(op, {name: kind(call[source]) for name, (source, kind) in names.items()}, [_operand(call)])
+
+    return rule
+
+
+def _elu(call: Call) -> Part | None:
+    alpha, scale, input_scale = float(call["alpha"]), float(call["scale"]), call["input_scale"]
+    if input_scale != 1:
+        return None
+    if scale == 1:
+        return Part("Elu", {"alpha": alpha}, [call["self"]])
+    return Part("Selu", {"alpha": alpha, "gamma": scale}, [call["self"]])
+
+
+def _softplus(call: Call) -> Part | None:
+    return Part("Softplus", {}, [call["self"]]) if call["beta"] == 1 and call["threshold"] >= 20 else None
+
+
+def _round(call: Call) -> Part | None:
+    return None if call["decimals"] else Part("Round", {}, [call["self"]])
+
+
+def _threshold(call: Call) -> Part | None:
+    if call["value"] != 0:
+        return None
+    threshold = float(call["threshold"])
+    return (
+        Part("ThresholdedRelu", {"alpha": threshold}, [call["self"]])
+        if threshold
+        else Part("Relu", {}, [call["self"]])
+    )
+
+
+def _prelu(call: Call) -> Part | None:
+    if call.depends(call["weight"]):
+        return None
+    tail = (1,) * max(call.rank(call["self"]) - 2, 0)
+    slope = call.parameter(call["weight"], transform=lambda weight: weight.reshape(-1, *tail))
+    return Part("PRelu", {}, [call["self"]], {"slope": slope})
+
+
+def _clip(call: Call) -> Part | None:
+    names = ("min_val", "max_val") if "hardtanh" in call.name else ("min", "max")
+    low, high = (call[name] for name in names)
+    if not all(limit is None or isinstance(limit, int | float) for limit in (low, high)):
+        return None
+    limits = (None if limit is None else float(limit) for limit in (low, high))
+    return Part("Clip", dict(zip(("min", "max"), limits, strict=True)), [call["self"]])
+
+
+def binary(op: str) -> Callable[[Call], Part | None]:
+    """An operator of two tensors, one of which may be constant; the second may have a factor `alpha`."""
+
+    def rule(call: Call) -> Part | None:
+        alpha = 1 if call["alpha"] is None else call["alpha"]
+        first, second = call["self"], call["other"]
+        if call.depends(first) and call.depends(second):
+            return Part(op, {}, [first, second]) if alpha == 1 else None
+        if call.depends(first):
+            scale = None if alpha == 1 else lambda value: value * alpha
+            return Part(op, {}, [first], {"operand": call.operand(second, like=first, transform=scale)})
+        return _with_constant_first(call, op, first, second) if alpha == 1 else None
+
+    return rule
+
+
+def _with_constant_first(call: Call, op: str, constant: Any, tensor: Any) -> Part:
+    attributes = {} if op in COMMUTATIVE else {"constant_first": True}
+    return Part(op, attributes, [tensor], {"operand": call.operand(constant, like=tensor)})
+
+
+def _reversed_difference(call: Call) -> Part | None:
+    if call["alpha"] != 1:
+        return None
+    first, second = call["self"], call["other"]
+    if call.depends(first) and call.depends(second):
+        return Part("Sub", {}, [second, first])
+    if call.depends(first):
+        return _with_constant_first(call, "Sub", second, first)
+    return Part("Sub", {}, [second], {"operand": call.operand(first, like=second)})
+
+
+def _quotient(call: Call) -> Part | None:
+    if call["rounding_mode"] is not None or not call.value().dtype.is_floating_point:
+        return None
+    # What divides whole numbers gives real ones in PyTorch only.
+    operands = [value for value in (call["self"], call["other"]) if isinstance(value, torch.fx.Node)]
+    if not all(call.value(operand).dtype.is_floating_point for operand in operands):
+        return None
+    return binary("Div")(call)
+
+
+def _bitwise(op: str) -> Rule:
+    def rule(call: Call) -> Part | None:
+        return binary(op)(call) if call.value().dtype is torch.bool else None
+
+    return rule
+
+
+def _power(call: Call) -> Part | None:
+    base, exponent = call["self"], call["exponent"]
+    if call.depends(base) and call.depends(exponent):
+        return Part("Pow", {}, [base, exponent])
+    if call.depends(base):
+        return Part("Pow", {}, [base], {"operand": call.operand(exponent, like=base)})
+    return _with_constant_first(call, "Pow", base, exponent)
+
+
+def _cast(call: Call) -> Part:
+    given = call["self"]
+    before, after = call.value(given).dtype, call.value().dtype
+    return Part("Identity", {}, [given]) if before == after else Part("Cast", {"to": dtype_name(after)}, [given])
+
+
+def _where(call: Call) -> Part | None:
+    roles = {"condition": call["condition"], "x": call["self"], "y": call["other"]}
+    if roles["x"] is None or roles["y"] is None:
+        return None
+    return _choice(call, roles)
+
+
+def _masked(call: Call) -> Part | None:
+    return _choice(call, {"condition": call["mask"], "x": call["value"], "y": call["self"]})
+
+
+def _choice(call: Call, roles: Mapping[str, Any]) -> Part:
+    inputs = [value for value in roles.values() if call.depends(value)]
+    parameters = {
+        role: call.operand(value, like=call.node) for role, value in roles.items() if not call.depends(value)
+    }
+    return Part("Where", {}, inputs, parameters)
+
+
+RULES: Mapping[str, Rule] = {
+    **{name: _unary(op) for name, op in _UNARY.items()},
+    **{name: binary(op) for name, op in _BINARY.items()},
+    **{name: _bitwise(op) for name, op in _BITWISE.items()},
+    "relu6": _unary("Clip", min=0.0, max=6.0),
+    "silu": _unary("Swish"),
+    "hardsigmoid": _unary("HardSigmoid", alpha=1 / 6, beta=0.5),
+    "selu": _unary("Selu", alpha=_SELU[0], gamma=_SELU[1]),
+    "gelu": _with("Gelu", approximate=("approximate", str)),
+    "leaky_relu": _with("LeakyRelu", alpha=("negative_slope", float)),
+    "celu": _with("Celu", alpha=("alpha", float)),
+    "elu": _elu,
+    "softplus": _softplus,
+    "round": _round,
+    "threshold": _threshold,
+    "prelu": _prelu,
+    "_prelu_kernel": _prelu,
+    **dict.fromkeys(("hardtanh", "clamp", "clip", "clamp_min", "clamp_max"), _clip),
+    "rsub": _reversed_difference,
+    "div": _quotient,
+    "divide": _quotient,
+    "true_divide": _quotient,
+    "pow": _power,
+    **dict.fromkeys(("to", "_to_copy", "type_as"), _cast),
+    "where": _where,
+    "masked_fill": _masked,
+}

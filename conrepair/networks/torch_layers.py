@@ -1,0 +1,238 @@
+"""Operators with weights, windows and normalizations: PyTorch's in the vocabulary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from conrepair.graph.layer_graph import Attribute, Parameter
+from conrepair.networks.torch_call import Call, Part, Rule, axis, pair
+
+__all__ = ["RULES"]
+
+
+def _split(call: Call, roles: Mapping[str, Any]) -> tuple[list[Node | str | None], dict[str, Parameter]]:
+    """Weights that are computed from the inputs become inputs, others parameters."""
+    inputs: list[Node | str | None] = []
+    parameters = {}
+    for role, node in roles.items():
+        if call.depends(node):
+            inputs.append(node)
+        elif node is not None:
+            parameters[role] = call.parameter(node)
+    return inputs, parameters
+
+
+def _convolution(call: Call) -> Part | None:
+    weight = call["weight"]
+    spatial = call.rank(weight) - 2
+    if call.rank(call["input"]) != spatial + 2 or not call.depends(call["input"]):
+        return None
+    transposed = bool(call["transposed"]) or "transpose" in call.name
+    size = tuple(call.value(weight).shape)[2:]
+    dilations = pair(call["dilation"], spatial)
+    attributes: dict[str, Attribute] = {
+        "kernel_shape": tuple(map(int, size)),
+        "strides": pair(call["stride"], spatial),
+        "pads": _pads(call["padding"], size, dilations),
+        "dilations": dilations,
+        "group": int(call["groups"]),
+    }
+    if transposed:
+        attributes["output_padding"] = pair(call["output_padding"], spatial)
+    inputs, parameters = _split(call, {"weight": weight, "bias": call["bias"]})
+    return Part("ConvTranspose" if transposed else "Conv", attributes, [call["input"], *inputs], parameters)
+
+
+def _pads(padding: Any, size: Sequence[int], dilations: Sequence[int]) -> tuple[int, ...]:
+    if padding == "same":
+        totals = [dilation * (extent - 1) for extent, dilation in zip(size, dilations, strict=True)]
+        return (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
+    if padding == "valid":
+        return (0,) * 2 * len(size)
+    return pair(padding, len(size)) * 2
+
+
+def _linear(call: Call) -> Part | None:
+    weight, bias = call["weight"], call["bias"]
+    if not call.depends(call["input"]) or call.rank(weight) != 2 or call.depends(bias):
+        return None
+    parameters = {} if bias is None else {"bias": call.parameter(bias)}
+    if call.depends(weight):
+        return Part("MatMul", {"transpose_b": True}, [call["input"], weight], parameters)
+    return Part("MatMul", {}, [call["input"]], {"weight": call.parameter(weight, transform=torch.t), **parameters})
+
+
+def _matmul(call: Call) -> Part | None:
+    first, second = call["self"], call["other"] if call["mat2"] is None else call["mat2"]
+    if not call.depends(first):
+        return None
+    if call.depends(second):
+        return Part("MatMul", {}, [first, second])
+    return Part("MatMul", {}, [first], {"weight": call.parameter(second)})
+
+
+def _addmm(call: Call) -> Part | None:
+    """A bias that is the same for all rows, plus a product."""
+    if call["beta"] != 1 or call["alpha"] != 1 or call.depends(call["self"]) or call.rank(call["self"]) != 1:
+        return None
+    if not call.depends(call["mat1"]):
+        return None
+    inputs, parameters = _split(call, {"weight": call["mat2"]})
+    return Part("MatMul", {}, [call["mat1"], *inputs], {**parameters, "bias": call.parameter(call["self"])})
+
+
+def _batch_norm(call: Call) -> Part | None:
+    roles = {
+        "scale": call["weight"],
+        "bias": call["bias"],
+        "mean": call["running_mean"],
+        "variance": call["running_var"],
+    }
+    return _normalized(
+        call, "BatchNormalization", roles, {"epsilon": call["eps"], "training_mode": bool(call["training"])}
+    )
+
+
+def _instance_norm(call: Call) -> Part | None:
+    if call["use_input_stats"]:
+        roles = {"scale": call["weight"], "bias": call["bias"]}
+        return _normalized(call, "InstanceNormalization", roles, {"epsilon": call["eps"]})
+    return _batch_norm(call)
+
+
+def _group_norm(call: Call) -> Part | None:
+    groups = call["num_groups"] if call["num_groups"] is not None else call["group"]
+    roles = {"scale": call["weight"], "bias": call["bias"]}
+    return _normalized(call, "GroupNormalization", roles, {"epsilon": call["eps"], "groups": int(groups)})
+
+
+def _layer_norm(call: Call) -> Part | None:
+    roles = {"scale": call["weight"], "bias": call["bias"]}
+    return _normalized(call, "LayerNormalization", roles, {"epsilon": call["eps"], "axes": _normalized_axes(call)})
+
+
+def _rms_norm(call: Call) -> Part | None:
+    epsilon = call["eps"] if call["eps"] is not None else torch.finfo(call.value(call["input"]).dtype).eps
+    return _normalized(
+        call, "RMSNormalization", {"scale": call["weight"]}, {"epsilon": epsilon, "axes": _normalized_axes(call)}
+    )
+
+
+def _normalized_axes(call: Call) -> tuple[int, ...]:
+    rank = call.rank(call["input"])
+    return tuple(range(rank - len(call["normalized_shape"]), rank))
+
+
+def _normalized(call: Call, op: str, roles: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> Part | None:
+    inputs, parameters = _split(call, roles)
+    several = isinstance(call.value(), tuple | list)
+    if inputs or not call.depends(call["input"]) or (several and any(map(call.is_read, (1, 2)))):
+        return None
+    return Part(op, attributes, [call["input"]], parameters)
+
+
+def _embedding(call: Call) -> Part | None:
+    if not call.is_constant(call["weight"]):
+        return None
+    return Part("Gather", {"axis": 0}, [call["indices"]], {"table": call.parameter(call["weight"])})
+
+
+def _pool(call: Call) -> Part | None:
+    given = call["self"] if call["input"] is None else call["input"]
+    spatial = int(call.name.split("pool")[1][0])
+    if call.rank(given) != spatial + 2 or (isinstance(call.value(), tuple) and call.is_read(1)):
+        return None
+    size = pair(call["kernel_size"], spatial)
+    attributes: dict[str, Attribute] = {
+        "kernel_shape": size,
+        "strides": pair(call["stride"], spatial) if call["stride"] else size,
+        "pads": pair(call["padding"], spatial) * 2,
+        "dilations": pair(call["dilation"], spatial) if "dilation" in call.arguments else (1,) * spatial,
+        "ceil_mode": bool(call["ceil_mode"]),
+    }
+    if call.name.startswith("max"):
+        return Part("MaxPool", attributes, [given])
+    if call["divisor_override"] is not None:
+        return None
+    return Part("AveragePool", {**attributes, "count_include_pad": bool(call["count_include_pad"])}, [given])
+
+
+def _adaptive_pool(call: Call) -> Part | None:
+    """Windows of one size, where the output's sizes divide the input's."""
+    maximum = "max" in call.name
+    if maximum and call.is_read(1):
+        return None
+    spatial = int(call.name.split("pool")[1][0])
+    wanted, before = pair(call["output_size"], spatial), call.shape(call["self"])
+    rank = call.rank(call["self"])
+    if set(wanted) == {1}:
+        axes = tuple(range(rank - spatial, rank))
+        return Part("ReduceMax" if maximum else "ReduceMean", {"axes": axes, "keepdims": True}, [call["self"]])
+    if rank != spatial + 2 or before is None or any(map(math.fmod, before[2:], wanted)):
+        return None
+    size = tuple(extent // count for extent, count in zip(before[2:], wanted, strict=True))
+    attributes = {"kernel_shape": size, "strides": size, "pads": (0, 0) * spatial, "dilations": (1,) * spatial}
+    return Part("MaxPool" if maximum else "AveragePool", attributes, [call["self"]])
+
+
+def _attention(call: Call) -> Part | None:
+    """Only what stands between the projections, which are operators of their own."""
+    scale = call["scale"] if call["scale"] is not None else call.value(call["query"]).shape[-1] ** -0.5
+    if call["dropout_p"]:
+        return None
+    inputs, parameters = _split(call, {name: call[name] for name in ("query", "key", "value", "attn_mask")})
+    grouped = bool(call["enable_gqa"])
+    attributes = {"scale": float(scale), "is_causal": bool(call["is_causal"]), "enable_gqa": grouped}
+    return Part("ScaledDotProductAttention", attributes, inputs, parameters)
+
+
+def _softmax(call: Call) -> Part | None:
+    if call["dtype"] is not None and call["dtype"] != call.value(call["self"]).dtype:
+        return None
+    place = axis(call["dim"], call.rank(call["self"]))
+    return Part("LogSoftmax" if "log" in call.name else "Softmax", {"axis": place}, [call["self"]])
+
+
+RULES: Mapping[str, Rule] = {
+    **{
+        f"{name}{spatial}d": rule
+        for spatial in (1, 2, 3)
+        for name, rule in {
+            "conv": _convolution,
+            "conv_transpose": _convolution,
+            "max_pool": _pool,
+            "avg_pool": _pool,
+            "adaptive_avg_pool": _adaptive_pool,
+            "adaptive_max_pool": _adaptive_pool,
+            "_adaptive_avg_pool": _adaptive_pool,
+        }.items()
+    },
+    "max_pool2d_with_indices": _pool,
+    "max_pool3d_with_indices": _pool,
+    "convolution": _convolution,
+    "linear": _linear,
+    "matmul": _matmul,
+    "mm": _matmul,
+    "bmm": _matmul,
+    "addmm": _addmm,
+    "batch_norm": _batch_norm,
+    "native_batch_norm": _batch_norm,
+    "_native_batch_norm_legit_no_training": _batch_norm,
+    "instance_norm": _instance_norm,
+    "group_norm": _group_norm,
+    "native_group_norm": _group_norm,
+    "layer_norm": _layer_norm,
+    "native_layer_norm": _layer_norm,
+    "rms_norm": _rms_norm,
+    "embedding": _embedding,
+    "scaled_dot_product_attention": _attention,
+    "softmax": _softmax,
+    "_softmax": _softmax,
+    "log_softmax": _softmax,
+    "_log_softmax": _softmax,
+}

@@ -1,0 +1,170 @@
+"""A PyTorch model as one flat graph of operators that change nothing they read, for inputs of known sizes."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx import Node
+from torch.utils import _pytree as pytree
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.torch import exported_program, flatten, load_module
+from conrepair.networks.torch_functional import replace_in_place
+from conrepair.networks.torch_shapes import infer_values
+from conrepair.networks.torch_simplify import simplify
+from conrepair.runtime.errors import ModelLoadError
+
+__all__ = ["Program", "is_tuple_item", "open_program"]
+
+_WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A graph whose nodes are placeholders, calls, attributes (subgraphs of control flow) and the output.
+
+    Attributes:
+        module: Holds the graph.
+        states: Parameters, buffers and constant tensors, by the name of their placeholder.
+        state_names: How the state dict calls them, by the name of their placeholder.
+        inputs: The placeholders of the model's tensors, in order.
+        outputs: Name of each result as running the model gives it, and where it comes from, in order.
+        values: What each node gives, without content: fake tensors, numbers, tuples.
+    """
+
+    module: torch.fx.GraphModule
+    states: Mapping[str, torch.Tensor]
+    state_names: Mapping[str, str]
+    inputs: tuple[Node, ...]
+    outputs: tuple[tuple[str, Node], ...]
+    values: Mapping[Node, Any]
+
+
+def open_program(model: Model, inputs: Sequence[TensorSpec], *, double: bool = False) -> Program:
+    """Export a module, or take an exported program as it is.
+
+    Args:
+        model: A PyTorch model.
+        inputs: Its inputs with sizes that are numbers.
+        double: Whether everything that is a real number becomes one of 64 bits.
+
+    Raises:
+        ModelLoadError: if the model can't be loaded, has no graph, or doesn't take such inputs.
+    """
+    exported = _exported(model, inputs)
+    try:
+        program = _prepared(exported, inputs)
+        if program is None:  # writes into views: PyTorch's own rewriting knows them, at the price of other names
+            program = _prepared(exported.run_decompositions({}), inputs)
+        if program is None:
+            raise ModelLoadError(f"{model.path} changes tensors in a way that PyTorch can't write without that.")
+        simplify(program.module.graph, program.values, [node for _, node in program.outputs])
+        return _doubled(program, inputs) if double else program
+    except ModelLoadError:
+        raise
+    # Operators of any library run here on tensors without content.
+    except Exception as error:
+        raise _size_error(model, inputs, error) from error
+
+
+def is_tuple_item(node: Node) -> bool:
+    """Whether a node takes one of the results of an operator that has several."""
+    return node.target is operator.getitem and isinstance(node.args[0], Node)
+
+
+def _exported(model: Model, inputs: Sequence[TensorSpec]) -> torch.export.ExportedProgram:
+    module = load_module(model)
+    exported = exported_program(module)
+    if exported is not None:
+        return exported
+    if isinstance(module, torch.jit.ScriptModule):
+        raise ModelLoadError(
+            f"{model.path} is TorchScript, which PyTorch can't export as a graph of operators. "
+            "It is analysed through ONNX instead."
+        )
+    examples = tuple(torch.zeros(spec.shape, dtype=getattr(torch, spec.dtype)) for spec in inputs)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # recurrent layers assign their weights anew
+            return torch.export.export(module, examples, strict=False)
+    # The network's own code runs here, which may raise anything.
+    except Exception as error:
+        reason = ["", *str(error).strip().splitlines()][-1][:400]
+        raise ModelLoadError(
+            f"{model.path} can't be exported as a graph of operators: {type(error).__name__}: {reason}. "
+            "It is analysed through ONNX instead."
+        ) from error
+
+
+def _prepared(exported: torch.export.ExportedProgram, inputs: Sequence[TensorSpec]) -> Program | None:
+    """Without in-place operators; None where those need PyTorch's own rewriting."""
+    module = exported.graph_module
+    placeholders = {node.name: node for node in module.graph.nodes if node.op == "placeholder"}
+    states, names, given = {}, {}, []
+    for spec in exported.graph_signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT:
+            node = placeholders[spec.arg.name]
+            if isinstance(node.meta.get("val"), torch.Tensor):
+                given.append(node)
+        elif spec.target is not None:
+            stored = exported.state_dict.get(spec.target)
+            states[spec.arg.name] = exported.constants[spec.target] if stored is None else stored.detach()
+            names[spec.arg.name] = spec.target
+    if len(given) != len(inputs):
+        raise ValueError(f"it takes {len(given)} tensors, not {len(inputs)}")
+    values, exact = infer_values(module, states, dict(zip(given, inputs, strict=True)))
+    if not replace_in_place(module.graph, values, exact=exact):
+        return None
+    return Program(module, states, names, tuple(given), _outputs(exported), values)
+
+
+def _outputs(exported: torch.export.ExportedProgram) -> tuple[tuple[str, Node], ...]:
+    """The results under the names that `frameworks.torch` gives them."""
+    (output,) = (node for node in exported.graph_module.graph.nodes if node.op == "output")
+    specs = exported.graph_signature.output_specs
+    results = [node for node, spec in zip(output.args[0], specs, strict=True) if spec.kind is OutputKind.USER_OUTPUT]
+    stand_ins = [
+        torch.empty(0) if isinstance(node, Node) and isinstance(node.meta.get("val"), torch.Tensor) else None
+        for node in results
+    ]
+    structure = exported.call_spec.out_spec
+    if structure is None:
+        raise ValueError("the program doesn't say how its results are arranged")
+    found = {id(tensor): node for tensor, node in zip(stand_ins, results, strict=True) if tensor is not None}
+    return tuple((name, found[id(tensor)]) for name, tensor in flatten(pytree.tree_unflatten(stand_ins, structure)))
+
+
+def _doubled(program: Program, inputs: Sequence[TensorSpec]) -> Program:
+    def widened(dtype: torch.dtype) -> torch.dtype:
+        return torch.float64 if dtype.is_floating_point else _WIDE.get(dtype, dtype)
+
+    def wide(value: Any) -> Any:
+        return widened(value) if isinstance(value, torch.dtype) else value
+
+    for node in program.module.graph.nodes:
+        if node.op == "call_function":
+            node.args = torch.fx.node.map_aggregate(node.args, wide)
+            node.kwargs = torch.fx.node.map_aggregate(node.kwargs, wide)
+    states = {name: tensor.to(widened(tensor.dtype)) for name, tensor in program.states.items()}
+    given = {
+        node: TensorSpec(spec.name, spec.shape, "float64" if spec.is_float else spec.dtype)
+        for node, spec in zip(program.inputs, inputs, strict=True)
+    }
+    values, exact = infer_values(program.module, states, given)
+    if not exact:
+        values = pytree.tree_map_only(torch.Tensor, lambda value: value.to(widened(value.dtype)), values)
+    return Program(program.module, states, program.state_names, program.inputs, program.outputs, values)
+
+
+def _size_error(model: Model, inputs: Sequence[TensorSpec], error: Exception) -> ModelLoadError:
+    reason = ["", *str(error).strip().splitlines()][-1][:400]
+    return ModelLoadError(
+        f"{model.path} doesn't run on inputs {'; '.join(map(str, inputs))}: {type(error).__name__}: {reason}"
+    )
