@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +59,28 @@ def test_variables_that_are_assigned(tmp_path: Path) -> None:
     fed = {graph.inputs[0]: one.given[graph.inputs[0]], total: np.full((2, 3), 7, np.float32)}
     result = one.network.segment([*fed], graph.outputs).run(fed)
     np.testing.assert_allclose(result[graph.outputs[0]], 7 * one.given[graph.inputs[0]], rtol=1e-6)
+
+
+_PROBE_OFTEN = """
+import sys
+import numpy as np
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.networks.tflite_file import TfliteFile
+from conrepair.networks.tflite_shapes import probe
+file = TfliteFile(sys.argv[1])
+for _ in range(1000):
+    # What's left in memory decides whether a handle that's read as an object's address is one.
+    rest = [np.full(2**power, 0x41, np.uint8) for power in range(3, 11)] * 3
+    del rest
+    probe(file, [TensorSpec(sys.argv[2], (2, 3), "float32")])
+"""
+
+
+def test_handles_of_variables_are_never_viewed(tmp_path: Path) -> None:
+    one = Opened(networks.counting(tmp_path / "counting.tflite"))
+    command = [sys.executable, "-c", _PROBE_OFTEN, one.model.path, one.inputs[0].name]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
 
 
 def test_a_loop_is_one_node_that_can_be_cut_before_and_behind(opened: Any) -> None:
