@@ -119,12 +119,13 @@ def _run(
 ) -> list[npt.NDArray[Any]]:
     """Run in memory, or from a file where the weights are too many for one message."""
     with tempfile.TemporaryDirectory() as folder:
-        content: str | bytes = str(Path(folder) / "model.onnx")
+        source: Path | bytes
         if is_large(model):
-            save(model, Path(str(content)))
+            source = Path(folder) / "model.onnx"
+            save(model, source)
         else:
-            content = onnx_ir.to_proto(model).SerializeToString()
+            source = onnx_ir.to_proto(model).SerializeToString()
         if check:
-            onnx.checker.check_model(content)
-        session = open_session(content, quiet=True)
+            onnx.checker.check_model(source if isinstance(source, bytes) else str(source))
+        session = open_session(source, quiet=True)
         return [np.asarray(item) for item in session.run(None, dict(feeds))]

@@ -30,6 +30,7 @@ FORMATS: Mapping[str, tuple[Callable[[str, Path], Model], tuple[str, ...]]] = {
     "int8": (lambda name, folder: tflite_file(name, folder, "full-int8"), ("image", "order")),
 }
 QUICK = {"tflite", "fixed"}
+KINDS = [pytest.param(kind, marks=() if kind in QUICK else pytest.mark.slow) for kind in FORMATS]
 WITHOUT_PLACE = {
     "torch": set(),
     "keras": {"padding-counted", "resize-coordinates"},
@@ -93,9 +94,7 @@ def names_in(model: Model) -> set[str]:
     return {node.name for node in program.graph.nodes} | paths
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=() if kind in QUICK else pytest.mark.slow) for kind in FORMATS]
-)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", NATIVE, ids=lambda fault: fault.name)
 def test_a_fault(fault: Fault[Any], kind: str, models: Callable[[str, str], Model], tmp_path: Path) -> None:
     found = {}

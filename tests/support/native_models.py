@@ -26,7 +26,9 @@ def torch_image() -> Any:
     class Image(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.stem = nn.Sequential(nn.Conv2d(3, WIDTH, 3, padding=1), nn.BatchNorm2d(WIDTH), nn.ReLU6())
+            self.stem = nn.Sequential(
+                nn.Conv2d(3, WIDTH, 3, padding=1), nn.BatchNorm2d(WIDTH), nn.ReLU6(inplace=True)
+            )
             self.pool = nn.MaxPool2d(3, 1, 1)
             self.average = nn.AvgPool2d(3, 1, 1)
             self.dilated = nn.Conv2d(WIDTH, WIDTH, 3, padding=2, dilation=2)
