@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from torch.fx import Node
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks.torch_call import Call, Part, Rule, axis, sizes
@@ -47,11 +48,10 @@ def _permute(call: Call) -> Part:
     return Part("Transpose", {"perm": tuple(axis(place, rank) for place in call["dims"])}, [call["self"]])
 
 
-def _transpose(call: Call) -> Part | None:
-    if not isinstance(call["dim0"], int):
-        return None
+def _transpose(call: Call) -> Part:
+    names = ("dim0", "dim1") if call.name == "transpose" else ("axis0", "axis1")
     order = list(range(call.rank(call["self"])))
-    one, other = axis(call["dim0"], len(order)), axis(call["dim1"], len(order))
+    one, other = (axis(call[name], len(order)) for name in names)
     order[one], order[other] = order[other], order[one]
     return Part("Transpose", {"perm": tuple(order)}, [call["self"]])
 
@@ -63,12 +63,16 @@ def _reversed_axes(call: Call) -> Part:
     return Part("Transpose", {"perm": perm}, [call["self"]])
 
 
-def _concatenate(call: Call) -> Part | None:
+def _pieces(call: Call) -> tuple[list[Node | None], dict[str, Parameter]]:
+    """Tensors, with None where constants stand; these are `operand`, `operand_1`, ..."""
     constants = [piece for piece in call["tensors"] if not call.depends(piece)]
-    if len(constants) > 1:
-        return None
     inputs = [piece if call.depends(piece) else None for piece in call["tensors"]]
-    parameters = {"operand": call.parameter(constants[0])} if constants else {}
+    roles = ["operand", *(f"operand_{index}" for index in range(1, len(constants)))]
+    return inputs, {role: call.parameter(piece) for role, piece in zip(roles, constants, strict=False)}
+
+
+def _concatenate(call: Call) -> Part:
+    inputs, parameters = _pieces(call)
     return Part("Concat", {"axis": axis(call["dim"], call.rank())}, inputs, parameters)
 
 
@@ -169,10 +173,9 @@ def _depth_to_space(call: Call) -> Part:
     return Part("DepthToSpace", {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}, [call["self"]])
 
 
-def _einsum(call: Call) -> Part | None:
-    if not all(map(call.depends, call["tensors"])):
-        return None
-    return Part("Einsum", {"equation": str(call["equation"])}, call["tensors"])
+def _einsum(call: Call) -> Part:
+    inputs, parameters = _pieces(call)
+    return Part("Einsum", {"equation": str(call["equation"])}, inputs, parameters)
 
 
 def _resizes() -> dict[str, Rule]:

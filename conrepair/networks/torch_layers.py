@@ -70,7 +70,7 @@ def _linear(call: Call) -> Part | None:
 def _matmul(call: Call) -> Part | None:
     first, second = call["self"], call["other"] if call["mat2"] is None else call["mat2"]
     if not call.depends(first):
-        return None
+        return Part("MatMul", {}, [second], {"left": call.parameter(first)})
     if call.depends(second):
         return Part("MatMul", {}, [first, second])
     return Part("MatMul", {}, [first], {"weight": call.parameter(second)})

@@ -22,12 +22,22 @@ NATIVE = {
     "branches": {"cond"},
     "selecting": {"aten.nonzero.default", "aten.index.Tensor", "aten.item.default"},
 }
+# Taken apart, a recurrent network has a node for each step of each gate.
+FORMS = [
+    pytest.param(
+        name,
+        form,
+        marks=[pytest.mark.slow] if (name, form) == ("recurrent", "core") else [],
+        id=f"{name}-{form}",
+    )
+    for name in nets.CASES
+    for form in ("factory", "pt2", "core")
+]
 
 
-@pytest.mark.parametrize("pt2", [False, True], ids=["factory", "pt2"])
-@pytest.mark.parametrize("name", nets.CASES)
-def test_nodes_compute_what_they_say(tmp_path: Path, name: str, pt2: bool) -> None:
-    model, feeds, _ = nets.prepared(name, tmp_path, pt2=pt2)
+@pytest.mark.parametrize(("name", "form"), FORMS)
+def test_nodes_compute_what_they_say(tmp_path: Path, name: str, form: str) -> None:
+    model, feeds, _ = nets.prepared(name, tmp_path, pt2=form == "pt2", core=form == "core")
     network = open_network(model, nets.specs_of(feeds))
     graph = network.graph
     assert_follows_vocabulary(graph)
@@ -51,5 +61,5 @@ def test_nodes_compute_what_they_say(tmp_path: Path, name: str, pt2: bool) -> No
             scale = float(np.abs(expected).max(initial=0)) or 1.0
             np.testing.assert_allclose(array, expected, rtol=0, atol=2e-5 * scale, err_msg=str(node))
     assert checked >= len(graph.nodes) // 2
-    if not pt2:
+    if form == "factory":
         assert native == NATIVE.get(name, set())

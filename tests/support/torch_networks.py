@@ -49,13 +49,26 @@ CASES: Mapping[str, Case] = {
 }
 
 
-def prepared(name: str, folder: Path, *, pt2: bool) -> tuple[Model, dict[str, Array], nn.Module]:
-    """A model file, feeds by the names of its inputs, and the module."""
+def prepared(name: str, folder: Path, *, pt2: bool, core: bool = False) -> tuple[Model, dict[str, Array], nn.Module]:
+    """A model file, feeds by the names of its inputs, and the module.
+
+    Args:
+        name: Of a case.
+        folder: Receives the file.
+        pt2: Whether it's an exported program, else weights and a factory.
+        core: Whether PyTorch takes the program apart into its core operators before.
+    """
     case = CASES[name]
     module_name, _, function = case.factory.partition(":")
     network = (getattr(small, function) if module_name == "small_models" else globals()[function])().eval()
     arrays = case.feeds()
-    if pt2:
+    if core:
+        path = folder / f"{name}.pt2"
+        with torch.no_grad():
+            program = torch.export.export(network, tuple(map(torch.from_numpy, arrays)), strict=False)
+        torch.export.save(program.run_decompositions(), path)
+        model = small.model_of("torch", path)
+    elif pt2:
         path = small.export_pt2(network, tuple(map(torch.from_numpy, arrays)), folder / f"{name}.pt2")
         model = small.model_of("torch", path)
     else:
@@ -182,6 +195,8 @@ class Arrangement(nn.Module):
         torch.manual_seed(26)
         self.token = nn.Parameter(torch.randn(1, 1, 4))
         self.register_buffer("positions", torch.randn(1, 9, 4))
+        self.mixing = nn.Parameter(torch.randn(9, 9) / 3)
+        self.register_buffer("ends", torch.randn(1, 1, 4))
 
     def forward(self, x: torch.Tensor) -> Any:
         batch, length, width = x.shape
@@ -190,6 +205,10 @@ class Arrangement(nn.Module):
         mask[2:, :3] = True
         weights = (x @ x.transpose(1, 2)) / width**0.5
         x = weights.masked_fill(mask, -1e4).softmax(-1) @ x
+        x = torch.einsum(
+            "buc,cd->bud", torch.einsum("tu,buc->btc", self.mixing, self.mixing @ x), self.mixing[:4, :4]
+        )
+        x = torch.cat([self.ends.expand(batch, -1, -1), x[:, 1:-1], 2 * self.ends.expand(batch, -1, -1)], 1)
         picture = x.reshape(batch * (length + 1), width).view(batch, 1, length + 1, width)
         picture = functional.interpolate(picture, scale_factor=2, mode="bilinear", align_corners=False)
         picture = functional.interpolate(functional.interpolate(picture, size=(6, 9)), size=(5, 6), mode="bicubic")
@@ -198,7 +217,8 @@ class Arrangement(nn.Module):
         picture = functional.avg_pool2d(functional.max_pool2d(picture, 2, ceil_mode=True), 3, 2, 1)
         picture = functional.adaptive_avg_pool2d(picture[:, :, 1:, -3::2], (1, 2))
         parts = x.unflatten(2, (2, 2)).unbind(2)
-        return picture.flatten(1).squeeze(), torch.stack(parts, 1).permute(0, 2, 1, 3).chunk(2, 3), x[:, 0].t()
+        chunks = torch.stack(parts, 1).permute(0, 2, 1, 3).swapaxes(1, -2).chunk(2, 3)
+        return picture.flatten(1).squeeze(), chunks, x[:, 0].t()
 
 
 class Writing(nn.Module):

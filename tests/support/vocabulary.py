@@ -5,6 +5,8 @@ Frameworks' graphs are tested with it: what a node says must be what its framewo
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,6 +22,7 @@ from conrepair.graph.operators import OPERATORS
 Array = npt.NDArray[Any]
 
 _OPSET = 21
+_NUMBERED = re.compile(r"^operand_\d+$")
 # Attributes that ONNX has under the same name.
 _PLAIN = {
     "Conv": ("kernel_shape", "strides", "pads", "dilations", "group"),
@@ -29,7 +32,7 @@ _PLAIN = {
     "BatchNormalization": ("epsilon",), "InstanceNormalization": ("epsilon",), "Elu": ("alpha",), "Celu": ("alpha",),
     "LeakyRelu": ("alpha",), "Selu": ("alpha", "gamma"), "Gelu": ("approximate",), "HardSigmoid": ("alpha", "beta"),
     "ThresholdedRelu": ("alpha",), "Softmax": ("axis",), "LogSoftmax": ("axis",), "Gather": ("axis",),
-    "DepthToSpace": ("blocksize", "mode"), "Transpose": ("perm",), "Einsum": ("equation",),
+    "DepthToSpace": ("blocksize", "mode"), "Transpose": ("perm",),
     "ArgMax": ("axis", "keepdims"), "ArgMin": ("axis", "keepdims"), "Concat": ("axis",),
     **dict.fromkeys(
         ("Relu", "PRelu", "HardSwish", "Sigmoid", "Tanh", "Softplus", "Softsign", "Mish", "Erf", "Exp", "Log", "Sqrt",
@@ -58,7 +61,8 @@ def assert_follows_vocabulary(graph: LayerGraph) -> None:
     for node in graph.nodes:
         if node.op in OPERATORS:
             assert set(node.attributes) == set(OPERATORS[node.op].attributes), node
-            assert set(node.parameters) <= set(OPERATORS[node.op].parameters), node
+            roles = {_NUMBERED.sub("operand", role) for role in node.parameters}
+            assert roles <= set(OPERATORS[node.op].parameters), node
         for value in node.attributes.values():
             items = value if isinstance(value, tuple) else (value,)
             assert all(item is None or type(item) in {int, float, str, bool} for item in items), node
@@ -125,7 +129,7 @@ def _int64(values: Any) -> Array:
 
 
 def _matmul(node: Node, given: list[Array], roles: Mapping[str, Array]) -> Array:
-    first, second = given[0], roles["weight"] if "weight" in roles else given[1]
+    first, second = [roles["left"], *given] if "left" in roles else [*given, roles.get("weight")][:2]
     first = np.swapaxes(first, -1, -2) if node.attributes["transpose_a"] else first
     second = np.swapaxes(second, -1, -2) if node.attributes["transpose_b"] else second
     return np.asarray(first @ second + roles.get("bias", 0))
@@ -189,9 +193,18 @@ def _where(node: Node, given: list[Array], roles: Mapping[str, Array]) -> Array:
     return np.where(*[roles[role] if role in roles else next(rest) for role in ("condition", "x", "y")])
 
 
+def _pieces(node: Node, given: list[Array], roles: Mapping[str, Array]) -> list[Array]:
+    """Constants stand where the inputs have ""."""
+    rest, constants = iter(given), (roles[f"operand_{n}" if n else "operand"] for n in itertools.count())
+    return [next(rest) if name else next(constants) for name in node.inputs]
+
+
 def _concat(node: Node, given: list[Array], roles: Mapping[str, Array]) -> Array:
-    rest = iter(given)
-    return np.concatenate([next(rest) if name else roles["operand"] for name in node.inputs], node.attributes["axis"])
+    return np.concatenate(_pieces(node, given, roles), node.attributes["axis"])
+
+
+def _einsum(node: Node, given: list[Array], roles: Mapping[str, Array]) -> list[Array]:
+    return _onnx("Einsum", list(_pieces(node, given, roles)), {"equation": node.attributes["equation"]})
 
 
 _OWN: Mapping[str, Callable[[Node, list[Array], Mapping[str, Array]], Any]] = {
@@ -208,6 +221,7 @@ _OWN: Mapping[str, Callable[[Node, list[Array], Mapping[str, Array]], Any]] = {
     "Gather": _gather,
     "Where": _where,
     "Concat": _concat,
+    "Einsum": _einsum,
     "Reshape": lambda node, given, roles: given[0].reshape(node.attributes["shape"]),
     "Expand": lambda node, given, roles: np.broadcast_to(given[0], node.attributes["shape"]),
     "Tile": lambda node, given, roles: np.tile(given[0], node.attributes["repeats"]),
