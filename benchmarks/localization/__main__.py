@@ -3,6 +3,7 @@
     python -m benchmarks.localization [--quick] [--only MODEL,...] [--formats FORMAT,...] [--groups GROUP,...]
                                       [--seeds development|reporting] [--case NAME ...] [--list]
                                       [--json FILE] [-o FILE]
+    python -m benchmarks.localization --tables FILE
 
 Models are made, converted, and given known faults (the catalogue of `conrepair.faults`); or they are converted and
 written otherwise without any. Every case runs in a worker process with a time limit; a crash is a row. Only faults
@@ -27,7 +28,7 @@ from typing import Any
 from benchmarks.localization.cases import DEVELOPMENT_SEEDS, REPORTING_SEEDS, Case, plan
 from benchmarks.localization.lanes import run_all
 from benchmarks.localization.models import MODELS
-from benchmarks.localization.rows import Row, row_of, sums, unmade
+from benchmarks.localization.rows import Row, from_json, row_of, sums, unmade
 from benchmarks.localization.sides import Sides
 from benchmarks.localization.tables import report
 from conrepair.converters.registry import converter
@@ -41,6 +42,9 @@ _MEMORY_GB = 10.0
 def main() -> int:
     """Run and print; returns 1 for a false alarm, a failure, or a fault that isn't detected."""
     options = _options()
+    if options.tables:
+        print(report([from_json(row) for row in json.loads(options.tables.read_text(encoding="utf-8"))["cases"]]))
+        return 0
     cases = _chosen(options)
     if options.list:
         print("\n".join(case.name for case in cases))
@@ -72,6 +76,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--case", action="append", metavar="NAME", help="only this case, as it's listed")
     parser.add_argument("--list", action="store_true", help="name the cases, and run none")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
+    parser.add_argument("--tables", type=Path, metavar="FILE", help="run nothing; tables of what --json wrote there")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the tables there")
     options = parser.parse_args()
     if unknown := [name for name in options.only if name not in MODELS]:

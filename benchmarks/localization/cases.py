@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.localization.making import FOLDED, KEPT, OWN
 from benchmarks.localization.models import LARGE, MIDDLE, MODELS, SMALL, BenchmarkModel
 from benchmarks.localization.rewriting import REWRITINGS
-from benchmarks.localization.sides import KERAS, ONNX_TARGETS, SAVEDMODEL, TFLITE, conversions
+from benchmarks.localization.sides import KERAS, SAVEDMODEL, TFLITE, conversions
 from conrepair.faults.catalogue import faults
 
 __all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "Case", "plan"]
@@ -32,6 +32,34 @@ _ROUTES = {
 }
 _REWRITTEN_SEED = 5
 _SETS = {SMALL: 6, MIDDLE: 3, LARGE: 1}  # of two and of three faults, for each seed
+
+
+@dataclass(frozen=True)
+class _Strides:
+    """One of so many faults is put into a model of some size; other ones into other models."""
+
+    onnx: int
+    own: int
+    kept: int
+    mixed: int
+    converted: int
+    native: int
+
+
+_FULL = {SMALL: _Strides(1, 4, 2, 6, 1, 2), MIDDLE: _Strides(1, 6, 2, 8, 5, 8), LARGE: _Strides(2, 14, 6, 14, 18, 28)}
+_QUICK = {SMALL: _Strides(5, 56, 6, 56, 18, 18), MIDDLE: _Strides(28, 56, 28, 56, 56, 56)}
+_QUICK_SIDES = frozenset(
+    {
+        *(f"{FOLDED}>{name}" for name in ("onnx-normalise", "onnx-onnxslim", "onnx-onnxsim", "onnx2torch")),
+        *(f"{FOLDED}>onnx-version-converter(opset={opset})" for opset in (18, 21)),
+        f"{FOLDED}>onnx-float16",
+        KERAS,
+        TFLITE,
+        SAVEDMODEL,
+        f"{OWN}>torch-onnx-dynamo",
+    }
+)
+_QUICK_REWRITINGS = ("renamed", "reordered", "all operators as functions")  # of larger models
 
 
 @dataclass(frozen=True)
@@ -97,6 +125,7 @@ def plan(models: Sequence[str], seeds: Sequence[int], *, quick: bool = False) ->
 class _Plan:
     def __init__(self, model: BenchmarkModel, seeds: Sequence[int], place: int, *, quick: bool) -> None:
         self._model, self._seeds, self._place, self._quick = model, seeds, place, quick
+        self._strides = (_QUICK if quick else _FULL)[model.size]
         self._names = [fault.name for fault in faults()]
 
     def _every(self, stride: int, shift: int = 0) -> list[str]:
@@ -108,11 +137,9 @@ class _Plan:
 
     def onnx(self) -> Iterator[Case]:
         """Faults in ONNX, against the same file, the one with other norms, the network's own framework."""
-        small = self._model.size == SMALL
-        pairs = {(FOLDED, FOLDED): 4 if small else 14} if self._quick else {(FOLDED, FOLDED): 1, (OWN, FOLDED): 4}
+        pairs = {(FOLDED, FOLDED): self._strides.onnx, (OWN, FOLDED): self._strides.own}
         if self._model.normalized:
-            kept = {(KEPT, KEPT): 4 if small else 14} if self._quick else {(KEPT, KEPT): 2, (KEPT, FOLDED): 6}
-            pairs |= kept
+            pairs |= {(KEPT, KEPT): self._strides.kept, (KEPT, FOLDED): self._strides.mixed}
         for shift, ((source, base), stride) in enumerate(pairs.items()):
             for seed in self._seeds:
                 for name in self._every(stride, shift):
@@ -120,20 +147,16 @@ class _Plan:
 
     def converted(self) -> Iterator[Case]:
         """Faulty ONNX converted on."""
-        stride = {SMALL: 1, MIDDLE: 4, LARGE: 16}[self._model.size]
-        if self._quick:
-            stride = {SMALL: 16, MIDDLE: 56, LARGE: 56}[self._model.size]
         for shift, seed in enumerate(self._seeds):
-            for number, name in enumerate(self._every(stride)):
+            for number, name in enumerate(self._every(self._strides.converted)):
                 target = list(_ROUTES)[(number + shift) % len(_ROUTES)]
                 yield self._one(CONVERTED, FOLDED, FOLDED, name, seed, route=_ROUTES[target], format=target)
 
     def native(self) -> Iterator[Case]:
         """Faults in files of other formats."""
-        stride = {SMALL: 2, MIDDLE: 8, LARGE: 28}[self._model.size] * (8 if self._quick else 1)
         for shift, (target, base) in enumerate({"tflite": TFLITE, "keras": KERAS, "torch": OWN}.items()):
             for fault in faults():
-                if fault.native is None or fault.name not in self._every(stride, shift):
+                if fault.native is None or fault.name not in self._every(self._strides.native, shift):
                     continue
                 for seed in self._seeds:
                     yield self._one(NATIVE, FOLDED, base, fault.name, seed, format=target)
@@ -151,14 +174,14 @@ class _Plan:
         """Conversions and rewritings that change nothing, or what they're meant to."""
         name = self._model.name
         starts = [FOLDED, *([KEPT] if self._model.normalized else [])]
-        for start in starts:
+        for start in starts[:1] if self._quick else starts:
             for rewriting in REWRITINGS:
-                yield Case(CORRECT, name, start, start, rewriting=rewriting, seed=_REWRITTEN_SEED)
+                if not self._quick or self._model.size == SMALL or rewriting in _QUICK_REWRITINGS:
+                    yield Case(CORRECT, name, start, start, rewriting=rewriting, seed=_REWRITTEN_SEED)
         for other in [OWN, *starts[1:]]:
             yield Case(CORRECT, name, other, FOLDED)
-        slow = self._quick and self._model.size != SMALL
         for item in conversions(self._model.normalized):
-            if (slow and item.side not in ONNX_TARGETS) or (self._quick and item.side not in _QUICK):
+            if self._quick and item.side not in (_QUICK_SIDES if self._model.size == SMALL else {TFLITE}):
                 continue
             group = INTENDED if item.intent else CORRECT
             precision = item.intent if item.intent == "float16" else ""
@@ -167,6 +190,3 @@ class _Plan:
             further = [] if item.parent in starts or item.intent else [FOLDED, *([] if self._quick else [OWN])]
             for source in further:
                 yield Case(group, name, source, item.side, **more)  # type: ignore[arg-type]
-
-
-_QUICK = {*ONNX_TARGETS, KERAS, TFLITE, SAVEDMODEL, "onnx>onnx2torch"}

@@ -12,7 +12,7 @@ from benchmarks.localization.cases import CORRECT, INTENDED, SEVERAL, Case
 from benchmarks.localization.scoring import Score, score
 from conrepair.runtime.workers import Outcome, Success
 
-__all__ = ["Row", "Sums", "row_of", "sums", "unmade"]
+__all__ = ["Row", "Sums", "from_json", "row_of", "sums", "unmade"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Row:
 
     Attributes:
         case: What was done.
-        status: "measured"; "no place" for the fault; "no model" came out of a converter; "unverified": a
+        status: "measured"; "no place" for the fault; "not injected" for an error; "no model" came out of a converter; "unverified": a
             conversion that was meant to be correct isn't; "failed": localization did.
         words: More of the last three.
         result: Of a measured one, from `trial.run`.
@@ -67,6 +67,18 @@ class Row:
         case["faults"] = case["faults"][: case["count"]]
         scored = None if self.score is None else dataclasses.asdict(self.score)
         return {"case": case, "status": self.status, "words": self.words, "score": scored, **self.result}
+
+
+def from_json(value: dict[str, Any]) -> Row:
+    """What `Row.as_json` was."""
+    rest = dict(value)
+    told = rest.pop("case")
+    fields = {field.name for field in dataclasses.fields(Case)}
+    case = Case(
+        **{key: tuple(item) if isinstance(item, list) else item for key, item in told.items() if key in fields}
+    )
+    scored = rest.pop("score")
+    return Row(case, rest.pop("status"), rest.pop("words"), rest, None if scored is None else Score(**scored))
 
 
 def row_of(case: Case, outcome: Outcome) -> Row:

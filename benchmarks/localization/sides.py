@@ -12,7 +12,7 @@ from benchmarks.localization.making import FOLDED, KEPT, OWN
 from conrepair.converters.registry import CONVERTERS, converter
 from conrepair.runtime.workers import Job, Success, Workers
 
-__all__ = ["KERAS", "ONNX_TARGETS", "SAVEDMODEL", "TFLITE", "Conversion", "Sides", "conversions"]
+__all__ = ["KERAS", "SAVEDMODEL", "TFLITE", "Conversion", "Sides", "conversions"]
 
 KERAS = f"{FOLDED}>onnx-keras"
 TFLITE = f"{KERAS}>keras-tflite"
@@ -71,11 +71,6 @@ def conversions(normalized: bool) -> Iterator[Conversion]:
     yield Conversion(FOLDED, "onnx-quantize-dynamic", intent="int8 weights")
     yield Conversion(KERAS, "keras-tflite", {"quantize": "float16"}, "float16 weights")
     yield Conversion(KERAS, "keras-tflite", {"quantize": "dynamic"}, "int8 weights")
-
-
-ONNX_TARGETS = frozenset(
-    item.side for item in conversions(True) if item.parent in {FOLDED, KEPT} and item.format == "onnx"
-)
 
 
 class Sides:

@@ -67,7 +67,7 @@ def _lists(rows: Sequence[Row]) -> Iterator[str]:
         "Failed": lambda row: row.status == "failed" and not row.case.count,
         "Changed on purpose: what localization says": lambda row: row.case.group == INTENDED,
         "Conversions that aren't correct, and models that didn't come out": lambda row: (
-            row.status in {"unverified", "no model"}
+            row.status in {"unverified", "no model", "not injected"}
         ),
     }
     for title, condition in sections.items():

@@ -42,7 +42,7 @@ class _UnfitError(Exception):
     """The case can't be measured.
 
     Attributes:
-        status: "no place" for the fault; "no model" came out; "unverified": the conversion does something else.
+        status: "no place" for the fault; "not injected" for an error; "no model" came out; "unverified": the conversion does something else.
         words: More.
     """
 
@@ -133,7 +133,11 @@ def _injected(payload: dict[str, Any], data: _Data, scratch: Path) -> tuple[dict
     avoid: frozenset[str] = frozenset()
     generator = np.random.default_rng(payload["seed"])
     for place, name in enumerate(payload["faults"]):
-        found = _inject(side, catalogue[name], data, generator, scratch / f"injected-{place}", avoid)
+        try:
+            found = _inject(side, catalogue[name], data, generator, scratch / f"injected-{place}", avoid)
+        # Whatever an injection raises, it isn't localization's.
+        except Exception as error:
+            raise _UnfitError("not injected", f"{name}: {type(error).__name__}: {error}"[:300]) from error
         if found is None:
             continue
         side, truth, about = found
