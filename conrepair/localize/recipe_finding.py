@@ -1,0 +1,116 @@
+"""The recipe under which a target that is prepared wrongly answers as its source does."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.data.feeds import Batch
+from conrepair.data.recipe import Recipe
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.opening import Opened
+from conrepair.localize.options import Options
+from conrepair.localize.recipe_candidate import Budget
+from conrepair.localize.recipes import search_recipes
+from conrepair.localize.whole_run import WholeRun
+
+__all__ = ["PhotoFile", "RecipeFinding", "find_recipe"]
+
+
+@dataclass(frozen=True)
+class PhotoFile:
+    """A photo on disk.
+
+    Attributes:
+        path: Where it is.
+        sha256: What it holds: a job's key goes by that.
+    """
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class RecipeFinding:
+    """What came out of a search of recipes.
+
+    Attributes:
+        recipe: The best one's fields, with its size.
+        arrangement: How the finished picture must be fed: "as it is", or what was done to it.
+        found: Whether it explains the answers; otherwise it's only the best of those that were tried.
+        changes: What it does that the target's own recipe doesn't, in words.
+        error: Relative error of the target's answers under it.
+        error_before: The same under the target's own recipe.
+        photos: How many it was judged on.
+        runs: How often the target was run.
+        complete: The search wasn't cut off by its budget.
+        evidence: In words.
+    """
+
+    recipe: dict[str, Any]
+    arrangement: str
+    found: bool
+    changes: tuple[str, ...]
+    error: float
+    error_before: float | None
+    photos: int
+    runs: int
+    complete: bool
+    evidence: str
+
+
+def find_recipe(
+    source: Opened,
+    target: Opened,
+    batches: Iterable[Batch],
+    photos: Sequence[PhotoFile],
+    start: Recipe,
+    options: Options,
+) -> RecipeFinding:
+    """Search the recipes for the target's input.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        batches: Of the source, by its own recipe: the photos.
+        photos: The same photos as files.
+        start: What the target has been fed by.
+        options: The budget.
+
+    Raises:
+        DataError: if a photo can't be read, or the target doesn't take photos.
+    """
+    expected = _answers(WholeRun(source), batches)
+    count = min(len(photos), *(len(array) for array in expected.values()))
+    search = search_recipes(
+        WholeRun(target),
+        {name: array[:count] for name, array in expected.items()},
+        [Path(photo.path) for photo in photos[:count]],
+        target.inputs[0],
+        start=start,
+        budget=Budget(options.recipe_runs, options.recipe_seconds),
+        rounding=options.equivalent,
+    )
+    best = search.best
+    return RecipeFinding(
+        dataclasses.asdict(best.recipe),
+        best.arrangement,
+        search.found,
+        search.changes,
+        best.error,
+        None if search.start is None else search.start.error,
+        best.photos,
+        search.runs,
+        search.complete,
+        search.evidence,
+    )
+
+
+def _answers(run: WholeRun, batches: Iterable[Batch]) -> Mapping[str, Array]:
+    parts = [{name: array[: batch.valid] for name, array in run(batch.feeds).items()} for batch in batches]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
