@@ -24,6 +24,7 @@ _CLOSER = 30.0
 _ROUNDING = 1e-6  # relative L2 below which it's chance which of two tensors is closer
 _ROUNDS = 3
 _LEAST = 0.45  # of a score from 0 to 1, for tensors whose values say nothing
+_UNPROVEN = 0.99  # confidence that structure alone gives at most: 1 says that values are equal
 _FORBIDDEN = -1e3
 _BY_VALUES = 10  # how much more a layout counts that values show than one that a shape suggests
 _DIGITS = 7.0  # that two computations of one thing have in common at most
@@ -162,6 +163,6 @@ def _pair(
         source.names[row],
         target.names[column],
         layout,
-        float(np.clip(score[row, column], 0, 1)),
+        float(np.clip(score[row, column], 0, _UNPROVEN)),
         f"operators, weights and neighbours (correlation of the values {similarity.correlation[row, column]:.2f})",
     )

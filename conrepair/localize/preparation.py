@@ -12,12 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from conrepair.faults.fault import Kind
-from conrepair.graph.layer_graph import Array
 from conrepair.localize.alignment import Alignment, align
-from conrepair.localize.input_relation import explain_inputs
 from conrepair.localize.isolation import Isolation, as_stored
 from conrepair.localize.layout import Layout, layouts
 from conrepair.localize.matching import EQUAL, Pair
@@ -25,9 +20,9 @@ from conrepair.localize.measurement import Feeds
 from conrepair.localize.options import Options
 from conrepair.localize.outputs import named_alike
 from conrepair.localize.pieces import Pieces
+from conrepair.localize.preparation_words import correlation, preparation_words, relative_error
 from conrepair.localize.result import LocatedFault
 from conrepair.localize.shelf import Shelf
-from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
 
 __all__ = ["Prepared", "align_with_inputs"]
@@ -37,7 +32,6 @@ _STORED = {"float16": 2.0**-9, "bfloat16": 2.0**-6}
 _BETTER = 10.0  # times smaller an error must be by the source's input to make the target's own wrong
 _MAYBE = 0.5  # of the error may be left where the layers behind are wrong either way
 _TRIED = 3  # layouts of an input
-_TOLERANCE = 0.01  # of an explanation: pictures of 8 bits are rounded
 
 
 @dataclass(frozen=True)
@@ -94,11 +88,10 @@ def align_with_inputs(source: Network, target: Network, feeds: Feeds, folder: Pa
             found, with_sources = again, error
         if with_sources <= EQUAL:
             break
-    return _decided(source, feeds, different, (alignment, found), (with_own, with_sources))
+    return _decided(feeds, different, (alignment, found), (with_own, with_sources))
 
 
 def _decided(
-    source: Network,
     feeds: Feeds,
     different: Sequence[_Different],
     alignments: tuple[Alignment, Alignment],
@@ -113,12 +106,12 @@ def _decided(
             "the target is fed with other numbers than the source, and the layers behind are wrong with either: "
             "whether the preparation is, too, can't be told ("
         )
-        better = found if with_sources < with_own else own
-        return Prepared(better, (), tuple(words + _words(item, source, feeds)[1] + ")" for item in different))
+        better = found if _proven(found) >= _proven(own) else own
+        return Prepared(better, (), tuple(words + preparation_words(item.pair, feeds)[1] + ")" for item in different))
     layout_of = {pair.target: pair.layout for pair in found.pairs}
     faults = []
     for item in different:
-        kind, words = _words(_in_layout(item, layout_of), source, feeds)
+        kind, words = preparation_words(_in_layout(item.pair, layout_of), feeds)
         behind = (
             f"the layers behind come out right (relative error {with_sources:.1g}) when fed with the source's input, "
             f"and wrong ({with_own:.2g}) with their own"
@@ -140,9 +133,14 @@ def _decided(
     return Prepared(found, tuple(faults))
 
 
-def _in_layout(item: _Different, layout_of: Mapping[str, Layout]) -> _Different:
-    """The input in the layout that was found to be right."""
-    return replace(item, pair=replace(item.pair, layout=layout_of.get(item.pair.target, item.pair.layout)))
+def _proven(alignment: Alignment) -> int:
+    """How many pairs have equal values."""
+    return sum(pair.confidence == 1.0 for pair in alignment.pairs)
+
+
+def _in_layout(pair: Pair, layout_of: Mapping[str, Layout]) -> Pair:
+    """An input in the layout that was found to be right."""
+    return replace(pair, layout=layout_of.get(pair.target, pair.layout))
 
 
 def _different(source: Network, target: Network, feeds: Feeds, options: Options) -> list[_Different]:
@@ -157,10 +155,10 @@ def _different(source: Network, target: Network, feeds: Feeds, options: Options)
         choices = layouts(expected.shape, given.shape)
         if not choices:
             continue
-        error = _relative(expected, choices[0].to_source(given))
+        error = relative_error(expected, choices[0].to_source(given))
         allowed = max(options.noise_margin * _ROUNDING, _STORED.get(tensor.dtype, 0.0))
         if error > allowed:
-            likely = sorted(choices, key=lambda layout: -_correlation(expected, layout.to_source(given)))
+            likely = sorted(choices, key=lambda layout: -correlation(expected, layout.to_source(given)))
             ordered = tuple(dict.fromkeys([choices[0], *likely]))
             pair = Pair(ours, theirs, choices[0], 1.0, "inputs of both models")
             result.append(_Different(pair, ordered, error, allowed))
@@ -211,39 +209,8 @@ def _error_behind(
         shelf.put(name, array)
     by_target = {pair.target: pair for pair in first}
     errors = [
-        _relative(shelf[by_target[name].source], by_target[name].layout.to_source(array))
+        relative_error(shelf[by_target[name].source], by_target[name].layout.to_source(array))
         for name, array in Isolation(target, alignment.pairs, list(by_target)).run(shelf.__getitem__, feeds[1])
         if array.size == shelf[by_target[name].source].size
     ]
     return statistics.median(errors) if errors else math.inf
-
-
-def _words(item: _Different, source: Network, feeds: Feeds) -> tuple[Kind, str]:
-    """What was done to the input, and which kind of fault that is."""
-    pair = item.pair
-    expected, given = feeds[0][pair.source], pair.layout.to_source(feeds[1][pair.target])
-    relation = explain_inputs(expected, given, tolerance=_TOLERANCE)
-    if relation is None or relation.is_identity:
-        alike = _correlation(expected, given)
-        likely = "; such numbers come from another way of resizing or cutting" if alike > _MAYBE else ""
-        return Kind.PREPROCESSING, (
-            f"`{pair.target}` isn't fed with what the source's `{pair.source}` is (relative L2 {item.error:.2g}, "
-            f"correlation {alike:.2f}), and no formula makes the one from the other{likely}"
-        )
-    moved = relation.axes != tuple(range(len(relation.axes))) or relation.reshaped or bool(relation.flipped)
-    kind = Kind.INPUT if moved else Kind.PREPROCESSING
-    return kind, f"`{pair.target}`: {relation.evidence}"
-
-
-def _relative(expected: Array, found: Array) -> float:
-    error = RunningError()
-    error.add(expected, found)
-    return error.relative_l2
-
-
-def _correlation(one: Array, two: Array) -> float:
-    """Of the values; 0 where it means nothing."""
-    left, right = (np.asarray(array, np.float64).reshape(-1) for array in (one, two))
-    left, right = left - left.mean(), right - right.mean()
-    scale = float(np.linalg.norm(left) * np.linalg.norm(right))
-    return float(left @ right) / scale if scale and math.isfinite(scale) else 0.0
