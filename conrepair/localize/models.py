@@ -162,7 +162,9 @@ def _with_recipe(
         return result
     rows = batches(_reader(source, ours, samples), ours.inputs, size)
     try:
-        found = find_recipe(ours, theirs, rows, target.photos[:samples], target.recipe, options)
+        found = find_recipe(
+            ours, theirs, rows, target.photos[:samples], target.recipe, options, output_error=result.output_error
+        )
     except DataError as error:
         return dataclasses.replace(result, notes=(*result.notes, f"recipes could not be searched: {error}"))
     faults = list(result.faults)

@@ -21,6 +21,9 @@ from conrepair.localize.whole_run import WholeRun
 
 __all__ = ["PhotoFile", "RecipeFinding", "find_recipe"]
 
+_LEFT = 0.01  # of the error, by a recipe that explains it
+_LEAST = 1e-6  # relative error that rounding may always make
+
 
 @dataclass(frozen=True)
 class PhotoFile:
@@ -71,6 +74,8 @@ def find_recipe(
     photos: Sequence[PhotoFile],
     start: Recipe,
     options: Options,
+    *,
+    output_error: float,
 ) -> RecipeFinding:
     """Search the recipes for the target's input.
 
@@ -81,6 +86,7 @@ def find_recipe(
         photos: The same photos as files.
         start: What the target has been fed by.
         options: The budget.
+        output_error: Of the target's answers as it's fed now: what explains it must leave far less.
 
     Raises:
         DataError: if a photo can't be read, or the target doesn't take photos.
@@ -94,7 +100,7 @@ def find_recipe(
         target.inputs[0],
         start=start,
         budget=Budget(options.recipe_runs, options.recipe_seconds),
-        rounding=options.equivalent,
+        rounding=max(_LEAST, min(options.equivalent, _LEFT * output_error)),
     )
     best = search.best
     return RecipeFinding(
