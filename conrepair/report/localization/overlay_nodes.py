@@ -9,9 +9,11 @@ from pathlib import Path
 
 import onnx
 import onnx_ir
+from google.protobuf.message import DecodeError
 from onnx_ir.passes.common import NameFixPass
 
 from conrepair.frameworks.model import Model
+from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["NodeIds", "node_ids"]
 
@@ -44,6 +46,9 @@ def node_ids(model: Model) -> NodeIds | None:
     Args:
         model: Any.
 
+    Raises:
+        ModelLoadError: if the file can't be read.
+
     Returns:
         None for a model that Model Explorer doesn't open, or whose file is gone.
     """
@@ -59,7 +64,10 @@ def node_ids(model: Model) -> NodeIds | None:
 
 def _of_onnx(path: Path) -> NodeIds:
     """The reader of ONNX files names nodes by this pass of onnx_ir's, so we let it do the same here."""
-    model = onnx_ir.serde.deserialize_model(onnx.load(path, load_external_data=False))
+    try:
+        model = onnx_ir.serde.deserialize_model(onnx.load(path, load_external_data=False))
+    except (DecodeError, onnx_ir.serde.SerdeError, OSError) as error:
+        raise ModelLoadError(f"{path} can't be read any more; was it changed meanwhile? {error}") from error
     given = [(node.name, [value.name for value in node.outputs]) for node in model.graph]
     NameFixPass()(model)
     ids = [node.name or "" for node in model.graph]
