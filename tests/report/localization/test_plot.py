@@ -56,6 +56,14 @@ def test_a_larger_error_is_drawn_higher() -> None:
     assert "infinite" in texts(root)
 
 
+def test_layers_stand_in_the_sources_order() -> None:
+    result = localizations.made(12)
+    assert [row.order for row in result.layers] != list(range(12))
+    found = sorted(dots(drawn(result)), key=lambda item: float(item.attrib["cx"]))
+    names = [(item.find(f"{SVG}title").text or "").split("/conv")[0] for item in found]  # type: ignore[union-attr]
+    assert names == [f"block/{place}" for place in range(12)]
+
+
 def test_names_that_are_markup() -> None:
     name = '<script>&"\x1b[31m</script>'
     root = drawn(localizations.with_names(localizations.made(3, {1: 0.5}), name, [1]))

@@ -69,8 +69,9 @@ def test_the_worst_of_a_node_is_shown(tmp_path: Path) -> None:
     model = small.model_of("onnx", onnx_networks.with_function(tmp_path / "m.onnx"))
     rows = (
         localizations.row(0, source_tensor="h", source_layer="h"),
-        localizations.row(1, 0.12345, source_tensor="inlined/product", source_layer="call"),
-        localizations.row(2, 1e-8, source_tensor="y", source_layer="call"),
+        localizations.row(1, 1e-8, source_tensor="inlined/gate", source_layer="call"),
+        localizations.row(2, 0.12345, source_tensor="inlined/product", source_layer="call"),
+        localizations.row(4, 0.5, source_tensor="y", source_layer="call", guilty=False),
         localizations.row(3, 5e-6, source_tensor="elsewhere", source_layer="nowhere"),
     )
     data = overlay(model, dataclasses.replace(localizations.made(1), layers=rows), "source")
