@@ -63,9 +63,10 @@ class RecipeConfig(_Strict):
         description="torchvision, keras:tf, keras:torch, keras:caffe, tflite, efficientnet-lite or raw.",
     )
     size: tuple[int, int] | None = Field(None, description="Height and width; default: the model's.")
-    fit: Literal["stretch", "crop", "none"] | None = Field(
+    fit: Literal["stretch", "crop", "pad", "none"] | None = Field(
         None,
-        description="stretch to the size, resize the shorter side and centre-crop, or leave as it is.",
+        description="stretch to the size, resize the shorter side and centre-crop, keep the proportions and pad with "
+        "zeros, or leave as it is.",
     )
     resize_to: int | None = Field(None, description="Shorter side before the crop, in pixels.")
     crop_ratio: float | None = Field(None, description="size / shorter side before the crop.")

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from conrepair.data.letterbox import place_within, surround
 from conrepair.data.resample import resize_bilinear, resize_nearest
 from conrepair.runtime.errors import DataError
 
@@ -32,7 +33,7 @@ __all__ = [
     "apply_spatial",
 ]
 
-Fit = Literal["stretch", "crop", "none"]
+Fit = Literal["stretch", "crop", "pad", "none"]
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"]
 Resampler = Literal["pillow", "tensorflow"]
 Channels = Literal["rgb", "bgr", "grey"]
@@ -72,7 +73,8 @@ class Recipe:
         name: What reports call it.
         size: Height and width of the result; None follows the model's input (see `for_size`).
         fit: "stretch" resizes to the size whatever the photo's proportions; "crop" resizes the
-            shorter side to `resize_to` and cuts the centre out; "none" takes the photo as it is.
+            shorter side to `resize_to` and cuts the centre out; "pad" resizes it to lie within the
+            size and puts zeros around it; "none" takes the photo as it is.
         resize_to: For "crop", the shorter side before the cut; None is
             round(min(size) / crop_ratio).
         crop_ratio: For "crop" without `resize_to`, the share of the shorter side that remains.
@@ -216,6 +218,9 @@ def apply_spatial(
         return _resize(spatial, picture, height, width)
     if spatial.fit == "stretch":
         return _resize(spatial, picture, *spatial.size)
+    if spatial.fit == "pad":
+        inner = place_within(height, width, spatial.size, as_tensorflow=spatial.resampler == "tensorflow")
+        return surround(_resize(spatial, picture, *inner[:2]), inner, spatial.size)
     resized = _resize(spatial, picture, *_size_before_crop(spatial, height, width))
     return np.ascontiguousarray(_crop_centre(resized, *spatial.size))
 

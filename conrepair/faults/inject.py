@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import onnx_ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
 from conrepair.faults.fault import Fault
+from conrepair.onnx_passes.files import is_large, save
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.verify import relative_error
 from conrepair.runtime.onnx_session import open_session
@@ -66,12 +69,16 @@ def inject(
     prepared = _prepared(model)
     expected = _run(prepared, feeds)
     count = len(fault.places(prepared.graph))
-    for index in generator.permutation(count)[:ATTEMPTS]:
+    attempts = 0
+    for index in generator.permutation(count):
+        if attempts == ATTEMPTS:
+            break
         changed = prepared.clone()
         change = fault.change(fault.places(changed.graph)[int(index)], generator)
         names = frozenset(str(node.name) for node in change.nodes)
         if names & avoid:
             continue
+        attempts += 1
         effect = _effect(changed, feeds, expected)
         if effect is not None and effect > LEAST_EFFECT:
             return Injection(changed, fault, names, change.words, effect)
@@ -98,8 +105,7 @@ def _effect(
 ) -> float | None:
     """How much the outputs change; None when the model isn't valid any more, or gives other shapes."""
     try:
-        onnx.checker.check_model(onnx_ir.to_proto(model))
-        results = _run(model, feeds)
+        results = _run(model, feeds, check=True)
     # The checker and onnxruntime raise classes without a common base; whatever they say, it's no valid place.
     except Exception:  # noqa: BLE001
         return None
@@ -108,6 +114,18 @@ def _effect(
     return max(map(relative_error, expected, results), default=0.0)
 
 
-def _run(model: onnx_ir.Model, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-    session = open_session(onnx_ir.to_proto(model).SerializeToString(), quiet=True)
-    return [np.asarray(item) for item in session.run(None, dict(feeds))]
+def _run(
+    model: onnx_ir.Model, feeds: Mapping[str, npt.NDArray[Any]], *, check: bool = False
+) -> list[npt.NDArray[Any]]:
+    """Run in memory, or from a file where the weights are too many for one message."""
+    with tempfile.TemporaryDirectory() as folder:
+        source: Path | bytes
+        if is_large(model):
+            source = Path(folder) / "model.onnx"
+            save(model, source)
+        else:
+            source = onnx_ir.to_proto(model).SerializeToString()
+        if check:
+            onnx.checker.check_model(source if isinstance(source, bytes) else str(source))
+        session = open_session(source, quiet=True)
+        return [np.asarray(item) for item in session.run(None, dict(feeds))]

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx_ir
 
 from conrepair.faults.editors.editor import NotEditableError
 from conrepair.faults.editors.registry import open_editor
-from conrepair.faults.fault import Fault, Kind, Native
+from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.inject import ATTEMPTS, LEAST_EFFECT, inject
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array
-from conrepair.onnx_passes.files import load, save
+from conrepair.onnx_passes.files import load
 from conrepair.onnx_passes.verify import relative_error
-from conrepair.runtime.files import make_folder, sha256_of
+from conrepair.runtime.files import make_folder, sha256_of, whole_output
 
 __all__ = ["FileInjection", "inject_file"]
 
@@ -97,43 +98,26 @@ def inject_file(
     feeds, expected = _reference(model, feeds)
     attempts = 0
     for index in generator.permutation(count)[:_REFUSALS]:
-        found = _attempt(model, fault, fault.native, int(index), generator, (feeds, expected), (folder, stem), avoid)
-        attempts += found is not None
-        if found is not None and found.effect > LEAST_EFFECT:
-            return found
+        with tempfile.TemporaryDirectory(dir=folder) as trial:
+            try:
+                words = fault.native.change(editor, fault.native.places(editor.graph)[int(index)], generator)
+                changed = None if editor.touched & avoid else editor.save(Path(trial), stem)
+            except NotEditableError:
+                changed = None
+            effect = None if changed is None else _effect(changed, feeds, expected)
+            if changed is not None and effect is not None and effect > LEAST_EFFECT:
+                return FileInjection(_kept(changed, folder), fault, frozenset(editor.touched), words, effect)
+        attempts += effect is not None
         if attempts == ATTEMPTS:
             break
+        editor = open_editor(model)
     return None
 
 
-def _attempt(
-    model: Model,
-    fault: Fault[Any],
-    native: Native,
-    index: int,
-    generator: np.random.Generator,
-    example: tuple[Mapping[str, Array], Sequence[Array]],
-    where: tuple[Path, str],
-    avoid: frozenset[str],
-) -> FileInjection | None:
-    """One place; None when the format can't express the fault there, or a layer is to be avoided."""
-    editor = open_editor(model)
-    feeds, expected = example
-    folder, stem = where
-    try:
-        words = native.change(editor, native.places(editor.graph)[index], generator)
-        if editor.touched & avoid:
-            return None
-        with tempfile.TemporaryDirectory(dir=folder) as trial:
-            changed = editor.save(Path(trial), stem)
-            effect = _effect(changed, feeds, expected)
-    except NotEditableError:
-        return None
-    if effect is None:
-        return None
-    if effect > LEAST_EFFECT:
-        changed = editor.save(folder, stem)
-    return FileInjection(changed, fault, frozenset(editor.touched), words, effect)
+def _kept(model: Model, folder: Path) -> Model:
+    """The model, moved out of the folder where it was tried."""
+    path = Path(model.path).replace(folder / Path(model.path).name)
+    return replace(model, path=str(path))
 
 
 def _effect(model: Model, feeds: Mapping[str, Array], expected: Sequence[Array]) -> float | None:
@@ -174,6 +158,13 @@ def _inject_onnx(
     injection = inject(load(model.path), fault, feeds, generator, avoid=avoid)
     if injection is None:
         return None
-    save(injection.model, path)
+    external = any(
+        isinstance(value.const_value, onnx_ir.ExternalTensor)
+        for value in onnx_ir.load(model.path).graph.initializers.values()
+    )
+    with whole_output(path) as temporary:
+        onnx_ir.save(injection.model, temporary, external_data=f"{path.name}.data" if external else None)
+        if external:  # stands beside the file
+            (temporary.parent / f"{path.name}.data").replace(path.parent / f"{path.name}.data")
     written = Model("onnx", str(path), sha256_of(path), inputs=model.inputs)
     return FileInjection(written, fault, injection.nodes, injection.words, injection.effect)

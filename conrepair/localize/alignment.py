@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.isolation import Isolation
+from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Pair, match
 from conrepair.localize.outputs import output_pairs
 from conrepair.localize.pieces import Pieces
@@ -20,7 +23,8 @@ from conrepair.networks.network import Network
 __all__ = ["Alignment", "align", "comparable"]
 
 _ROUNDS = 4
-_PRUNINGS = 4
+_TRIALS = 16
+_MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
 
 
 @dataclass(frozen=True)
@@ -74,16 +78,17 @@ def align(
     ours, theirs = comparable(source.graph), comparable(target.graph)
     mine = _capture(source, ours, feeds[0], _fresh(folder, "source"))
     full = _capture(target, theirs, feeds[1], _fresh(folder, "target"))
-    nodes = Neighbourhood(source.graph, ours), Neighbourhood(target.graph, theirs)
+    nodes = Neighbourhood(source.graph, ours, mine.shapes()), Neighbourhood(target.graph, theirs, full.shapes())
     structure = Structure(*nodes)
     similarity = compare_values(ours, mine.__getitem__, theirs, full.__getitem__)
     pairs = match(*nodes, similarity, structure)
     shelf = _Isolated(target, mine, feeds[1], theirs, folder)
+    ends = set(theirs).intersection(target.graph.outputs)
     for _ in range(_ROUNDS):
         settled = {pair.target for pair in pairs if pair.confidence == 1.0}
         open_ones = [place for place, name in enumerate(theirs) if name not in settled]
-        if not open_ones:
-            break
+        if not open_ones or settled.issuperset(ends):
+            break  # what's left lies inside what libraries write in other ways
         values = shelf.run(pairs)
         names = [theirs[place] for place in open_ones]
         similarity.improve(compare_values(ours, mine.__getitem__, names, values), open_ones)
@@ -91,7 +96,7 @@ def align(
         if _places(again) == _places(pairs):
             break
         pairs = again
-    kept = _pruned(target.graph, pairs, shelf)
+    kept = _settled(nodes, pairs, shelf)
     outputs = output_pairs(source, target, kept, (mine.shapes(), full.shapes()))
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
 
@@ -134,22 +139,20 @@ class _Isolated:
         return found
 
 
-def _pruned(graph: LayerGraph, pairs: Sequence[Pair], isolated: _Isolated) -> list[Pair]:
-    """Drop pairs that make wrong what is right without them."""
+def _settled(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], isolated: _Isolated) -> list[Pair]:
+    """Move or drop pairs that make wrong what reads them, and without which that's right."""
     kept = list(pairs)
     errors = isolated.errors(kept, kept)
-    for _ in range(_PRUNINGS):
-        doubtful = _doubtful(graph, kept, errors)
+    tried: Counter[str] = Counter()
+    for _ in range(_TRIALS):
+        doubtful = _doubtful(nodes[1].graph, kept, errors, {name for name, count in tried.items() if count > _MOVES})
         if not doubtful:
             break
-        rest = [pair for pair in kept if pair.target not in doubtful]
-        behind = {name for names in doubtful.values() for name in names}
-        without = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
-        wrong = {name for name, names in doubtful.items() if all(without[item] <= EQUAL for item in names)}
-        if not wrong:
-            break
-        kept = [pair for pair in kept if pair.target not in wrong]
-        errors = isolated.errors(kept, kept)
+        changed = _tried(kept, doubtful, errors, isolated, _alternatives(nodes, kept, doubtful, tried))
+        tried.update(doubtful.keys())
+        if changed != kept:
+            kept = changed
+            errors = isolated.errors(kept, kept)
     return [
         pair
         if pair.confidence == 1.0 or errors.get(pair.target, 1.0) > EQUAL
@@ -158,7 +161,59 @@ def _pruned(graph: LayerGraph, pairs: Sequence[Pair], isolated: _Isolated) -> li
     ]
 
 
-def _doubtful(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float]) -> dict[str, list[str]]:
+def _tried(
+    pairs: Sequence[Pair],
+    doubtful: Mapping[str, Sequence[str]],
+    errors: Mapping[str, float],
+    isolated: _Isolated,
+    moved: Mapping[str, Pair | None],
+) -> list[Pair]:
+    """The pairs, of which those are moved (or dropped, for None) that make what reads them right."""
+    other = [moved.get(pair.target, pair) for pair in pairs]
+    rest = _distinct([pair for pair in other if pair is not None])
+    behind = {name for target in moved for name in doubtful[target]}
+    found = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
+    better = {target for target in moved if all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])}
+    changed = [moved[pair.target] if pair.target in better else pair for pair in pairs]
+    return _distinct([pair for pair in changed if pair is not None])
+
+
+def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
+    """No tensor of the target twice: neighbours may have moved to the same one."""
+    return list({pair.target: pair for pair in reversed(pairs)}.values())[::-1]
+
+
+def _alternatives(
+    nodes: tuple[Neighbourhood, Neighbourhood],
+    pairs: Sequence[Pair],
+    doubtful: Mapping[str, Sequence[str]],
+    tried: Mapping[str, int],
+) -> dict[str, Pair | None]:
+    """For each doubtful pair the next possibility: tensors of either side just behind or before; then none at all."""
+    taken = {pair.source for pair in pairs}, {pair.target for pair in pairs}
+    found: dict[str, Pair | None] = {}
+    for pair in pairs:
+        if pair.target in doubtful:
+            moves = [
+                *((name, pair.target) for name in nodes[0].around(pair.source) if name not in taken[0]),
+                *((pair.source, name) for name in nodes[1].around(pair.target) if name not in taken[1]),
+            ]
+            shapes = [(nodes[0].shape(one), nodes[1].shape(two)) for one, two in moves]
+            fitting = [move for move, shape in zip(moves, shapes, strict=True) if layouts(*shape)]
+            place = tried[pair.target]
+            found[pair.target] = _moved(nodes, pair, *fitting[place]) if place < min(len(fitting), _MOVES) else None
+    return found
+
+
+def _moved(nodes: tuple[Neighbourhood, Neighbourhood], pair: Pair, source: str, target: str) -> Pair:
+    choices = layouts(nodes[0].shape(source), nodes[1].shape(target))
+    layout = next((item for item in choices if item.axes == pair.layout.axes), choices[0])
+    return replace(pair, source=source, target=target, layout=layout, evidence="what reads it comes out right")
+
+
+def _doubtful(
+    graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float], cleared: set[str]
+) -> dict[str, list[str]]:
     """Pairs that differ and whose readers differ, no two of them neighbours; each with its readers."""
     names = {pair.target for pair in pairs}
     feeding = graph.feeding(names | set(graph.inputs))
@@ -171,7 +226,7 @@ def _doubtful(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, flo
     for pair in pairs:
         name = pair.target
         behind = readers.get(name, [])
-        if errors.get(name, 0.0) <= EQUAL or name in blocked or not behind or name in graph.outputs:
+        if errors.get(name, 0.0) <= EQUAL or name in blocked | cleared or not behind or name in graph.outputs:
             continue
         if any(errors[item] > EQUAL for item in behind):
             found[name] = behind

@@ -11,6 +11,7 @@ __all__ = ["Judged", "judge_cut"]
 
 _EPSILON = 2.0**-23
 _STEP_ERROR = 8.0  # units in the last place that one operator may be off by: libraries approximate exp, erf, tanh
+_HIDDEN = 20.0  # times the full run's error: at the very same place that isn't so much smaller
 _HALF = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 _LARGEST_CREDIBLE = 1e-3  # other kernels that differ more are themselves in doubt
 
@@ -42,7 +43,8 @@ def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float) -> Jud
     """Judge a cut.
 
     The floor is the largest of: what the result changes by when what's read changes in its last places, what it
-    differs by in another arithmetic, and a few units in the last place for each operator.
+    differs by in another arithmetic, and a few units in the last place for each operator. Where the full run gives
+    the source's values, nothing is wrong, whatever is introduced: what was fed stood for something else.
 
     Args:
         cut: The measurement.
@@ -55,4 +57,6 @@ def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float) -> Jud
     floor = max(_STEP_ERROR * epsilon * math.sqrt(max(operators, 1)), cut.disturbed * scale)
     if cut.other is not None and cut.other <= _LARGEST_CREDIBLE:
         floor = max(floor, cut.other)
-    return Judged(cut, floor, cut.introduced.relative_l2 > margin * floor)
+    introduced = cut.introduced.relative_l2
+    above = introduced > margin * floor and cut.full.relative_l2 > margin * floor
+    return Judged(cut, floor, above and (introduced < _HIDDEN * cut.full.relative_l2 or math.isinf(introduced)))

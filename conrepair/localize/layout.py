@@ -89,9 +89,8 @@ def layouts(source: Shape, target: Shape) -> tuple[Layout, ...]:
             view = tuple(two[axis] for axis in axes)
             back = tuple(sorted(range(len(axes)), key=axes.__getitem__))
             found.append(Layout(source, view, back, target))
-    plain = Layout(source, one, tuple(range(len(one))), target)
-    if not any(layout.is_plain for layout in found):
-        found.append(plain)  # the same values in the same order, whatever the shapes
+    if not found:
+        found = [Layout(source, one, tuple(range(len(one))), target)]  # the same order, whatever the shapes
     return tuple(dict.fromkeys(sorted(found, key=_usual)))
 
 

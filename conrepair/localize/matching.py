@@ -20,9 +20,12 @@ EQUAL = 1e-3
 """Relative L2 below which two tensors are the same one, computed by two libraries: rounding is far below it, and two
 tensors of a network are far above."""
 
+_CLOSER = 30.0
+_ROUNDING = 1e-6  # relative L2 below which it's chance which of two tensors is closer
 _ROUNDS = 3
 _LEAST = 0.45  # of a score from 0 to 1, for tensors whose values say nothing
 _FORBIDDEN = -1e3
+_BY_VALUES = 10  # how much more a layout counts that values show than one that a shape suggests
 _DIGITS = 7.0  # that two computations of one thing have in common at most
 
 
@@ -48,9 +51,10 @@ class Pair:
 def match(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, structure: Structure) -> list[Pair]:
     """Pair the tensors of two networks.
 
-    Values decide where they are equal; where a fault in front changed them all, operators, weights, neighbours and
-    places do. The assignment is the one with the largest sum of scores (Jonker and Volgenant's algorithm, as
-    scipy.optimize.linear_sum_assignment has it), less the pairs that would contradict the order of better ones.
+    Values decide where they are equal; where a fault in front changed them all, operators, weights (which are read
+    only then), neighbours and places do. The assignment is the one with the largest sum of scores (Jonker and
+    Volgenant's algorithm, as scipy.optimize.linear_sum_assignment has it), less the pairs that would contradict the
+    order of better ones.
 
     Args:
         source: Tensors down.
@@ -62,10 +66,12 @@ def match(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, 
         In the target's order.
     """
     possible = similarity.layout >= 0
-    equal = possible & (similarity.error < EQUAL)
-    static = _static(structure, equal)
+    equal = possible & (similarity.error < EQUAL) & _closest(similarity.error)
+    ends = [place for place, name in enumerate(target.names) if name in target.graph.outputs]
+    conclusive = all(bool(equal[:, place].any()) for place in ends)
+    static = structure.surface if conclusive else 0.5 * structure.surface + 0.5 * structure.weights
     values = np.where(equal, 1.0, np.clip(similarity.correlation, 0, 1) ** 4)
-    local = np.where(possible, 0.5 * values + 0.5 * static, 0.0)
+    local = np.where(possible, np.maximum(static, 0.5 * values + 0.5 * static), 0.0)  # a fault changes all behind it
     score = local
     for _ in range(_ROUNDS):
         score = np.where(possible, 0.6 * local + 0.4 * structure.neighbours(score), 0.0)
@@ -86,11 +92,10 @@ def match(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, 
     return _with_usual_layouts(pairs)
 
 
-def _static(structure: Structure, equal: npt.NDArray[np.bool_]) -> Matrix:
-    """Weights are read only when values don't say it all."""
-    if equal.any(1).all() or equal.any(0).all():
-        return structure.surface
-    return np.asarray(0.5 * structure.surface + 0.5 * structure.weights)
+def _closest(error: Matrix) -> npt.NDArray[np.bool_]:
+    """Whether no other source is much closer to a target; a normalization with a factor of 1 changes little."""
+    best = error.min(axis=0, initial=np.inf, keepdims=True)
+    return np.asarray(error <= _CLOSER * np.maximum(best, _ROUNDING))
 
 
 def _in_order(
@@ -109,11 +114,14 @@ def _in_order(
 
 
 def _with_usual_layouts(pairs: list[Pair]) -> list[Pair]:
-    """Where values don't tell the layout: the one that most tensors of as many axes have."""
+    """Where values don't tell the layout: the one that most tensors of as many axes have, by values or by shape."""
     counts: dict[tuple[int, int], Counter[tuple[int, ...]]] = {}
     for pair in pairs:
+        layout = pair.layout
         if pair.confidence == 1.0:
-            counts.setdefault(_ranks(pair.layout), Counter())[pair.layout.axes] += 1
+            counts.setdefault(_ranks(layout), Counter())[layout.axes] += _BY_VALUES
+        elif layout.view != tuple(layout.view[axis] for axis in layout.axes):
+            counts.setdefault(_ranks(layout), Counter())[layouts(layout.source, layout.target)[0].axes] += 1
     return [pair if pair.confidence == 1.0 else replace(pair, layout=_usual(pair.layout, counts)) for pair in pairs]
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from conrepair.data.named_recipes import RECIPES
 from conrepair.data.recipe import Channels, Interpolation, Recipe, Resampler
 
-__all__ = ["affine", "fits", "numbers", "numeric_key", "resamplings", "with_affine"]
+__all__ = ["affine", "coarse_fits", "fits", "numbers", "numeric_key", "resamplings", "with_affine"]
 
 Vector = npt.NDArray[np.float64]
 
@@ -92,9 +92,20 @@ def fits(base: Recipe, size: tuple[int, int]) -> list[Recipe]:
     recipes = [
         replace(base, size=size),
         replace(base, size=size, fit="stretch", resize_to=None),
+        replace(base, size=size, fit="pad", resize_to=None),
         *(replace(base, size=size, fit="crop", resize_to=round(ratio * min(size))) for ratio in _RATIOS),
     ]
     return list({recipe.spatial: recipe for recipe in reversed(recipes)}.values())[::-1]
+
+
+def coarse_fits(base: Recipe, size: tuple[int, int]) -> list[Recipe]:
+    """The fits that differ much: stretched, padded, the centre of the whole shorter side, and of 7/8 of it."""
+    crop = replace(base, size=size, fit="crop", resize_to=None)
+    others = (
+        replace(base, size=size, fit="stretch", resize_to=None),
+        replace(base, size=size, fit="pad", resize_to=None),
+    )
+    return [*others, replace(crop, crop_ratio=1.0), replace(crop, crop_ratio=0.875)]
 
 
 def resamplings(base: Recipe) -> list[Recipe]:

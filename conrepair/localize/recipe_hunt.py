@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from conrepair.data.recipe import Recipe
 from conrepair.localize.recipe_candidate import Budget, RecipeCandidate
-from conrepair.localize.recipe_family import fits, numbers, resamplings
+from conrepair.localize.recipe_family import coarse_fits, fits, numbers, resamplings
 from conrepair.localize.recipe_feeds import Arrangement, PhotoFeeds
 from conrepair.localize.recipe_judge import Array, Judge
 from conrepair.localize.recipe_refine import refine_numbers
@@ -59,11 +59,11 @@ class RecipeHunt:
             self._try_numbers(candidate)
         for candidate in given:
             self._try_arrangements(candidate)
-        for _ in range(_ROUNDS):
-            before = self.best(1)
-            self._go_round()
-            if self.best(1) == before:
-                break
+        self._go_rounds()
+        # Numbers that are right may look wrong while the geometry is: all pairs, roughly.
+        for recipe in coarse_fits(given[0].recipe, self._feeds.size):
+            self._try((item, "as it is") for item in numbers(recipe, self._feeds.channels))
+        self._go_rounds()
         for _ in range(_REFINEMENTS):
             for candidate in dict.fromkeys([*self.best(1), *given[:1]]):
                 self._refine(candidate)
@@ -102,6 +102,14 @@ class RecipeHunt:
             )
             for candidate, outputs in zip(candidates, parts, strict=True)
         ]
+
+    def _go_rounds(self) -> None:
+        """Rounds until the best stays the best."""
+        for _ in range(_ROUNDS):
+            before = self.best(1)
+            self._go_round()
+            if self.best(1) == before:
+                return
 
     def _go_round(self) -> None:
         """Each part of the best recipes in turn; the numbers first, which do most and cost no resizing."""

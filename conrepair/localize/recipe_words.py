@@ -56,6 +56,8 @@ def _fit_in_words(recipe: Recipe) -> str:
     if recipe.fit == "crop":
         shorter = f" after resizing the shorter side to {recipe.spatial.resize_to}" if recipe.size else ""
         return f"the centre of {size}{shorter}"
+    if recipe.fit == "pad":
+        return f"padded with zeros to {size}"
     return f"stretched to {size}" if recipe.fit == "stretch" else "the photo's own size"
 
 

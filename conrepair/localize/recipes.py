@@ -106,10 +106,14 @@ def rank_recipes_by_labels(
 def _searched(
     feeds: PhotoFeeds, judge: Judge, start: Recipe | None, budget: Budget, rounding: float, probes: int = _PROBES
 ) -> RecipeSearch:
+    everything = range(len(feeds.photos))
     beginnings = [recipe.for_size(*feeds.size) for recipe in _beginnings(start, feeds.channels)]
     exact = min(rounding, _EXACT)
     hunt = RecipeHunt(feeds, judge, budget, exact, probes)
-    everything = range(len(feeds.photos))
+    given = RecipeCandidate(beginnings[0], "as it is", 0, None, 0)
+    first = hunt.on([given], everything)[0] if start else None
+    if first is not None and first.error <= rounding:
+        return _verdict(judge.measure, first, [first], hunt, feeds.runs, rounding)
     for _ in range(_REPETITIONS):
         hunt.search(beginnings)
         finalists = sorted(hunt.on(hunt.best(_FINALISTS), everything), key=lambda candidate: candidate.error)
@@ -117,7 +121,6 @@ def _searched(
         # Right on a few photos only, which couldn't tell: one that can is added.
         if not misled or hunt.cut_off or not hunt.look_at(hunt.worst_photo(finalists[0])):
             break
-    first = hunt.on([RecipeCandidate(beginnings[0], "as it is", 0, None, 0)], everything)[0] if start else None
     return _verdict(judge.measure, first, finalists, hunt, feeds.runs, rounding)
 
 

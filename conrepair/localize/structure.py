@@ -51,15 +51,17 @@ _FAMILIES = (
 class Neighbourhood:
     """The tensors of a graph that are compared, and what lies around each."""
 
-    def __init__(self, graph: LayerGraph, names: Sequence[str]) -> None:
+    def __init__(self, graph: LayerGraph, names: Sequence[str], shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Look around.
 
         Args:
             graph: The network.
             names: Tensors that are compared, in the graph's order.
+            shapes: As they were when the network ran.
         """
         self.graph = graph
         self.names = names
+        self._shapes = shapes
         self._place = {name: place for place, name in enumerate(names)}
 
     @cached_property
@@ -89,6 +91,16 @@ class Neighbourhood:
         width = (count + 7) // 8
         rows = [np.frombuffer(bits[name].to_bytes(width, "little"), np.uint8) for name in self.names]
         return np.unpackbits(np.stack(rows), axis=1, bitorder="little")[:, :count].astype(bool).T
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Of a compared tensor."""
+        return self._shapes[name]
+
+    def around(self, name: str) -> list[str]:
+        """Compared tensors computed from one, the nearest first, then those that it's computed from."""
+        place = self._place[name]
+        found = [self.names[index] for side in (self.behind, self.before) for index in side[place] if index >= 0]
+        return list(dict.fromkeys(found))
 
     def anchors(self, *, forward: bool) -> list[Node | None]:
         """The next node with weights before (or behind) each tensor."""

@@ -73,7 +73,7 @@ def _up_sampling(call: Call) -> list[Part]:
         "mode": mode,
         "coordinate_transformation_mode": "asymmetric" if mode == "nearest" else "half_pixel",
         "nearest_mode": "floor",
-        "cubic_coeff_a": -0.5,
+        "cubic_coeff_a": -0.5 if mode == "cubic" else -0.75,
         "scales": tuple(scales),
     }
     return [Part("Resize", attributes, channels_last=channels_last(layer))]

@@ -67,7 +67,8 @@ def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: 
     plain = Sessions(source.path.parent, size)
     try:
         sizes = follow_sizes(source)
-        complete_types(source, plain)
+        if complete_types(source, plain):
+            sizes = follow_sizes(source)  # what's behind those operators can be inferred now
         graph = _graph(source, Constants(source, plain, sizes))
     except InferenceError as error:
         raise ModelLoadError(f"{model.path} can't be described: {error}") from error

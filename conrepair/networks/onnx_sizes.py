@@ -2,50 +2,104 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+import numpy as np
+import onnx
 import onnx_ir
+from onnx_ir.serde import deserialize_type_proto_for_shape, deserialize_type_proto_for_type, serialize_node
 
 from conrepair.graph.layer_graph import Array
-from conrepair.networks.onnx_source import Source
-from conrepair.onnx_passes.fold_constants import fold_constants
-from conrepair.onnx_passes.infer_shapes import static_shape
+from conrepair.networks.onnx_cut import is_plain
+from conrepair.networks.onnx_schema import schema_of
+from conrepair.networks.onnx_source import Source, is_random, subgraphs
+from conrepair.onnx_passes.infer_shapes import static_shape, type_of
+from conrepair.runtime.errors import InferenceError
+from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["follow_sizes"]
 
-_SMALL = 1024  # bytes; weights beyond aren't sizes
+_SMALL = 128  # elements; what's longer isn't sizes
+_INFER_ERRORS = (onnx.shape_inference.InferenceError, ValueError, RuntimeError)
 
 
 def follow_sizes(source: Source) -> Mapping[str, Array]:
     """Write shapes that are known once computed sizes are onto the graph's values, in place.
 
+    ONNX's own inference follows few of the operators that exporters compute sizes with. Here each small value
+    that depends on sizes only is computed, in the graph's order, so that what's behind it can be inferred.
+
     Returns:
-        The numbers of those values that depend on inputs through their sizes only, by name.
+        The numbers of those values, by name.
     """
-    unknown = [value for value in source.variable if static_shape(value) is None]
-    if not unknown:
+    if all(static_shape(value) is not None for value in source.variable if value.name):
         return {}
-    folded = source.model.clone()
-    _hide_weights(folded.graph)
-    fold_constants(folded)
-    known = onnx_ir.convenience.create_value_mapping(folded.graph)
-    for value in unknown:
-        other = known.get(str(value.name))
-        if other is not None and other.shape is not None:
-            value.shape = other.shape
-            value.type = value.type or other.type
-    return {
-        name: value.const_value.numpy()
-        for name, value in folded.graph.initializers.items()
-        if value.const_value is not None and source.values.get(name) in source.variable
-    }
+    known: dict[onnx_ir.Value, Array] = {}
+    for value in source.graph.initializers.values():
+        if value.const_value is not None and value.const_value.size <= _SMALL and is_plain(value.const_value.dtype):
+            known[value] = value.const_value.numpy()
+    for node in source.graph:
+        if any(static_shape(value) is None for value in node.outputs if value.name):
+            _infer(node, known, source)
+        known.update(_computed(node, known, source))
+    return {str(value.name): array for value, array in known.items() if value in source.variable}
 
 
-def _hide_weights(graph: onnx_ir.Graph) -> None:
-    """Make inputs of the weights, in place, so that nothing is computed from them."""
-    for name, value in list(graph.initializers.items()):
-        tensor = value.const_value
-        if tensor is not None and tensor.nbytes > _SMALL:
-            del graph.initializers[name]
-            value.const_value = None
-            graph.inputs.append(value)
+def _infer(node: onnx_ir.Node, known: Mapping[onnx_ir.Value, Array], source: Source) -> None:
+    """Infer the shapes of a node's outputs from its inputs, whose numbers may be known."""
+    schema = schema_of(node, source.model.opset_imports.get(node.domain, 1))
+    given = [value for value in node.inputs if value is not None]
+    types = {str(value.name): kind for value in given if (kind := type_of(value)) is not None}
+    if schema is None or len(types) < len(set(given)) or subgraphs(node):
+        return
+    data = {str(value.name): onnx.numpy_helper.from_array(known[value]) for value in given if value in known}
+    imports = [onnx.helper.make_opsetid(*item) for item in source.model.opset_imports.items()]
+    try:
+        found = onnx.shape_inference.infer_node_outputs(
+            schema, serialize_node(node), types, data, opset_imports=imports, ir_version=source.model.ir_version
+        )
+    except _INFER_ERRORS:
+        return  # the graph contradicts itself, which whoever runs it will say better
+    for value in node.outputs:
+        if value.name in found:
+            value.type = value.type or deserialize_type_proto_for_type(found[value.name])
+            value.shape = deserialize_type_proto_for_shape(found[value.name]) or value.shape
+
+
+def _computed(node: onnx_ir.Node, known: Mapping[onnx_ir.Value, Array], source: Source) -> dict[onnx_ir.Value, Array]:
+    """A node's outputs, if they are small and depend on known numbers only."""
+    shape = static_shape(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
+    if node.op_type in {"Shape", "Size"} and not node.domain and shape is not None:
+        ends = [node.attributes[name].as_int() if name in node.attributes else None for name in ("start", "end")]
+        sizes = shape[ends[0] : ends[1]] if node.op_type == "Shape" else math.prod(shape)
+        return {node.outputs[0]: np.array(sizes, np.int64)}
+    given = [value for value in node.inputs if value is not None]
+    small = all(is_plain(value.dtype) and _length(value) <= _SMALL for value in node.outputs if value.name)
+    if not small or is_random(node) or subgraphs(node) or not all(value in known for value in given):
+        return {}
+    wanted = [value for value in node.outputs if value.name]
+    return dict(zip(wanted, _run(node, {str(value.name): known[value] for value in given}, source), strict=True))
+
+
+def _length(value: onnx_ir.Value) -> int:
+    shape = static_shape(value)
+    return _SMALL + 1 if shape is None else math.prod(shape)
+
+
+def _run(node: onnx_ir.Node, given: Mapping[str, Array], source: Source) -> list[Array]:
+    graph = onnx.helper.make_graph(
+        [serialize_node(node)],
+        "sizes",
+        [],
+        [onnx.ValueInfoProto(name=value.name) for value in node.outputs if value.name],
+        [onnx.numpy_helper.from_array(array, name) for name, array in given.items()],
+    )
+    imports = [onnx.helper.make_opsetid(*item) for item in source.model.opset_imports.items()]
+    proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=source.model.ir_version)
+    try:
+        results: list[Array] = open_session(proto.SerializeToString(), threads=1, quiet=True).run(None, {})
+    # onnxruntime raises one class per status code, without a common base of their own.
+    except Exception as error:
+        raise InferenceError(f"{node.op_type} '{node.name}' can't be computed: {error}") from error
+    return results

@@ -18,7 +18,7 @@ from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 
-__all__ = ["Source", "open_source", "operands", "read_from_outside", "subgraphs"]
+__all__ = ["Source", "is_random", "open_source", "operands", "read_from_outside", "subgraphs"]
 
 _GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 
@@ -55,7 +55,7 @@ class Source:
         """Values that depend on an input, or are drawn."""
         found = set(self.graph.inputs)
         for node in self.graph:
-            if _is_random(node) or not found.isdisjoint(operands(node)):
+            if is_random(node) or not found.isdisjoint(operands(node)):
                 found.update(node.outputs)
         return frozenset(found)
 
@@ -136,7 +136,8 @@ def _inline(model: onnx_ir.Model) -> dict[onnx_ir.Node, str]:
     return layers
 
 
-def _is_random(node: onnx_ir.Node) -> bool:
+def is_random(node: onnx_ir.Node) -> bool:
+    """Whether a node, or one in its graphs, draws numbers."""
     return node.op_type in RANDOM or any(
         inner.op_type in RANDOM for graph in subgraphs(node) for inner in graph.all_nodes()
     )

@@ -16,8 +16,8 @@ __all__ = ["complete_types"]
 _ELEMENTS = {"tensor(float)": "FLOAT", "tensor(double)": "DOUBLE"}
 
 
-def complete_types(source: Source, sessions: Sessions) -> None:
-    """Write them onto the graph's values, in place.
+def complete_types(source: Source, sessions: Sessions) -> bool:
+    """Write them onto the graph's values, in place; whether there were any.
 
     Raises:
         InferenceError: if ONNX Runtime refuses the network.
@@ -29,7 +29,7 @@ def complete_types(source: Source, sessions: Sessions) -> None:
         if value.name and (value.type is None or (value.shape is None and isinstance(value.type, onnx_ir.TensorType)))
     ]
     if not missing:
-        return
+        return False
     inputs = [str(value.name) for value in source.graph.inputs]
     piece = cut(source, inputs, [str(value.name) for value in missing])
     for info in piece.proto.graph.input:
@@ -38,6 +38,7 @@ def complete_types(source: Source, sessions: Sessions) -> None:
             dimension.dim_value = size
     for value, output in zip(missing, sessions.open(piece).session.get_outputs(), strict=True):
         _complete(value, output)
+    return True
 
 
 def _complete(value: onnx_ir.Value, output: Any) -> None:

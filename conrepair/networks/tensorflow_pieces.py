@@ -118,12 +118,13 @@ class GraphPieces:
                     todo.append(operator_of(source))
         return _Needed([self.operators[name] for name in self.operators if name in found], [*reached], [*captured])
 
-    def function(self, fed: Mapping[str, Any], wanted: Sequence[str]) -> Any:
+    def function(self, fed: Mapping[str, Any], wanted: Sequence[str], *, sizes: bool = False) -> Any:
         """Make a function of some tensors.
 
         Args:
             fed: `tf.TensorSpec`s by tensor; all must be read by what is wanted.
             wanted: Tensors.
+            sizes: Compute the tensors' sizes and not the tensors.
 
         Returns:
             A function that takes tensors in the order of `fed` and returns a list.
@@ -145,10 +146,11 @@ class GraphPieces:
             )
             # A captured tensor can be wanted itself; one that's both fed and wanted is the operator's own.
             own = {item.name for item in piece.operators}
-            return [
+            results = [
                 graph.get_tensor_by_name(name) if operator_of(name) in own else tf.identity(replaced[name])
                 for name in wanted
             ]
+            return list(map(tf.shape, results)) if sizes else results
 
         # The placeholders' names must not be any operator's.
         signature = [

@@ -156,12 +156,11 @@ def _splitting(
     return Step("Split", view.names(data), {"axis": axis, "sizes": tuple(shape[axis] for shape in known)})
 
 
-def _concatenation(view: OperatorView) -> Step | None:
+def _concatenation(view: OperatorView) -> Step:
     constant = [place for place in range(len(view.inputs)) if view.is_constant(place)]
-    if len(constant) > 1:
-        return None
     names = tuple("" if place in constant else view.names(place)[0] for place in range(len(view.inputs)))
-    parameters = view.optional(operand=constant[0]) if constant else {}
+    roles = [f"operand_{count}" if count else "operand" for count in range(len(constant))]
+    parameters = view.optional(**dict(zip(roles, constant, strict=True)))
     return Step("Concat", names, {"axis": view.axis(view.options.axis)}, parameters)
 
 

@@ -117,7 +117,7 @@ class _Builder:
             self.nodes.append(
                 Node(
                     name, layer, step.op, view.kind, inputs, results,
-                    step.attributes, step.parameters, step.channels_last,
+                    step.attributes, step.parameters, step.channels_last, step.written,
                 )
             )  # fmt: skip
 

@@ -12,7 +12,8 @@ from conrepair.networks.tflite_operator import OperatorView, Rule, Step
 __all__ = ["RULES"]
 
 _SHUFFLED_WEIGHTS = 1
-_L2_EPSILON = 1e-6
+_L2_EPSILON = 1e-12
+"""The kernel's bound of the norm is 1e-6; the vocabulary's is of the sum of squares."""
 
 # Positions of the fused LSTM's operands; gates are input, forget, cell, output.
 _INPUT_WEIGHTS, _RECURRENT_WEIGHTS, _PEEPHOLES, _BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11), (12, 13, 14, 15)
@@ -50,18 +51,21 @@ def _fully_connected(view: OperatorView) -> Sequence[Step] | None:
 def _batch_matmul(view: OperatorView) -> Step | None:
     left, right = bool(view.options.adjX), bool(view.options.adjY)
     if view.is_constant(0):
-        return None
-    if not view.is_constant(1):
-        return Step("MatMul", view.names(0, 1), {"transpose_a": left, "transpose_b": right})
-    order = list(range(view.rank(1)))
-    if right:
+        parameter = _matrices(view, 0, turned=left)
+        attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": right}
+        return Step("MatMul", view.names(1), attributes, {"left": parameter}, written={"adj_x": left})
+    if view.is_constant(1):
+        parameter = _matrices(view, 1, turned=right)
+        attributes = {"transpose_a": left, "transpose_b": False}
+        return Step("MatMul", view.names(0), attributes, {"weight": parameter}, written={"adj_y": right})
+    return Step("MatMul", view.names(0, 1), {"transpose_a": left, "transpose_b": right})
+
+
+def _matrices(view: OperatorView, position: int, *, turned: bool) -> Parameter:
+    order = list(range(view.rank(position)))
+    if turned:
         order[-2:] = order[:-3:-1]
-    return Step(
-        "MatMul",
-        view.names(0),
-        {"transpose_a": left, "transpose_b": False},
-        {"weight": view.transposed(1, *order)},
-    )
+    return view.transposed(position, *order)
 
 
 def _gather(view: OperatorView) -> Step | None:

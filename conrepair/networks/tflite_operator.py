@@ -29,6 +29,7 @@ class Step:
         parameters: By role.
         channels_last: See `conrepair.graph.layer_graph.Node`.
         shape: Of the result, when another step follows.
+        written: See `conrepair.graph.layer_graph.Node`.
     """
 
     op: str
@@ -37,6 +38,7 @@ class Step:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     channels_last: bool = False
     shape: tuple[int, ...] | None = None
+    written: Mapping[str, Attribute] = field(default_factory=dict)
 
 
 Rule = Callable[["OperatorView"], Sequence[Step] | Step | None]

@@ -9,7 +9,7 @@ from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.tflite import in_order, signature_names
-from conrepair.networks.tflite_file import TfliteFile
+from conrepair.networks.tflite_file import WITHOUT_NUMBERS, TfliteFile
 from conrepair.runtime.errors import DataError
 
 __all__ = ["OPAQUE", "SHAPING_OPERANDS", "Probe", "probe"]
@@ -88,8 +88,10 @@ def probe(file: TfliteFile, inputs: Sequence[TensorSpec]) -> Probe:
         interpreter.resize_tensor_input(index, shape)
     interpreter.allocate_tensors()
     count = len(file.tensors)
-    allocated = tuple(_is_allocated(interpreter, index) for index in range(count))
-    computed = all(allocated) or _runs(interpreter, [index for _, index in given])
+    allocated = tuple(_is_allocated(interpreter, index, file.dtype(index)) for index in range(count))
+    fed = [index for _, index in given]
+    zeros = WITHOUT_NUMBERS.isdisjoint(file.dtype(index) for index in fed)
+    computed = all(allocated) or (zeros and _runs(interpreter, fed))
     shapes: list[tuple[int, ...] | None] = [None] * count
     for detail in interpreter.get_tensor_details():
         index = detail["index"]
@@ -103,7 +105,10 @@ def _named(details: list[dict[str, Any]], names: Mapping[int, str]) -> tuple[tup
     return tuple((names.get(detail["index"], detail["name"]), int(detail["index"])) for detail in ordered)
 
 
-def _is_allocated(interpreter: Any, index: int) -> bool:
+def _is_allocated(interpreter: Any, index: int, dtype: str) -> bool:
+    # A view of a handle makes numpy take the memory for an object's address: the process may die of it.
+    if dtype in WITHOUT_NUMBERS:
+        return dtype != "string"
     try:
         interpreter.tensor(index)()
     # There's no other way to ask.

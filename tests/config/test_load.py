@@ -203,7 +203,7 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
     "an unknown fit": (
         with_model(recipe={"fit": "cropp"}),
         "$.models[0].recipe.fit",
-        "'stretch', 'crop' or 'none' (given: \"cropp\")",
+        "'stretch', 'crop', 'pad' or 'none' (given: \"cropp\")",
     ),
     "an input without a shape": (with_model(inputs=[{"name": "x"}]), "$.models[0].inputs[0].shape", "required"),
     "an empty dimension": (with_model(inputs=[{"shape": [0]}]), "$.models[0].inputs[0].shape[0]", "greater than"),

@@ -222,7 +222,7 @@ def test_names_agree_and_unknown_ones_are_explained() -> None:
     ("fields", "message"),
     [
         ({"name": ""}, "name must be"),
-        ({"fit": "squeeze"}, "fit must be one of stretch, crop, none, but is 'squeeze'"),
+        ({"fit": "squeeze"}, "fit must be one of stretch, crop, pad, none, but is 'squeeze'"),
         ({"interpolation": "cubic"}, "interpolation must be one of nearest, bilinear, bicubic"),
         ({"resampler": "opencv"}, "resampler must be one of pillow, tensorflow"),
         ({"resampler": "tensorflow", "interpolation": "box"}, "interpolation must be nearest or"),
@@ -384,3 +384,26 @@ def test_wrong_batch_or_layout() -> None:
             apply_numeric(recipe, batch, "NCHW")
     with pytest.raises(ValueError, match="layout must be NCHW or NHWC"):
         apply_numeric(recipe, np.zeros((1, 4, 4, 3), np.uint8), "CHW")
+
+
+# --- Padding ---
+
+
+@pytest.mark.parametrize("size", [(100, 170), (170, 100), (64, 64), (31, 977), (641, 480), (333, 500)])
+@pytest.mark.parametrize("wanted", [(64, 64), (48, 96), (97, 33)])
+def test_padding_equals_pillows(size: tuple[int, int], wanted: tuple[int, int]) -> None:
+    from PIL import ImageOps
+
+    pixels = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
+    recipe = Recipe("padded", wanted, "pad", interpolation="bicubic")
+    expected = ImageOps.pad(Image.fromarray(pixels), wanted[::-1], Image.Resampling.BICUBIC)
+    np.testing.assert_array_equal(apply_spatial(recipe.spatial, pixels), np.asarray(expected))
+
+
+@pytest.mark.parametrize("size", [(100, 170), (170, 100), (64, 64), (31, 977), (641, 480), (333, 500)])
+@pytest.mark.parametrize("wanted", [(64, 64), (48, 96), (97, 33)])
+def test_padding_equals_tensorflows(tf: ModuleType, size: tuple[int, int], wanted: tuple[int, int]) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
+    recipe = Recipe("padded", wanted, "pad", resampler="tensorflow")
+    expected = tf.image.resize_with_pad(pixels, *wanted).numpy()
+    np.testing.assert_array_equal(apply_spatial(recipe.spatial, pixels), expected)

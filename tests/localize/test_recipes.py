@@ -141,6 +141,7 @@ def test_right_recipe_is_confirmed_by_one_try(photos: list[np.ndarray], expected
 UNUSUAL = {
     "lanczos bgr -1 to 1": Recipe("a", (SIZE, SIZE), "crop", 66, 0.875, "lanczos", "pillow", "bgr", 127.5, (1.0,)),
     "not averaging": Recipe("b", (SIZE, SIZE), "stretch", None, 0.875, "bilinear", "tensorflow", "rgb", 255.0),
+    "padded": Recipe("c", (SIZE, SIZE), "pad", interpolation="bicubic", divisor=255.0),
     "caffe, whole side": replace(RECIPES["keras:caffe"], size=(SIZE, SIZE), fit="crop", crop_ratio=1.0),
 }
 

@@ -5,6 +5,8 @@ No framework that a network comes from takes part, so a node that says something
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,7 +32,8 @@ def vocabulary_errors(node: Node) -> list[str]:
         errors.append(f"{node.name} ({node.op}): attributes {sorted(node.attributes)}")
     lists = [name for name, value in node.attributes.items() if isinstance(value, list)]
     errors += [f"{node.name} ({node.op}): {name} is a list" for name in lists]
-    if not set(node.parameters) <= set(operator.parameters):
+    roles = {re.sub(r"operand_\d+", "operand", role) for role in node.parameters}
+    if not roles <= set(operator.parameters):
         errors.append(f"{node.name} ({node.op}): parameters {sorted(node.parameters)}")
     for role, parameter in node.parameters.items():
         numbers = parameter.numpy()
@@ -115,7 +118,8 @@ def _average_pool(node: Node, arrays: list[Array], _: Any) -> Array:
 
 
 def _matmul(node: Node, arrays: list[Array], parameters: Mapping[str, Array]) -> Array:
-    left, right = [*arrays, *([parameters["weight"]] if "weight" in parameters else [])]
+    given = iter(arrays)
+    left, right = (parameters[role] if role in parameters else next(given) for role in ("left", "weight"))
     left = np.swapaxes(left, -1, -2) if node.attributes["transpose_a"] else left
     right = np.swapaxes(right, -1, -2) if node.attributes["transpose_b"] else right
     product = np.matmul(left, right)
@@ -155,7 +159,8 @@ def _where(node: Node, arrays: list[Array], parameters: Mapping[str, Array]) -> 
 
 def _concat(node: Node, arrays: list[Array], parameters: Mapping[str, Array]) -> Array:
     rest = iter(arrays)
-    pieces = [next(rest) if name else parameters["operand"] for name in node.inputs]
+    constant = (parameters[f"operand_{count}" if count else "operand"] for count in itertools.count())
+    pieces = [next(rest if name else constant) for name in node.inputs]
     return np.concatenate(pieces, node.attributes["axis"])
 
 
@@ -287,7 +292,7 @@ _RULES: Mapping[str, Any] = {
     "LogSoftmax": _torch(lambda x, a: functional.log_softmax(x, a["axis"])),
     "Clip": _torch(lambda x, a: torch.clip(x, a["min"], a["max"])),
     "LpNormalization": _torch(
-        lambda x, a: x / x.norm(a["p"], a["axes"], keepdim=True).clip(min=a["epsilon"])
+        lambda x, a: x / (x.abs() ** a["p"]).sum(a["axes"], keepdim=True).clip(min=a["epsilon"]) ** (1 / a["p"])
     ),
     "PRelu": lambda node, arrays, parameters: np.where(arrays[0] < 0, parameters["slope"] * arrays[0], arrays[0]),
     "Add": _binary(np.add), "Sub": _binary(np.subtract), "Mul": _binary(np.multiply), "Div": _binary(np.divide),

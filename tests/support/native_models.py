@@ -9,7 +9,7 @@ import numpy as np
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Factory, Model
-from tests.support.small_models import Array, export_pt2, model_of
+from tests.support.small_models import Array, export_pt2, fixed_batch, model_of
 
 SIDE, CLASSES, TOKENS, WORDS, WIDTH = 12, 6, 5, 11, 8
 PICTURES = ("batch", 3, SIDE, SIDE)
@@ -26,7 +26,9 @@ def torch_image() -> Any:
     class Image(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.stem = nn.Sequential(nn.Conv2d(3, WIDTH, 3, padding=1), nn.BatchNorm2d(WIDTH), nn.ReLU6())
+            self.stem = nn.Sequential(
+                nn.Conv2d(3, WIDTH, 3, padding=1), nn.BatchNorm2d(WIDTH), nn.ReLU6(inplace=True)
+            )
             self.pool = nn.MaxPool2d(3, 1, 1)
             self.average = nn.AvgPool2d(3, 1, 1)
             self.dilated = nn.Conv2d(WIDTH, WIDTH, 3, padding=2, dilation=2)
@@ -43,7 +45,7 @@ def torch_image() -> Any:
             second = torch.relu(self.dilated(first)) + first
             both = torch.cat([second, self.average(first)], 1)
             mixed = self.leaky(self.group(self.depthwise(both)))
-            vector = self.elu(self.square(self.global_pool(mixed).flatten(1)))
+            vector = self.elu(self.square(8 * self.global_pool(mixed).flatten(1)))
             return torch.softmax(self.last(vector), -1)
 
     torch.manual_seed(20)
@@ -207,6 +209,7 @@ def keras_order() -> Any:
     )
     picture = layers.Permute((2, 1, 3), name="permute")(body(image))
     picture = layers.UpSampling2D(2, interpolation="bilinear", name="up")(picture)
+    picture = keras.ops.pad(picture, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="reflect")
     picture = layers.Conv2D(2, 3, strides=4, name="narrow")(picture)
     flat = layers.Flatten(name="flat")(picture)
     return _keras_away_from_defaults(keras.Model(image, layers.Dense(CLASSES, name="dense")(flat)))
@@ -250,11 +253,12 @@ def keras_file(name: str, folder: Path) -> Model:
 
 
 def tflite_file(name: str, folder: Path, kind: str = "float") -> Model:
-    """A conversion: "float", "float16", or "full-int8"."""
+    """A conversion: "float", "fixed" (of the batch of the feeds), "float16", or "full-int8"."""
     import tensorflow as tf
 
-    converter = tf.lite.TFLiteConverter.from_keras_model(KERAS[name]())
-    if kind != "float":
+    network = KERAS[name]()
+    converter = tf.lite.TFLiteConverter.from_keras_model(fixed_batch(network, 2) if kind == "fixed" else network)
+    if kind not in {"float", "fixed"}:
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     if kind == "float16":
         converter.target_spec.supported_types = [tf.float16]
@@ -265,6 +269,20 @@ def tflite_file(name: str, folder: Path, kind: str = "float") -> Model:
         converter.inference_input_type = converter.inference_output_type = tf.int8
     path = folder / f"{name}.{kind}.tflite"
     path.write_bytes(converter.convert())
+    return model_of("tflite", path)
+
+
+def tflite_shared(folder: Path) -> Model:
+    """Two layers that read one constant."""
+    import keras
+    import tensorflow as tf
+
+    keras.utils.set_random_seed(35)
+    vector = keras.Input((WIDTH,), name="vector")
+    dense = keras.layers.Dense(WIDTH, use_bias=False)
+    network = keras.Model(vector, [dense(vector), dense(keras.layers.Activation("tanh")(vector))])
+    path = folder / "shared.tflite"
+    path.write_bytes(tf.lite.TFLiteConverter.from_keras_model(network).convert())
     return model_of("tflite", path)
 
 

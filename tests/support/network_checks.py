@@ -83,14 +83,15 @@ def check_readers_get_what_is_fed(network: Network, feeds: Feeds) -> None:
     segment = network.segment([*graph.inputs, *cuts], wanted)
     unchanged = segment.run(values)
     for changed in cuts:
-        fed = {**values, changed: values[changed] * np.array(1.5, values[changed].dtype) + 1}
+        with np.errstate(over="ignore"):  # what's masked is as low as a number can be
+            fed = {**values, changed: values[changed] * np.array(1.5, values[changed].dtype) + 1}
         result = segment.run({name: fed[name] for name in segment.needs})
         readers = _fed_by(network, changed, set(cuts))
         different = {name for name in wanted if distance(unchanged[name], result[name]) > 1e-6}
         assert different <= readers, (changed, different - readers)
         changes += bool(different)
         read += bool(readers)
-    assert changes > 0.7 * read
+    assert changes >= 0.7 * read
 
 
 def _fed_by(network: Network, changed: str, cuts: set[str]) -> set[str]:

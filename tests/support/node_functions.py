@@ -210,6 +210,16 @@ def _resize(node: Node, inputs: list[Array]) -> Array:
     return _back(node, by_onnx("Resize", [_channels_first(node, inputs[0]), None, scales], **options)[0])
 
 
+def _cumulative(value: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+    given = np.flip(value, axis) if reverse else value
+    total = np.cumsum(given, axis) - (given if exclusive else 0)
+    return np.flip(total, axis) if reverse else total
+
+
+def _local_response(node: Node, inputs: list[Array]) -> Array:
+    return _back(node, by_onnx("LRN", [_channels_first(node, inputs[0])], **node.attributes)[0])
+
+
 def _erf(array: Array) -> Array:
     from scipy.special import erf
 
@@ -313,4 +323,8 @@ _FUNCTIONS: dict[str, Callable[[Node, list[Array]], Array | None]] = {
     "ArgMax": _plain(lambda value, axis, keepdims: np.argmax(value, axis, keepdims=keepdims)),
     "Einsum": lambda node, inputs: np.einsum(str(node.attributes["equation"]), *inputs),
     "Where": _where,
+    "And": _binary(np.logical_and),
+    "Or": _binary(np.logical_or),
+    "CumSum": _plain(_cumulative),
+    "LRN": _local_response,
 }

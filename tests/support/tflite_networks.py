@@ -235,6 +235,10 @@ CASES: dict[str, TensorFlowCase] = {
     "product with transposed matrices": TensorFlowCase(
         lambda x: tf.matmul(x, _weights(2, 3, 6), transpose_b=True), _ROWS, "MatMul"
     ),
+    "product from the left": TensorFlowCase(lambda x: tf.matmul(_weights(2, 3, 5), x), _ROWS, "MatMul"),
+    "product from the left, transposed": TensorFlowCase(
+        lambda x: tf.matmul(_weights(2, 5, 3), x, transpose_a=True), _ROWS, "MatMul"
+    ),
     "constant minus": TensorFlowCase(lambda x: 2.0 - x, _ROWS, "Sub"),
     "minus constant": TensorFlowCase(lambda x: x - _weights(6), _ROWS, "Sub"),
     "constant divided": TensorFlowCase(lambda x: _weights(5, 6) / x, _ROWS, "Div"),
@@ -270,6 +274,9 @@ CASES: dict[str, TensorFlowCase] = {
     "split": TensorFlowCase(lambda x: tf.concat(tf.split(x, 3, 2)[::-1], 1), _ROWS, "Split"),
     "uneven split": TensorFlowCase(lambda x: tf.concat(tf.split(x, (1, 4), 1)[::-1], 1), _ROWS, "Split"),
     "concat with a constant": TensorFlowCase(lambda x: tf.concat([_weights(2, 1, 6), x], 1), _ROWS, "Concat"),
+    "concat with two constants": TensorFlowCase(
+        lambda x: tf.concat([_weights(2, 1, 6), x, _weights(2, 2, 6)], 1), _ROWS, "Concat"
+    ),
     "stack": TensorFlowCase(lambda x, y: tf.stack([x, y], -1), [(2, 3), (2, 3)], "Stack"),
     "tile": TensorFlowCase(lambda x: tf.tile(x, (1, 2, 3)), _ROWS, "Tile"),
     "expand": TensorFlowCase(lambda x: tf.broadcast_to(x, (4, 2, 5, 6)), _ROWS, "Expand"),

@@ -10,8 +10,9 @@ import keras
 import numpy as np
 
 from conrepair.faults.editors.editor import Editor, NotEditableError, Step
-from conrepair.faults.editors.keras_graph import ACTIVATION, graph_of_network, layout_of, variables_of
+from conrepair.faults.editors.keras_graph import ACTIVATION, graph_of_network
 from conrepair.faults.editors.keras_insert import activation_layer, apply_steps, function_name
+from conrepair.faults.editors.keras_operators import layout_of, variables_of
 from conrepair.faults.editors.keras_rebuild import Changes, rebuild
 from conrepair.frameworks.keras import load_keras
 from conrepair.frameworks.model import Model
@@ -98,7 +99,9 @@ class KerasEditor(Editor):
         name = f"{tensor.replace('/', '_').replace(':', '_')}_{label}"
 
         def change(value: Any) -> Any:
-            return apply_steps(value, steps, name)
+            result, names = apply_steps(value, steps, name)
+            self.touched |= set(names)
+            return result
 
         if reader is not None:
             self._changes.calls[id(self._layers[reader.name])] = _fed_through(change)
@@ -164,12 +167,17 @@ class KerasEditor(Editor):
             ("alpha", "LeakyReLU"): "negative_slope",
             ("alpha", "ReLU"): "negative_slope",
             ("alpha", "ELU"): "alpha",
+            ("alpha", "LeakyRelu"): "negative_slope",
+            ("alpha", "Elu"): "alpha",
+            ("perm", "Transpose"): "axes",
             ("max", "ReLU"): "max_value",
         }
         if (name, node.native) in names:
             return {names[name, node.native]: value}
-        if name in {"epsilon", "axis"} and name in layer.get_config():
+        if name in {"epsilon", "axis", "mode"} and name in layer.get_config():
             return {name: value}
+        if name == "approximate" and node.native == "Gelu":
+            return {"approximate": value == "tanh"}
         if name == "dilations":
             return {"dilation_rate": value}
         if name == "perm" and isinstance(value, tuple):
@@ -182,10 +190,20 @@ class KerasEditor(Editor):
     def _unfuse(self, node: Node, layer: Any, attributes: Mapping[str, Attribute]) -> None:
         """Make an activation linear and compute it behind the layer."""
         self._configure(layer, {"activation": "linear"})
-        bounds = [np.float32([float(str(attributes[key]))]) for key in ("min", "max")] if node.op == "Clip" else []
+        bounds = (
+            [np.array([float(str(attributes[key]))], np.float32) for key in ("min", "max")]
+            if node.op == "Clip"
+            else []
+        )
         name = f"{layer.name}_{node.op.lower()}"
         steps: list[Step] = [(node.op, attributes, bounds)]
-        self._changes.behind.setdefault(id(layer), []).append(lambda value: apply_steps(value, steps, name))
+
+        def change(value: Any) -> Any:
+            result, names = apply_steps(value, steps, name)
+            self.touched |= set(names)
+            return result
+
+        self._changes.behind.setdefault(id(layer), []).append(change)
 
     def _normalize_itself(self, layer: Any) -> None:
         config = layer.get_config()

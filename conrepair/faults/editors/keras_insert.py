@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
 
 from conrepair.faults.editors.editor import NotEditableError, Step
-from conrepair.faults.editors.keras_graph import FUNCTIONS
+from conrepair.faults.editors.keras_operators import FUNCTIONS
 from conrepair.graph.layer_graph import Array, Attribute
 
 __all__ = ["activation_layer", "apply_steps", "function_name"]
@@ -29,7 +29,7 @@ def function_name(operator: str) -> str:
     return name
 
 
-def activation_layer(operator: str, attributes: Mapping[str, Attribute], name: str) -> Any:
+def activation_layer(operator: str, attributes: Mapping[str, Attribute], name: str | None) -> Any:
     """An activation as a layer of its own.
 
     Raises:
@@ -44,7 +44,7 @@ def activation_layer(operator: str, attributes: Mapping[str, Attribute], name: s
     return layers.Activation(function_name(operator), name=name)
 
 
-def apply_steps(tensor: Any, steps: Sequence[Step], name: str) -> Any:
+def apply_steps(tensor: Any, steps: Sequence[Step], name: str) -> tuple[Any, list[str]]:
     """A chain on a symbolic tensor.
 
     Args:
@@ -52,33 +52,44 @@ def apply_steps(tensor: Any, steps: Sequence[Step], name: str) -> Any:
         steps: The chain.
         name: Of the new layers; a number is added from the second one on.
 
+    Returns:
+        The result, and the names of the new layers.
+
     Raises:
         NotEditableError: if a step can't be expressed.
     """
-    for place, (operator, attributes, constants) in enumerate(steps):
-        tensor = _apply(tensor, operator, attributes, constants, f"{name}_{place}" if place else name)
-    return tensor
+    names: list[str] = []
+    for operator, attributes, constants in steps:
+        for call in _calls(operator, attributes, constants):
+            names.append(f"{name}_{len(names)}" if names else name)
+            tensor = call(tensor)
+            # Functions of keras.ops are numbered through in the process, which isn't the same each time.
+            tensor._keras_history.operation.name = names[-1]
+    return tensor, names
 
 
-def _apply(tensor: Any, operator: str, attributes: Mapping[str, Any], constants: Sequence[Array], name: str) -> Any:
+def _calls(operator: str, attributes: Mapping[str, Any], constants: Sequence[Array]) -> list[Callable[[Any], Any]]:
+    """What a step does, one layer after the other."""
     ops, layers = keras.ops, keras.layers
-    numbers = [float(array) for array in constants if array.size == 1]
+    numbers = [float(array.item()) for array in constants if array.size == 1]
     if operator == "Mul":
-        return layers.Rescaling(numbers[0], name=name)(tensor)
+        return [layers.Rescaling(numbers[0])]
     if operator == "Sub":
-        return layers.Rescaling(1.0, offset=-numbers[0], name=name)(tensor)
+        return [layers.Rescaling(1.0, offset=-numbers[0])]
     if operator == "Clip" and constants:
-        return ops.clip(tensor, *numbers)
+        return [lambda tensor: ops.clip(tensor, *numbers)]
     if operator == "Gather":
-        return ops.take(tensor, [int(index) for index in constants[0]], axis=int(attributes["axis"]))
+        order = [int(index) for index in constants[0]]
+        return [lambda tensor: ops.take(tensor, order, axis=int(attributes["axis"]))]
     if operator == "Transpose":
-        return layers.Permute(tuple(attributes["perm"][1:]), name=name)(tensor)
+        return [layers.Permute(tuple(attributes["perm"][1:]))]
     if operator == "Cast":
-        return ops.cast(tensor, "float16" if attributes["to"] == _HALF else "float32")
+        dtype = "float16" if attributes["to"] == _HALF else "float32"
+        return [lambda tensor: ops.cast(tensor, dtype)]
     if operator == "QuantizeLinear":
-        return ops.clip(ops.round(layers.Rescaling(1 / numbers[0], name=name)(tensor)), -128.0, 127.0)
+        return [layers.Rescaling(1 / numbers[0]), ops.round, lambda tensor: ops.clip(tensor, -128.0, 127.0)]
     if operator == "DequantizeLinear":
-        return layers.Rescaling(numbers[0], name=name)(tensor)
+        return [layers.Rescaling(numbers[0])]
     if operator == "Gelu" and attributes.get("approximate") == "tanh":
-        return ops.gelu(tensor, approximate=True)
-    return activation_layer(operator, attributes, name)(tensor)
+        return [lambda tensor: ops.gelu(tensor, approximate=True)]
+    return [activation_layer(operator, attributes, None)]

@@ -81,7 +81,7 @@ class _Builder:
             old = self._old[id(new)]
             if key in self._changes.weights:
                 self._changes.weights[key](old, new)
-            elif not isinstance(old, keras.Model) and getattr(old, "weights", None):
+            elif not isinstance(old, keras.Model) and getattr(old, "weights", None) and new.built:
                 new.set_weights(old.get_weights())
 
     def _feed(self, inputs: dict[str, Any]) -> None:
@@ -114,6 +114,8 @@ class _Builder:
         arguments, named = keras.tree.map_structure(lambda item: self._fed.get(id(item), item), (arguments, named))
         key = id(self._old[id(new)])
         instead = self._changes.calls.get(key)
+        if type(new) is not type(self._old[id(new)]):
+            named = {}  # another class has other options of its call
         result = new(*arguments, **named) if instead is None else instead(new, arguments, named)
         for change in self._changes.behind.get(key, []):
             result = change(result)

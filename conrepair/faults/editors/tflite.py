@@ -193,6 +193,12 @@ class TfliteEditor(Editor):
         elif name == "coordinate_transformation_mode":
             options.alignCorners = value == "align_corners"
             options.halfPixelCenters = value == "half_pixel"
+        elif name == "mode" and node.native == "MIRROR_PAD" and value == "constant":
+            self._file.set_kind(operator, "PAD")
+            operator.builtinOptions, operator.builtinOptionsType = (
+                schema.PadOptionsT(),
+                schema.BuiltinOptions.PadOptions,
+            )
         elif name == "mode" and node.native == "MIRROR_PAD" and value in {"reflect", "symmetric"}:
             modes = schema.MirrorPadMode
             options.mode = modes.SYMMETRIC if value == "symmetric" else modes.REFLECT
@@ -218,7 +224,9 @@ class TfliteEditor(Editor):
         else:
             self._file.set_kind(operator, "RELU")
         if bound < _SIX:
-            self.insert(node.layer, [("Clip", {}, [np.float32([0.0]), np.float32([bound])])], "bounded")
+            self.insert(
+                node.layer, [("Clip", {}, [np.array([number], np.float32) for number in (0.0, bound)])], "bounded"
+            )
 
     def _redirect(self, readers: Sequence[Any], old: int, new: int) -> None:
         for operator in readers:

@@ -59,7 +59,7 @@ class TfliteFile:
     def kind(self, operator: Any) -> str:
         """The operator's name."""
         code = self._model.operatorCodes[operator.opcodeIndex]
-        return _KINDS.get(max(code.builtinCode, code.deprecatedBuiltinCode), "UNKNOWN")
+        return str(_KINDS.get(max(code.builtinCode, code.deprecatedBuiltinCode), "UNKNOWN"))
 
     def set_kind(self, operator: Any, kind: str) -> None:
         """Make it another operator; its options stay."""

@@ -128,6 +128,8 @@ def _parts(
             ("MAXIMUM", _new_options("MAXIMUM"), [(low, like)], None),
             ("MINIMUM", _new_options("MINIMUM"), [(high, like)], None),
         ]
+    if operator == "DequantizeLinear":
+        return [("DEQUANTIZE", _new_options("DEQUANTIZE"), [], "float32")]
     if quantized and operator != "Relu":
         raise NotEditableError(f"no {operator} for quantized tensors")
     if operator in {"Mul", "Sub", "Add", "Div"}:
@@ -138,8 +140,6 @@ def _parts(
         return [("CAST", _new_options("CAST"), [], "float16" if half else "float32")]
     if operator == "QuantizeLinear":
         return [("QUANTIZE", _new_options("QUANTIZE"), [], "int8")]
-    if operator == "DequantizeLinear":
-        return [("DEQUANTIZE", _new_options("DEQUANTIZE"), [], "float32")]
     kind, options, number = options_for(operator, attributes)
     return [(kind, (options, number), [], None)]
 

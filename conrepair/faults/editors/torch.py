@@ -118,7 +118,7 @@ class TorchEditor(Editor):
     def exchange_outputs(self, one: int, two: int) -> None:
         """In the output node and the signature."""
         output = self._program.graph.output_node()
-        values = list(output.args[0])  # type: ignore[arg-type]
+        values = list(output.args[0])
         specs = self._program.graph_signature.output_specs
         values[one], values[two] = values[two], values[one]
         output.args = (tuple(values),)
@@ -175,7 +175,7 @@ class TorchEditor(Editor):
         return list(value) if isinstance(value, tuple) else value
 
     def _set_argument(self, node: torch.fx.Node, name: str, value: Any) -> None:
-        schema = node.target._schema.arguments  # type: ignore[union-attr]
+        schema = node.target._schema.arguments
         arguments = {**arguments_of(node), name: value}
         positions = [item.name for item in schema if not item.kwarg_only]
         if name not in positions:

@@ -60,8 +60,8 @@ def is_aten(node: torch.fx.Node) -> bool:
 
 
 def name_of_operator(node: torch.fx.Node) -> str:
-    """The operator without its overload; "" for what isn't ATen's."""
-    return str(node.target).split(".")[1] if is_aten(node) else ""
+    """The operator without its overload and the mark of working in place; "" for what isn't ATen's."""
+    return str(node.target).split(".")[1].removesuffix("_") if is_aten(node) else ""
 
 
 def module_path(node: torch.fx.Node) -> str:

@@ -148,7 +148,7 @@ def target_of(operator: str, attributes: Mapping[str, Attribute]) -> tuple[Any, 
 
 def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
     """A node's arguments by name, those with their default values too."""
-    schema: Sequence[Any] = node.target._schema.arguments  # type: ignore[union-attr]
+    schema: Sequence[Any] = node.target._schema.arguments
     found = {argument.name: argument.default_value for argument in schema if argument.has_default_value()}
     found.update({argument.name: value for argument, value in zip(schema, node.args, strict=False)})
     return {**found, **node.kwargs}

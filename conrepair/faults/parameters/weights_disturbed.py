@@ -11,7 +11,8 @@ __all__ = ["FAULT"]
 
 
 def _disturbed(array: Array, generator: np.random.Generator) -> Array:
-    return array + generator.normal(0, 0.1 * float(array.std()) + 1e-6, array.shape).astype(array.dtype)
+    noise: Array = generator.normal(0, 0.1 * float(array.std()) + 1e-6, array.shape).astype(array.dtype)
+    return array + noise
 
 
 FAULT = weights_fault(

@@ -62,20 +62,32 @@ def _layouts(region: Region) -> Mapping[int, Layout]:
 
 
 def _extra(step: Step, region: Region) -> Finding:
-    around = _neighbours(region.source)
-    what = f"{step.nodes[0].native} `{step.layer}` is in the target, and not in the source"
-    layers = (tuple(around), step.layers)
+    what = f"{_called(step)} `{step.layer}` is in the target, and not in the source"
     kind, words = _kind_of_extra(step, region)
-    return Finding(kind, f"{what}{words}", *layers, f"extra {step.layer}", weight=_weight(step, extra=True))
+    before = [_layer_before(name, region.source, region.partners.get(name)) for name in step.inputs]
+    around = tuple(filter(None, dict.fromkeys([*before, *_neighbours(region.source)])))
+    return Finding(
+        kind, f"{what}{words}", around, step.layers, f"extra {step.layer}", weight=_weight(step, extra=True)
+    )
 
 
 def _missing(step: Step, region: Region) -> Finding:
-    what = f"{step.nodes[0].native} `{step.layer}` is in the source, and not in the target"
+    what = f"{_called(step)} `{step.layer}` is in the source, and not in the target"
     kind = Kind.INPUT if step.op == "Transpose" and region.starts_at_input else Kind.GRAPH
     if step.op in {"Transpose", "Gather", "Reshape"} and not region.starts_at_input:
         kind = Kind.STRUCTURE
-    around = _neighbours(region.target)
-    return Finding(kind, what, step.layers, tuple(around), f"missing {step.layer}", weight=_weight(step, extra=False))
+    theirs = {source: target for target, source in region.partners.items()}
+    before = [_layer_before(name, region.target, theirs.get(name)) for name in step.inputs]
+    around = tuple(filter(None, dict.fromkeys([*before, *_neighbours(region.target)])))
+    return Finding(kind, what, step.layers, around, f"missing {step.layer}", weight=_weight(step, extra=False))
+
+
+def _layer_before(name: str, side: Side, partner: str | None) -> str | None:
+    """What computes on one side the cut that a step of the other reads; the input's name where nothing does."""
+    if partner is None:
+        return None
+    producer = side.graph.producers.get(partner)
+    return partner if producer is None else producer.layer
 
 
 def _weight(step: Step, *, extra: bool) -> float:
@@ -89,6 +101,8 @@ def _weight(step: Step, *, extra: bool) -> float:
 
 
 def _kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
+    if step.op == "Rounding":
+        return Kind.PRECISION, f": values are rounded to steps of {step.attributes['step']:g}"
     if step.op in _CASTS:
         return Kind.PRECISION, f": values pass through {_narrow_type(step)}"
     if step.op == "Transpose":
@@ -215,7 +229,7 @@ def _neighbours(side: Side) -> list[str]:
 
 
 def _called(step: Step) -> str:
-    return step.nodes[0].native if len(step.nodes) == 1 else step.op
+    return step.nodes[0].native if len(step.nodes) == 1 else step.op  # of several, what they are together
 
 
 def _narrow_type(step: Step) -> str:

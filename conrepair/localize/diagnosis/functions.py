@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.special
 
+from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.graph.layer_graph import Attribute, Node
 
 __all__ = ["GRID", "KNOWN", "evaluate", "is_elementwise", "known_function", "same_function"]
@@ -18,6 +19,7 @@ GRID: Values = np.concatenate([np.linspace(-12, 12, 193), np.linspace(-1, 1, 41)
 """Where functions are compared: finely where they bend."""
 
 _CLOSE = 1e-6
+_MOST_LEVELS = 160  # the grid has more points, so a smooth function has more values
 
 
 def _number(value: Attribute, otherwise: float) -> float:
@@ -64,6 +66,7 @@ _UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
     "Sin": lambda x, a: np.sin(x),
     "Cos": lambda x, a: np.cos(x),
     "Identity": lambda x, a: x,
+    "Cast": lambda x, a: _cast(x, str(a.get("to"))),
 }
 
 _BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
@@ -74,6 +77,11 @@ _BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
     "Pow": np.power,
     "Min": np.minimum,
     "Max": np.maximum,
+    "Less": lambda a, b: (a < b).astype(float),
+    "LessOrEqual": lambda a, b: (a <= b).astype(float),
+    "Greater": lambda a, b: (a > b).astype(float),
+    "GreaterOrEqual": lambda a, b: (a >= b).astype(float),
+    "Equal": lambda a, b: (a == b).astype(float),
 }
 
 KNOWN: Mapping[str, tuple[str, Mapping[str, Attribute]]] = {
@@ -98,6 +106,8 @@ KNOWN: Mapping[str, tuple[str, Mapping[str, Attribute]]] = {
 
 def is_elementwise(node: Node) -> bool:
     """Whether a node computes each element from the elements at the same place, and numbers for the whole tensor."""
+    if node.op == "Where":
+        return all(all(size == 1 for size in parameter.shape) for parameter in node.parameters.values())
     if node.op in _UNARY:
         return all(parameter.shape in ((), (1,)) for parameter in node.parameters.values())
     if node.op not in _BINARY:
@@ -142,10 +152,43 @@ def known_function(values: Values) -> tuple[str, str, Mapping[str, Attribute]] |
     for words, (operator, attributes) in KNOWN.items():
         if same_function(_UNARY[operator](GRID, attributes), values):
             return words, operator, attributes
-    return None
+    return _clipped(values) or _stepped(values)
+
+
+def _clipped(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
+    low, high = float(values.min()), float(values.max())
+    if not same_function(np.clip(GRID, low, high), values):
+        return None
+    bounds: dict[str, Attribute] = {
+        "min": low if low > GRID.min() else None,
+        "max": high if high < GRID.max() else None,
+    }
+    return f"a clipping to {low:g} and {high:g}", "Clip", bounds
+
+
+def _stepped(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
+    """Rounding to a few levels: steps of one height that stay near what they stand for."""
+    levels = np.unique(values[np.isfinite(values)])
+    if not 2 < levels.size <= _MOST_LEVELS:
+        return None
+    step = float(np.diff(levels).min())
+    inside = (levels[0] < GRID) & (levels[-1] > GRID)
+    if not np.allclose(levels / step, np.round(levels / step), atol=1e-3):
+        return None
+    if np.abs(values - GRID)[inside].max(initial=0) > step * (1 + _CLOSE):
+        return None
+    return f"a rounding to steps of {step:g}", "Rounding", {"step": step}
 
 
 def _apply(node: Node, operands: Sequence[Values]) -> Values:
+    if node.op == "Where":
+        given = iter(operands)
+        roles = ("condition", "x", "y")
+        parts = [
+            float(node.parameters[role].numpy().reshape(-1)[0]) if role in node.parameters else next(given)
+            for role in roles
+        ]
+        return np.asarray(np.where(np.asarray(parts[0]) != 0, parts[1], parts[2]))
     if node.op in _UNARY:
         return np.asarray(_UNARY[node.op](operands[0], node.attributes))
     binary = _BINARY[node.op]
@@ -159,3 +202,11 @@ def _apply(node: Node, operands: Sequence[Values]) -> Values:
 
 def _gelu_tanh(x: Values) -> Values:
     return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
+
+
+def _cast(x: Values, dtype: str) -> Values:
+    if dtype == "bool":
+        return np.asarray((x != 0).astype(float))
+    if dtype in {"float16", "bfloat16"}:
+        return np.asarray(x.astype(np.float32).astype(numpy_dtype(dtype)).astype(float))
+    return np.asarray(np.trunc(x)) if "int" in dtype else x

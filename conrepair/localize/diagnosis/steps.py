@@ -16,6 +16,8 @@ __all__ = ["MOVES", "Step", "as_written", "fused"]
 MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})
 """Operators that leave values what they are: conversions add and remove them freely."""
 
+_WINDOWS = {"Conv", "MaxPool", "AveragePool"}
+_LOWEST = -1e30  # what stands for minus infinity, that no value is smaller than
 _LINEAR = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
 
 
@@ -161,17 +163,24 @@ def _read_once(step: Step, graph: LayerGraph) -> bool:
 
 
 def _fold_pad(first: Step, second: Step) -> Step | None:
-    """Zeros in front of a convolution are its pads."""
+    """What a Pad puts in front of a window is its pads, where the window would take the same for them."""
     pads, own = first.attributes.get("pads"), second.attributes.get("pads")
-    constant = first.attributes.get("mode") == "constant" and not first.attributes.get("value")
-    if (
-        first.op != "Pad"
-        or second.op != "Conv"
-        or not constant
-        or not isinstance(pads, tuple)
-        or not isinstance(own, tuple)
-    ):
+    if first.op != "Pad" or first.attributes.get("mode") != "constant" or second.op not in _WINDOWS:
         return None
+    if not isinstance(pads, tuple) or not isinstance(own, tuple):
+        return None
+    value = first.attributes.get("value")
+    number = float(value) if isinstance(value, int | float) else 0.0
+    attributes = dict(second.attributes)
+    if second.op == "MaxPool":
+        if number > _LOWEST:
+            return None
+    elif number:
+        return None
+    if second.op == "AveragePool":
+        if any(own):
+            return None
+        attributes["count_include_pad"] = True
     rank = len(pads) // 2
     spatial = list(range(1, rank - 1)) if second.channels_last else list(range(2, rank))
     outer = [axis for axis in range(rank) if axis not in spatial]
@@ -181,7 +190,7 @@ def _fold_pad(first: Step, second: Step) -> Step | None:
     together = tuple(a + b for a, b in zip(_integers(added), _integers(own), strict=True))
     return replace(
         second,
-        attributes={**second.attributes, "pads": together},
+        attributes={**attributes, "pads": together},
         nodes=(*second.nodes, *first.nodes),
         inputs=first.inputs,
     )

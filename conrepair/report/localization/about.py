@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from conrepair.frameworks.model import Model
 from conrepair.localize.options import Options
+from conrepair.report.result import AuditResult, Row
 
-__all__ = ["About"]
+__all__ = ["About", "about_row"]
 
 
 @dataclass(frozen=True)
@@ -30,3 +31,24 @@ class About:
     versions: Mapping[str, str] = field(default_factory=dict)
     data: str = ""
     seed: int | None = None
+
+
+def about_row(reference: Row, row: Row, result: AuditResult) -> About | None:
+    """The circumstances of a row's localization; None where there is none.
+
+    Args:
+        reference: Of the source.
+        row: Of the target.
+        result: The audit that they belong to.
+    """
+    if row.localization is None or reference.artifact is None or row.artifact is None:
+        return None
+    seed = result.config.get("dataset", {}).get("synthetic")
+    return About(
+        reference.artifact,
+        row.artifact,
+        row.localization.options,
+        result.versions,
+        result.datasets.get(reference.model, ""),
+        seed["seed"] if seed else None,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conrepair.frameworks.model import Model
@@ -16,7 +16,7 @@ from conrepair.report.localization.table import layers_csv
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import whole_output
 
-__all__ = ["DOCUMENT", "write_localization"]
+__all__ = ["DOCUMENT", "check_localization_folder", "write_localization"]
 
 DOCUMENT = "localization.json"
 
@@ -33,7 +33,7 @@ def write_localization(result: Localization, folder: Path, about: About) -> None
         UsageError: if the folder is something else than an earlier localization's, or holds one of the models.
         StorageError: if it can't be written.
     """
-    _check(folder, about)
+    check_localization_folder(folder, (about.source.path, about.target.path))
     files = _files(result, about)
     with whole_output(folder) as temporary:
         temporary.mkdir()
@@ -56,14 +56,21 @@ def _files(result: Localization, about: About) -> Mapping[str, str]:
     return texts
 
 
-def _check(folder: Path, about: About) -> None:
+def check_localization_folder(folder: Path, inputs: Iterable[str | Path]) -> None:
+    """Make sure that replacing a localization's folder loses nothing of the user's.
+
+    Args:
+        folder: Of the localization.
+        inputs: Files and folders that it reads.
+
+    Raises:
+        UsageError: if the folder is something else than an earlier localization's, or holds an input.
+    """
     if not folder.exists():
         return
     empty = folder.is_dir() and not any(folder.iterdir())
     if not empty and not (folder / DOCUMENT).is_file():
         raise UsageError(f"{folder} exists and no localization wrote it, so it isn't replaced. Choose another -o.")
-    for model in (about.source, about.target):
-        if Path(model.path).resolve().is_relative_to(folder.resolve()):
-            raise UsageError(
-                f"{model.path} lies in {folder}, which this localization would replace. Choose another -o."
-            )
+    for path in inputs:
+        if Path(path).resolve().is_relative_to(folder.resolve()):
+            raise UsageError(f"{path} lies in {folder}, which this localization would replace. Choose another -o.")
