@@ -47,7 +47,8 @@ def made(count: int, errors: Mapping[int, float] | None = None, **changes: Any) 
     random.Random(0).shuffle(rows)
     faults = tuple(fault_of(rows[place]) for place in range(count) if rows[place].guilty)
     verdict, reason = (Verdict.FAULTY, "`layer` introduces an error") if faults else (Verdict.NOISE, "rounding")
-    plain = Localization(verdict, reason, faults, tuple(rows), (), (), 8, 0.5, (), {"align": 0.5, "isolate": 1.25})
+    seconds = {"align": 0.5, "isolate": 1.25}
+    plain = Localization(verdict, reason, faults, tuple(rows), (), (), 8, 0.5, seconds=seconds)
     return dataclasses.replace(plain, **changes)
 
 

@@ -92,7 +92,7 @@ def _layers(names: tuple[str, ...]) -> str:
 
 
 def _indented(text: Text) -> Padding:
-    return Padding(text, (0, 0, 0, 3))
+    return Padding(text, (0, 0, 0, 3), expand=False)
 
 
 def _plural(count: int, noun: str) -> str:
