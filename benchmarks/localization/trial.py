@@ -42,7 +42,8 @@ class _UnfitError(Exception):
     """The case can't be measured.
 
     Attributes:
-        status: "no place" for the fault; "not injected" for an error; "no model" came out; "unverified": the conversion does something else.
+        status: "no place" for the fault; "not injected" for an error; "no model" came out; "unverified": the
+            conversion does something else.
         words: More.
     """
 
