@@ -21,18 +21,24 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "Softplus": lambda x: np.logaddexp(x, 0),
     "Erf": lambda x: x / (1 + np.abs(x)) + 0.3,
     "Abs": lambda x: np.abs(x) - 0.4,
+    "Identity": lambda x: x,
 }
+_BENT = sorted(set(FUNCTIONS) - {"Identity"})
+
+
+Written = tuple[str, str, Sequence[str], Sequence[str]]
+"""A node: name, operator, inputs, outputs."""
 
 
 def graph_of(
-    inputs: Sequence[str], nodes: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], outputs: Sequence[str]
+    inputs: Sequence[str], nodes: Sequence[Written], outputs: Sequence[str], shape: tuple[int, ...] = SHAPE
 ) -> LayerGraph:
-    """A graph of real tensors of one shape; nodes as (name, operator, inputs, outputs)."""
+    """A graph of real tensors of one shape."""
     names = [*dict.fromkeys(inputs), *(name for node in nodes for name in node[3])]
     return LayerGraph(
         tuple(inputs),
         tuple(outputs),
-        {name: Tensor(name, SHAPE, "float32") for name in names},
+        {name: Tensor(name, shape, "float32") for name in names},
         tuple(Node(name, name, op, op, tuple(reads), tuple(gives)) for name, op, reads, gives in nodes),
     )
 
@@ -48,7 +54,7 @@ def graphs(draw: st.DrawFn, most: int = 9, *, one_output: bool = False) -> Layer
         if not one_output and draw(st.booleans()):
             reads.insert(draw(st.integers(0, len(reads))), "")
         gives = [f"t{place}.{part}" for part in range(1 if one_output else draw(st.integers(1, 2)))]
-        nodes.append((f"n{place}", draw(st.sampled_from(sorted(FUNCTIONS))), reads, gives))
+        nodes.append((f"n{place}", draw(st.sampled_from(_BENT)), reads, gives))
         known += gives
     outputs = draw(st.lists(st.sampled_from(known), min_size=1, max_size=2))
     return graph_of(inputs, nodes, outputs)
@@ -62,7 +68,6 @@ class Computed(Network):
         self.input_names = {name: name for name in graph.inputs}
         self.output_names = {f"output {place}": name for place, name in enumerate(graph.outputs)}
         self.changed = changed or {}
-        self.largest = 0
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
         return _Piece(self, fed, wanted)
@@ -97,6 +102,34 @@ class _Piece(Segment):
                 results[name] = array
                 values.setdefault(name, array)  # who reads a tensor that's fed gets what is fed
         return {name: results[name] for name in self.wanted}
+
+
+def disguised(graph: LayerGraph, seed: int, *, extra: bool = True) -> tuple[LayerGraph, dict[str, str]]:
+    """The same graph in other words: other names, independent nodes in another order, copies here and there.
+
+    Returns:
+        The graph, and what each tensor is called in it.
+    """
+    generator = np.random.default_rng(seed)
+    names = {name: f"v{number}" for name, number in zip(graph.tensors, generator.permutation(99), strict=False)}
+    nodes: list[Written] = []
+    known = {names[name] for name in graph.inputs}
+    waiting = list(graph.nodes)
+    read_as = dict(names)
+    while waiting:
+        ready = [node for node in waiting if all(names[name] in known for name in node.inputs if name)]
+        node = ready[int(generator.integers(len(ready)))]
+        waiting.remove(node)
+        reads = [read_as.get(name, "") for name in node.inputs]
+        gives = [names[name] for name in node.outputs]
+        nodes.append((f"m{len(nodes)}", node.op, reads, gives))
+        known.update(gives)
+        if extra and generator.random() < 0.3:
+            copy = f"copy of {gives[0]}"
+            nodes.append((f"m{len(nodes)}", "Identity", gives[:1], [copy]))
+            read_as[node.outputs[0]] = copy
+    inputs, outputs = ([names[name] for name in side] for side in (graph.inputs, graph.outputs))
+    return graph_of(inputs, nodes, outputs), names
 
 
 def drawn_feeds(graph: LayerGraph, seed: int = 0) -> dict[str, Array]:
