@@ -21,7 +21,10 @@ def reaching(graph: LayerGraph, stops: set[str]) -> set[tuple[str, str]]:
     found = edges_of(graph)
     for middle in graph.tensors:
         if middle not in stops:
-            before, behind = {one for one, two in found if two == middle}, {two for one, two in found if one == middle}
+            before, behind = (
+                {one for one, two in found if two == middle},
+                {two for one, two in found if one == middle},
+            )
             found |= set(itertools.product(before, behind))
     return found
 

@@ -76,7 +76,10 @@ def test_half_precision_is_added_up_in_single() -> None:
 def test_batches_add_up() -> None:
     generator = np.random.default_rng(1)
     one, two = generator.normal(size=(2, 12, 5)).astype(np.float32)
-    whole, parts = of((one, two)), of(*((one[place : place + 3], two[place : place + 3]) for place in range(0, 12, 3)))
+    whole, parts = (
+        of((one, two)),
+        of(*((one[place : place + 3], two[place : place + 3]) for place in range(0, 12, 3))),
+    )
     assert parts.count == whole.count
     assert parts.max_abs == whole.max_abs
     for name in ("relative_l2", "cosine", "norm_ratio"):
