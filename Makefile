@@ -28,6 +28,7 @@ lint: dev
 
 schema: setup
 	$(BIN)/python -m conrepair.config.schema
+	$(BIN)/python -m conrepair.report.localization.schema
 
 clean:
 	rm -rf .venv generated

@@ -67,6 +67,7 @@ def _parser(default_config: str) -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     _add_run(verbs, default_config)
     _add_compare(verbs)
+    _add_localize(verbs)
     _add_architectures(verbs)
     _add_matrix(verbs)
     _add_converters(verbs)
@@ -143,6 +144,34 @@ def _add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         return compare(options)
 
     parser.set_defaults(run=run)
+
+
+def _add_localize(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "Name the layers in which a conversion stops being its source; needs no configuration and no data."
+    parser = _verb(verbs, "localize", about)
+    parser.add_argument("source", help="the model that is right")
+    parser.add_argument("target", help="its conversion")
+    parser.add_argument(
+        "--intermediate",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a model on the way from the source to the target, in order; may be repeated",
+    )
+    _add_data(parser, samples=8)
+    _add_inputs(parser)
+    parser.add_argument("--batch-size", type=int, default=4, help="for models that leave it open")
+    parser.add_argument("--margin", type=float, help="a fault is so many times the noise floor (default 10)")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each model")
+    parser.add_argument("-o", "--output", required=True, help="folder to write")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.localize_command import localize
+
+        return localize(options)
+
+    parser.set_defaults(run=run, keeps=False)
 
 
 def _add_architectures(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -25,7 +25,6 @@ __all__ = ["Alignment", "align", "comparable"]
 _ROUNDS = 4
 _TRIALS = 16
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
-_BETTER = 0.01  # of the error before
 
 
 @dataclass(frozen=True)
@@ -174,11 +173,7 @@ def _tried(
     rest = _distinct([pair for pair in other if pair is not None])
     behind = {name for target in moved for name in doubtful[target]}
     found = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
-    better = {
-        target
-        for target in moved
-        if all(found.get(name, math.inf) <= max(EQUAL, _BETTER * errors[name]) for name in doubtful[target])
-    }
+    better = {target for target in moved if all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])}
     changed = [moved[pair.target] if pair.target in better else pair for pair in pairs]
     return _distinct([pair for pair in changed if pair is not None])
 

@@ -186,6 +186,7 @@ def _result(
         samples,
         worst,
         (),
+        options,
         seconds,
     )
 

@@ -71,7 +71,7 @@ def match(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, 
     conclusive = all(bool(equal[:, place].any()) for place in ends)
     static = structure.surface if conclusive else 0.5 * structure.surface + 0.5 * structure.weights
     values = np.where(equal, 1.0, np.clip(similarity.correlation, 0, 1) ** 4)
-    local = np.where(possible, 0.5 * values + 0.5 * static, 0.0)
+    local = np.where(possible, np.maximum(static, 0.5 * values + 0.5 * static), 0.0)  # a fault changes all behind it
     score = local
     for _ in range(_ROUNDS):
         score = np.where(possible, 0.6 * local + 0.4 * structure.neighbours(score), 0.0)

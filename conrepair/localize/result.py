@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
+from conrepair.localize.options import Options
 
 __all__ = ["LayerRow", "Localization", "LocatedFault"]
 
@@ -102,6 +103,7 @@ class Localization:
         samples: How many inputs were compared.
         output_error: Largest relative L2 of an output in the full run.
         notes: What a person should know of how it was done.
+        options: As they were used.
         seconds: By part of the work.
     """
 
@@ -114,4 +116,5 @@ class Localization:
     samples: int
     output_error: float
     notes: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options)
     seconds: dict[str, float] = field(default_factory=dict)

@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 __all__ = ["RunningError"]
 
+_ENDLESS = 1e37
+_LARGE = 1e9
+
 
 @dataclass
 class RunningError:
@@ -26,7 +29,8 @@ class RunningError:
         candidate: Sum of candidate^2.
         product: Sum of reference * candidate.
         max_abs: Largest |candidate - reference|.
-        mismatched: Positions where one side is NaN or infinite and the other isn't the same.
+        mismatched: Positions where one side is NaN or infinite and the other isn't the same, nor a number so large
+            that it stands for infinity (the lowest float that pads a maximum, -1e9 in a mask).
     """
 
     count: int = 0
@@ -54,9 +58,9 @@ class RunningError:
         with np.errstate(all="ignore"):  # overflows are looked at below
             sums = _sums(one, two)
         if not all(map(math.isfinite, sums)):
-            one, two = one.astype(np.float64), two.astype(np.float64)
+            one, two = _infinite(one), _infinite(two)
             finite = np.isfinite(one) & np.isfinite(two)
-            same = (one == two) | (np.isnan(one) & np.isnan(two))
+            same = (one == two) | (np.isnan(one) & np.isnan(two)) | _stands_for(one, two) | _stands_for(two, one)
             self.mismatched += int((~finite & ~same).sum())
             with np.errstate(all="ignore"):
                 sums = _sums(np.where(finite, one, 0.0), np.where(finite, two, 0.0))
@@ -96,6 +100,17 @@ def _flat(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if flat.dtype.kind == "c":
         flat = flat.view(flat.real.dtype)
     return flat if flat.dtype in (np.float32, np.float64) else flat.astype(np.float32 if flat.itemsize < 4 else float)
+
+
+def _infinite(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """As float64, with what's near the end of float32's range made infinite."""
+    wide = values.astype(np.float64)
+    return np.where(np.abs(wide) >= _ENDLESS, np.copysign(np.inf, wide), wide)
+
+
+def _stands_for(one: npt.NDArray[np.float64], two: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Where one is infinite and the other is large, with the same sign."""
+    return np.asarray(np.isinf(one) & (np.sign(one) == np.sign(two)) & (np.abs(two) >= _LARGE))
 
 
 def _sums(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> tuple[float, float, float, float, float]:

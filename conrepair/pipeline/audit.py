@@ -24,8 +24,8 @@ from conrepair.pipeline.fingerprint import library_versions
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.localization import (
     Localized,
-    localization_options,
     localization_side,
+    options_of,
     rows_to_localize,
     steps_before,
     with_localization,
@@ -352,7 +352,7 @@ class _Audit:
             side: localization_side(source, self._open_sizes_filled(whose, source), *self._data_for(whose, source))
             for side, (whose, source) in sides.items()
         }
-        settings = localization_options(self.config, item.intent)
+        settings = dataclasses.asdict(options_of(self.config, item.intent))
         return Task(
             f"{item.row_name}, localization",
             "localize",

@@ -14,12 +14,12 @@ from rich.table import Table
 
 from conrepair.config.load import load_config, parse_config
 from conrepair.config.model import AuditConfig
-from conrepair.frameworks.detect import detect_framework, is_torchscript
+from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.evaluation import error_of, problem_of_failure
-from conrepair.pipeline.options import dataset_of, given, input_specs, parse_input, slug
+from conrepair.pipeline.options import dataset_of, given, hides_inputs, input_specs, parse_input, slug
 from conrepair.pipeline.sources import framework_needs
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary
@@ -78,7 +78,7 @@ def compare(options: argparse.Namespace) -> int:
         "models": [
             {"name": names[0], "path": str(source.absolute())} | given(recipe | {"inputs": inputs}),
             {"name": names[1], "path": str(target.absolute()), "compare_with": names[0]}
-            | given(recipe | {"inputs": inputs if _hides_inputs(target) else None}),
+            | given(recipe | {"inputs": inputs if hides_inputs(target) else None}),
         ],
     }
     config = parse_config(value, "command line")
@@ -116,11 +116,6 @@ def inspect(options: argparse.Namespace) -> int:
         table.add_row(name, escape(text))
     output_console().print(table)
     return int(ExitCode.EQUIVALENT)
-
-
-def _hides_inputs(path: Path) -> bool:
-    """Whether a file doesn't say what its inputs are: TorchScript."""
-    return path.is_file() and path.suffix != ".pt2" and is_torchscript(path)
 
 
 def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:

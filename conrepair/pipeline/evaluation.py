@@ -188,6 +188,7 @@ def _row(
         accuracy=accuracy(run, dataset.labels) if run and dataset else None,
         problem=problem,
         intent=item.intent,
+        reference=item.reference,
         reused=bool(item.result and item.result.reused),
     )
 

@@ -24,8 +24,8 @@ from conrepair.report.result import Problem, Row
 
 __all__ = [
     "Localized",
-    "localization_options",
     "localization_side",
+    "options_of",
     "rows_to_localize",
     "steps_before",
     "with_localization",
@@ -83,17 +83,21 @@ def localization_side(
     }
 
 
-def localization_options(config: AuditConfig, intent: Intent | None) -> dict[str, Any]:
-    """What the job is told."""
+def options_of(config: AuditConfig, intent: Intent | None) -> Options:
+    """What a localization is told.
+
+    Args:
+        config: Samples and margins.
+        intent: The target's, if it's known.
+    """
     limit = config.tolerance.relative_l2
-    options = Options(
+    return Options(
         samples=config.localize.samples,
         batch_size=config.localize.batch_size,
         noise_margin=config.tolerance.noise_margin,
         equivalent=Options.equivalent if limit is None else limit,
         precision="float32" if intent is None else intent.precision,
     )
-    return dataclasses.asdict(options)
 
 
 def steps_before(executed: Sequence[Executed], item: Executed) -> list[Executed]:

@@ -10,10 +10,11 @@ from typing import Any
 
 from conrepair.converters.routes import Route
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.detect import is_torchscript
 from conrepair.frameworks.model import from_json
 from conrepair.runtime.errors import ConfigError, UsageError
 
-__all__ = ["dataset_of", "given", "input_specs", "parse_input", "read_options", "slug"]
+__all__ = ["dataset_of", "given", "hides_inputs", "input_specs", "parse_input", "read_options", "slug"]
 
 
 def dataset_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -33,6 +34,11 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
 def slug(path: Path) -> str:
     """A file's name as the name of a model."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip("._-") or "model"
+
+
+def hides_inputs(path: Path) -> bool:
+    """Whether a file doesn't say what its inputs are: TorchScript."""
+    return path.is_file() and path.suffix != ".pt2" and is_torchscript(path)
 
 
 def parse_input(text: str) -> dict[str, Any]:

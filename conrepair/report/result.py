@@ -64,6 +64,7 @@ class Row:
         intent: Which precision was meant.
         localization: Which layers differ, where that was looked for.
         not_localized: Why that couldn't be told, where it was looked for.
+        reference: Name of the configured model that is the specification.
         reused: Whether the run comes from an earlier audit.
     """
 
@@ -83,6 +84,7 @@ class Row:
     intent: Intent | None = None
     localization: Localization | None = None
     not_localized: Problem | None = None
+    reference: str = ""
     reused: bool = False
 
     @property

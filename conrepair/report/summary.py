@@ -140,6 +140,8 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
             continue  # a model that doesn't load says so once, not for each of its conversions
         said.add(row.reason)
         lines.append(Text.assemble((f"{row.name}: ", "bold"), row.reason))
+        if row.localization is not None and row.localization.faults:
+            lines.append(Text.assemble((f"{row.name}: ", "bold"), row.localization.reason))
         if row.problem is not None:
             if row.problem.explanation:
                 lines.append(Text(f"  {row.problem.explanation}"))

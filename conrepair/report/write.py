@@ -11,8 +11,10 @@ from typing import Any
 from conrepair.evaluate.compare import Comparison
 from conrepair.frameworks.identity import copy_model
 from conrepair.report.encode import encode
+from conrepair.report.localization.about import about_row
+from conrepair.report.localization.write import DOCUMENT, write_localization
 from conrepair.report.records import write_record
-from conrepair.report.result import AuditResult, Row
+from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import UsageError
@@ -67,8 +69,9 @@ def write_audit(result: AuditResult, store: Path) -> None:
                 place.mkdir(parents=True)
                 names = result.samples[result.datasets[row.model]]
                 write_record(row, row.run, names, result.top_k, place)
-            if row.problem is not None:
-                _write_problem(row, folder / "errors" / f"{row.name.replace('/', '__')}@{row.backend}.log")
+            _write_localization(row, result, folder / "localization" / row.name)
+            for problem in filter(None, (row.problem, row.not_localized)):
+                _write_problem(problem, folder / "errors" / f"{row.name.replace('/', '__')}@{row.backend}.log")
         (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(result), encoding="utf-8")
         (folder / "comparisons.csv").write_text(_csv(result), encoding="utf-8")
@@ -96,6 +99,25 @@ def _so_far(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.unfinished.md")
 
 
+def _write_localization(row: Row, result: AuditResult, folder: Path) -> None:
+    if row.localization is None:
+        return
+    reference = next((item for item in result.rows if item.kind == "reference" and item.model == row.reference), None)
+    about = None if reference is None else about_row(reference, row, result)
+    if about is not None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        write_localization(row.localization, folder, about)
+
+
+def _localization_brief(row: Row) -> dict[str, Any] | None:
+    """What a report says of a row's localization; all of it is in a file of its own."""
+    found = row.localization
+    if found is None:
+        return None if row.not_localized is None else {"problem": encode(row.not_localized)}
+    file = f"localization/{row.name}/{DOCUMENT}"
+    return {"verdict": found.verdict.value, "reason": found.reason, "faults": encode(found.faults), "file": file}
+
+
 def _write_model(row: Row, store: Path, folder: Path) -> None:
     if row.artifact is None or folder.exists():
         return
@@ -107,10 +129,7 @@ def _write_model(row: Row, store: Path, folder: Path) -> None:
     write_json(folder / "provenance.json", encode(record))
 
 
-def _write_problem(row: Row, path: Path) -> None:
-    problem = row.problem
-    if problem is None:
-        return
+def _write_problem(problem: Problem, path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     parts = [problem.message, problem.explanation, problem.traceback, problem.last_words]
     path.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
@@ -213,5 +232,6 @@ def _row(row: Row) -> dict[str, Any]:
         "times": encode(row.times),
         "accuracy": row.accuracy and {"right": row.accuracy[0], "labelled": row.accuracy[1]},
         "problem": encode(row.problem),
+        "localization": _localization_brief(row),
         "reused": row.reused,
     }

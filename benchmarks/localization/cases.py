@@ -1,0 +1,192 @@
+"""Which cases there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.localization.making import FOLDED, KEPT, OWN
+from benchmarks.localization.models import LARGE, MIDDLE, MODELS, SMALL, BenchmarkModel
+from benchmarks.localization.rewriting import REWRITINGS
+from benchmarks.localization.sides import KERAS, SAVEDMODEL, TFLITE, conversions
+from conrepair.faults.catalogue import faults
+
+__all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "Case", "plan"]
+
+DEVELOPMENT_SEEDS = (11, 12)
+"""To look at while localization is worked on."""
+
+REPORTING_SEEDS = (90_001, 90_002)
+"""For reported figures only. Nobody looks at single cases of these to mend something."""
+
+CORRECT, INTENDED = "correct", "intended"
+ONNX, CONVERTED, NATIVE, SEVERAL = "onnx", "converted", "native", "several"
+
+_ROUTES = {
+    "tflite": ("onnx-keras", "keras-tflite"),
+    "torch": ("onnx2torch",),
+    "keras": ("onnx-keras",),
+    "tensorflow": ("onnx-keras", "keras-savedmodel"),
+}
+_REWRITTEN_SEED = 5
+_SETS = {SMALL: 6, MIDDLE: 3, LARGE: 1}  # of two and of three faults, for each seed
+
+
+@dataclass(frozen=True)
+class _Strides:
+    """One of so many faults is put into a model of some size; other ones into other models."""
+
+    onnx: int
+    own: int
+    kept: int
+    mixed: int
+    converted: int
+    native: int
+
+
+_FULL = {SMALL: _Strides(1, 4, 2, 6, 1, 2), MIDDLE: _Strides(1, 6, 2, 8, 5, 8), LARGE: _Strides(2, 14, 6, 14, 18, 28)}
+_QUICK = {SMALL: _Strides(5, 56, 6, 56, 18, 18), MIDDLE: _Strides(28, 56, 28, 56, 56, 56)}
+_QUICK_SIDES = frozenset(
+    {
+        *(f"{FOLDED}>{name}" for name in ("onnx-normalise", "onnx-onnxslim", "onnx-onnxsim", "onnx2torch")),
+        *(f"{FOLDED}>onnx-version-converter(opset={opset})" for opset in (18, 21)),
+        f"{FOLDED}>onnx-float16",
+        KERAS,
+        TFLITE,
+        SAVEDMODEL,
+        f"{OWN}>torch-onnx-dynamo",
+    }
+)
+_QUICK_REWRITINGS = ("renamed", "reordered", "all operators as functions")  # of larger models
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is done once.
+
+    Attributes:
+        group: Which table it counts in.
+        model: Of the benchmark.
+        source: The side that is right.
+        base: The side that faults are put into, or that's written otherwise, or that is the target.
+        faults: Names, tried in turn.
+        count: How many of them are wanted.
+        seed: For places and numbers.
+        rewriting: Another way to write the base.
+        route: Converters from there to the target.
+        precision: That is meant; "" for the source's.
+        format: Of the target.
+        agree: Whether the target must compute what its source does.
+    """
+
+    group: str
+    model: str
+    source: str
+    base: str
+    faults: tuple[str, ...] = ()
+    count: int = 0
+    seed: int = 0
+    rewriting: str = ""
+    route: tuple[str, ...] = ()
+    precision: str = ""
+    format: str = "onnx"
+    agree: bool = True
+
+    @property
+    def name(self) -> str:
+        """Unique, and understood by the command line."""
+        parts = [self.model, self.source, ">".join((self.base, *self.route))]
+        if self.rewriting:
+            parts.append(self.rewriting)
+        if self.count:
+            what = self.faults[0] if self.count == 1 else f"{self.count} faults, {self.faults[0]} first"
+            parts.append(f"{what}@{self.seed}")
+        return ":".join(parts)
+
+
+def plan(models: Sequence[str], seeds: Sequence[int], *, quick: bool = False) -> list[Case]:
+    """All cases, small models' first.
+
+    Args:
+        models: Names.
+        seeds: For faults.
+        quick: Some of each sort, none of the largest models.
+    """
+    chosen = [MODELS[name] for name in models if not (quick and MODELS[name].size == LARGE)]
+    cases: list[Case] = []
+    for place, model in enumerate(chosen):
+        builder = _Plan(model, seeds[:1] if quick or model.size != SMALL else seeds, place, quick=quick)
+        cases += [*builder.onnx(), *builder.converted(), *builder.native(), *builder.several(), *builder.correct()]
+    return list({case.name: case for case in cases}.values())
+
+
+class _Plan:
+    def __init__(self, model: BenchmarkModel, seeds: Sequence[int], place: int, *, quick: bool) -> None:
+        self._model, self._seeds, self._place, self._quick = model, seeds, place, quick
+        self._strides = (_QUICK if quick else _FULL)[model.size]
+        self._names = [fault.name for fault in faults()]
+
+    def _every(self, stride: int, shift: int = 0) -> list[str]:
+        """Each so-manyth fault, others for other models."""
+        return self._names[(self._place + shift) % stride :: stride]
+
+    def _one(self, group: str, source: str, base: str, fault: str, seed: int, **more: object) -> Case:
+        return Case(group, self._model.name, source, base, (fault,), 1, seed, **more)  # type: ignore[arg-type]
+
+    def onnx(self) -> Iterator[Case]:
+        """Faults in ONNX, against the same file, the one with other norms, the network's own framework."""
+        pairs = {(FOLDED, FOLDED): self._strides.onnx, (OWN, FOLDED): self._strides.own}
+        if self._model.normalized:
+            pairs |= {(KEPT, KEPT): self._strides.kept, (KEPT, FOLDED): self._strides.mixed}
+        for shift, ((source, base), stride) in enumerate(pairs.items()):
+            for seed in self._seeds:
+                for name in self._every(stride, shift):
+                    yield self._one(ONNX, source, base, name, seed)
+
+    def converted(self) -> Iterator[Case]:
+        """Faulty ONNX converted on."""
+        for shift, seed in enumerate(self._seeds):
+            for number, name in enumerate(self._every(self._strides.converted)):
+                target = list(_ROUTES)[(number + shift) % len(_ROUTES)]
+                yield self._one(CONVERTED, FOLDED, FOLDED, name, seed, route=_ROUTES[target], format=target)
+
+    def native(self) -> Iterator[Case]:
+        """Faults in files of other formats."""
+        for shift, (target, base) in enumerate({"tflite": TFLITE, "keras": KERAS, "torch": OWN}.items()):
+            for fault in faults():
+                if fault.native is None or fault.name not in self._every(self._strides.native, shift):
+                    continue
+                for seed in self._seeds:
+                    yield self._one(NATIVE, FOLDED, base, fault.name, seed, format=target)
+
+    def several(self) -> Iterator[Case]:
+        """Two and three faults at once; the next in a random row where one has no place."""
+        sets = 1 if self._quick else _SETS[self._model.size]
+        for seed in self._seeds:
+            generator = np.random.default_rng(seed)
+            for count in (2, 3) * sets:
+                row = tuple(self._names[index] for index in generator.permutation(len(self._names)))
+                yield Case(SEVERAL, self._model.name, FOLDED, FOLDED, row, count, seed)
+
+    def correct(self) -> Iterator[Case]:
+        """Conversions and rewritings that change nothing, or what they're meant to."""
+        name = self._model.name
+        starts = [FOLDED, *([KEPT] if self._model.normalized else [])]
+        for start in starts[:1] if self._quick else starts:
+            for rewriting in REWRITINGS:
+                if not self._quick or self._model.size == SMALL or rewriting in _QUICK_REWRITINGS:
+                    yield Case(CORRECT, name, start, start, rewriting=rewriting, seed=_REWRITTEN_SEED)
+        for other in [OWN, *starts[1:]]:
+            yield Case(CORRECT, name, other, FOLDED)
+        for item in conversions(self._model.normalized):
+            if self._quick and item.side not in (_QUICK_SIDES if self._model.size == SMALL else {TFLITE}):
+                continue
+            group = INTENDED if item.intent else CORRECT
+            precision = item.intent if item.intent == "float16" else ""
+            more = {"precision": precision, "format": item.format, "agree": not item.intent}
+            yield Case(group, name, item.parent, item.side, **more)  # type: ignore[arg-type]
+            further = [] if item.parent in starts or item.intent else [FOLDED, *([] if self._quick else [OWN])]
+            for source in further:
+                yield Case(group, name, source, item.side, **more)  # type: ignore[arg-type]

@@ -1,0 +1,169 @@
+"""In a worker: make a model in its own framework and as ONNX, and inputs for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.localization import networks
+from benchmarks.localization.digits import read_digits
+from benchmarks.localization.models import MODELS, BenchmarkModel
+from conrepair.converters.registry import converter
+from conrepair.converters.torch_onnx import export_arguments, symbolic_axes
+from conrepair.data.decode import decode_picture
+from conrepair.data.named_recipes import named_recipe
+from conrepair.data.photos import read_photo_folder
+from conrepair.data.recipe import apply_numeric, apply_spatial
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.builders import build_from_factory, calibration_inputs
+from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.registry import framework
+from conrepair.pipeline.jobs import conversion_payload
+from conrepair.pipeline.jobs import convert as run_converter
+from conrepair.runtime.files import sha256_of, whole_output
+from conrepair.zoo.catalog import zoo_model, zoo_photos
+from conrepair.zoo.packages import cache_folder
+
+__all__ = ["FOLDED", "KEPT", "OWN", "convert", "make"]
+
+OWN, FOLDED, KEPT = "torch", "onnx", "onnx-kept"
+_SEED = 20261120  # of weights
+_INPUT_SEED = 7
+_OPSET = 17
+
+
+def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Build a model of the benchmark.
+
+    Args:
+        payload: "model" (its name).
+        folder: Receives all files.
+
+    Returns:
+        "sides" (for each way to write it: "model" and "inputs") and "data" (the inputs' file).
+    """
+    wanted = MODELS[payload["model"]]
+    built = folder / OWN
+    built.mkdir()
+    own = _build(wanted, built)
+    own = dataclasses.replace(own, inputs=framework(own.framework).describe(own).inputs)
+    models = {OWN: own, FOLDED: _folded(own, folder / FOLDED)}
+    if wanted.normalized:
+        models[KEPT] = _kept(own, folder / KEPT)
+    sides = {name: _side(model) for name, model in models.items()}
+    names = [spec["name"] for spec in sides[FOLDED]["inputs"]]
+    data = folder / "data.npz"
+    np.savez(data, **dict(zip(names, _inputs(wanted), strict=True)))
+    return {"sides": sides, "data": str(data)}
+
+
+def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """One conversion.
+
+    Args:
+        payload: "side" (of the model that's converted), "converter", "options".
+        folder: Receives the target.
+
+    Returns:
+        "side" of the target.
+    """
+    step = converter(payload["converter"])
+    model = from_json(Model, payload["side"]["model"])
+    inputs = [from_json(TensorSpec, spec) for spec in payload["side"]["inputs"]]
+    arguments = conversion_payload(model, step, step.complete(payload["options"]), inputs)
+    value = run_converter(arguments, folder)
+    made = from_json(Model, value["model"])
+    made = dataclasses.replace(made, path=str(folder / made.path), provenance=None)
+    return {"side": {"model": to_json(made), "inputs": value["description"]["inputs"]}}
+
+
+def _build(wanted: BenchmarkModel, folder: Path) -> Model:
+    weights = None
+    if wanted.trained:
+        weights = _trained()
+    elif wanted.pretrained:
+        weights = zoo_model(wanted.pretrained)[1]
+    return build_from_factory(
+        target=wanted.factory,
+        kwargs=wanted.kwargs,
+        weights=None if weights is None else {"path": str(weights), "sha256": sha256_of(weights)},
+        inputs=[to_json(spec) for spec in wanted.inputs],
+        initialize="as-built" if weights else "variance-preserving",
+        seed=_SEED,
+        folder=folder,
+    )
+
+
+def _trained() -> Path:
+    """The weights of the network of digits, trained once for each version of its code and of PyTorch."""
+    import torch
+
+    code = hashlib.sha256(Path(networks.__file__).read_bytes() + torch.__version__.encode()).hexdigest()
+    path = cache_folder() / f"digits-cnn-{_SEED}-{code[:16]}.pt"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_output(path) as temporary:
+            networks.train_digits_cnn(temporary, _SEED)
+    return path
+
+
+def _folded(model: Model, folder: Path) -> Model:
+    """As the older exporter writes it by default: BatchNorm folded into convolutions."""
+    step = converter("torch-onnx-script")
+    folder.mkdir()
+    path = folder / step.convert(model, folder, step.complete({"opset": _OPSET}))
+    return Model("onnx", str(path), sha256_of(path))
+
+
+def _kept(model: Model, folder: Path) -> Model:
+    """With BatchNormalization as nodes of their own, which that exporter only keeps for training."""
+    import torch
+
+    folder.mkdir()
+    path = folder / "model.onnx"
+    arguments = export_arguments(model)
+    names = [*arguments.input_names, *arguments.output_names]
+    specs = [*arguments.inputs, *arguments.outputs]
+    torch.onnx.export(
+        arguments.module,
+        arguments.examples,
+        str(path),
+        dynamo=False,
+        opset_version=_OPSET,
+        do_constant_folding=False,
+        training=torch.onnx.TrainingMode.PRESERVE,
+        input_names=arguments.input_names,
+        output_names=arguments.output_names,
+        dynamic_axes={name: axes for name, spec in zip(names, specs, strict=True) if (axes := symbolic_axes(spec))},
+    )
+    return Model("onnx", str(path), sha256_of(path))
+
+
+def _side(model: Model) -> dict[str, Any]:
+    description = framework(model.framework).describe(model)
+    return {"model": to_json(model), "inputs": [to_json(spec) for spec in description.inputs]}
+
+
+def _inputs(wanted: BenchmarkModel) -> list[np.ndarray]:
+    if wanted.trained:
+        return [read_digits()[0][-wanted.samples :]]
+    if wanted.recipe:
+        return [_photos(wanted)]
+    # Other than those that random networks' statistics were set on.
+    return [
+        calibration_inputs(dataclasses.replace(spec, shape=(wanted.samples, *spec.shape[1:])), _INPUT_SEED + place)
+        for place, spec in enumerate(wanted.inputs)
+    ]
+
+
+def _photos(wanted: BenchmarkModel) -> np.ndarray:
+    ((_, folder),) = zoo_photos("imagenet-photos")
+    photos = read_photo_folder(folder, labels="none", limit=wanted.samples).photos
+    _, _, height, width = wanted.inputs[0].shape
+    recipe = named_recipe(wanted.recipe).for_size(int(height), int(width))
+    pictures = np.stack([apply_spatial(recipe.spatial, decode_picture(photo.path)) for photo in photos])
+    return apply_numeric(recipe, pictures, "NCHW")

@@ -1,0 +1,107 @@
+"""The benchmark's answer as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from benchmarks.localization.cases import INTENDED
+from benchmarks.localization.rows import Row, Sums, sums
+
+__all__ = ["report"]
+
+_HEADER = (
+    "faulty", "detected", "first", "(loosely)", "in 3", "(loosely)", "kind", "several", "all named",
+    "correct", "false alarms", "astray", "failed", "seconds", "longest",
+)  # fmt: skip
+_WORDS, _LAYERS = 200, 3
+
+
+def report(rows: Sequence[Row]) -> str:
+    """Tables of sums, then everything that isn't as it should be.
+
+    "first": the first layer of the first fault is one that the injection names; "in 3": that of one of the first
+    three; "loosely": any of the fault's layers. "astray": faults named that name nothing injected, a case.
+    """
+    parts = [_table("", rows, lambda _: "all")]
+    parts.append(_table("model", rows, lambda row: row.case.model))
+    parts.append(_table("group, format", rows, lambda row: f"{row.case.group}, {row.case.format}"))
+    parts.append(_table("kind", [row for row in rows if row.kind], lambda row: row.kind))
+    parts += _lists(rows)
+    return "\n".join(parts)
+
+
+def _table(title: str, rows: Sequence[Row], key: Callable[[Row], str]) -> str:
+    lines = [f"| {title} | {' | '.join(_HEADER)} |", f"|---|{'---:|' * len(_HEADER)}"]
+    chosen = [row for row in rows if row.case.group != INTENDED]
+    names = dict.fromkeys(map(key, chosen))
+    lines += [f"| {name} | {' | '.join(_cells(sums(row for row in chosen if key(row) == name)))} |" for name in names]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(item: Sums) -> list[str]:
+    def share(value: float | None) -> str:
+        return "" if value is None else f"{100 * value:.1f} %"
+
+    def number(value: float | None, digits: int) -> str:
+        return "" if value is None else f"{value:.{digits}f}"
+
+    shares = [item.detected, item.first, item.first_loosely, item.top3, item.top3_loosely, item.kind]
+    return [
+        str(item.faulty),
+        *map(share, shares),
+        str(item.several),
+        share(item.all_named),
+        str(item.correct),
+        str(item.false_alarms),
+        number(item.astray, 2),
+        str(item.failed),
+        number(item.seconds, 1),
+        number(item.longest, 1),
+    ]
+
+
+def _lists(rows: Sequence[Row]) -> Iterator[str]:
+    sections: dict[str, Callable[[Row], bool]] = {
+        "False alarms": lambda row: row.false_alarm,
+        "Missed, or of another kind": lambda row: row.missed,
+        "Failed": lambda row: row.status == "failed" and not row.case.count,
+        "Changed on purpose: what localization says": lambda row: row.case.group == INTENDED,
+        "Conversions that aren't correct, and models that didn't come out": lambda row: (
+            row.status in {"unverified", "no model", "not injected"}
+        ),
+    }
+    for title, condition in sections.items():
+        chosen = [row for row in rows if condition(row)]
+        if chosen:
+            yield "\n".join([f"## {title} ({len(chosen)})", "", *(line for row in chosen for line in _told(row)), ""])
+
+
+def _told(row: Row) -> Iterator[str]:
+    yield f"- `{row.case.name}`: {_judged(row)}".rstrip(": ")
+    if row.words:
+        yield f"  - {row.words[:_WORDS]}"
+    for fault in row.result.get("injected", []):
+        effect = "infinite" if fault["effect"] is None else f"{fault['effect']:.1e}"
+        layers = ", ".join(fault["target_layers"][:_LAYERS])
+        yield f"  - injected {fault['kind']}, effect {effect}: {fault['words'][:_WORDS]} ({layers})"
+    for fault in row.result.get("found", [])[:_LAYERS]:
+        names = (", ".join(fault[side][:_LAYERS]) for side in ("target_layers", "source_layers"))
+        evidence = "; ".join(fault["evidence"])[:_WORDS]
+        error, floor = (
+            "infinite" if fault[name] is None else f"{fault[name]:.1e}"
+            for name in ("introduced_error", "noise_floor")
+        )
+        yield f"  - found {fault['kind']}, {error} (floor {floor}): {' | '.join(names)}: {evidence}"
+
+
+def _judged(row: Row) -> str:
+    if row.score is None:
+        return row.result.get("verdict", row.status) if row.status == "measured" else row.status
+    said = {
+        "not detected": not row.score.detected,
+        "not first": row.score.detected and not row.score.first,
+        "another kind": row.score.detected and not row.score.kind,
+        "not all named": row.case.count > 1 and not row.score.all_named,
+        f"{row.score.astray} astray": bool(row.score.astray),
+    }
+    return ", ".join(words for words, holds in said.items() if holds)

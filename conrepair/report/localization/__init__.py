@@ -1,0 +1,1 @@
+"""What a localization leaves on disk and on the screen."""

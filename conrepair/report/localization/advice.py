@@ -1,0 +1,61 @@
+"""What to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.faults.fault import Kind
+from conrepair.frameworks.model import Model
+from conrepair.localize.result import Localization, LocatedFault
+from conrepair.report.localization.about import About
+from conrepair.report.localization.words import shortened
+
+__all__ = ["fault_advice", "verdict_advice"]
+
+_PLACES = {
+    Kind.PREPROCESSING: "Prepare the inputs of {target} as the source's are: mean, scale, channel order, resizing.",
+    Kind.INPUT: "Look at the inputs of {target}: their order, layout and sizes.",
+    Kind.STRUCTURE: "Look in {target} at what arranges `{there}`: Transpose, Reshape, Gather, the order of outputs.",
+    Kind.PARAMETERS: "Compare the weights of `{layer}` in {target} with those of `{original}` in {source}.",
+    Kind.HYPERPARAMETERS: "Compare the attributes of `{layer}` in {target} with those of `{original}` in {source}.",
+    Kind.GRAPH: "Look at the operators that compute `{there}` in {target}, and `{here}` in {source}.",
+    Kind.PRECISION: "Look at the types and scales of `{layer}` in {target}, or convert it in float32.",
+}
+_NAME = 60
+_VERDICTS = {
+    Verdict.EQUIVALENT: "Nothing to do: the target computes what its source does.",
+    Verdict.NOISE: "Nothing to do: no layer is at fault; another order of additions explains the difference.",
+    Verdict.QUANTIZED: "Nothing to do, if eight bits are what was wanted.",
+    Verdict.UNDECIDED: "Try other inputs: on these, rounding changes the source as much as a fault would.",
+    Verdict.UNDEPLOYABLE: "Look at why the target doesn't load.",
+}
+_NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepared, and try more samples."
+
+
+def fault_advice(fault: LocatedFault, about: About | None) -> str:
+    """Where to look, in which file."""
+    source, target = ("the source", "the target") if about is None else (_file(about.source), _file(about.target))
+    words = _PLACES[fault.kind].format(
+        source=source,
+        target=target,
+        layer=_first(fault.target_layers, fault.target_tensor),
+        original=_first(fault.source_layers, fault.source_tensor),
+        here=shortened(fault.source_tensor, _NAME),
+        there=shortened(fault.target_tensor, _NAME),
+    )
+    made = f" It came in with {shortened(fault.step, _NAME)}: other options or another converter may avoid it."
+    return words + (made if fault.step else "")
+
+
+def verdict_advice(result: Localization) -> str:
+    """What to do about a target of which no layer is at fault."""
+    return _VERDICTS.get(result.verdict, _NO_PLACE)
+
+
+def _first(names: tuple[str, ...], tensor: str) -> str:
+    return shortened(names[0] if names else tensor, _NAME)
+
+
+def _file(model: Model) -> str:
+    return shortened(Path(model.path).name, _NAME)

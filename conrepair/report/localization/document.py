@@ -1,0 +1,136 @@
+"""localization.json: the result as a document with a schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+import conrepair
+from conrepair.evaluate.verdict import Verdict
+from conrepair.faults.fault import Kind
+from conrepair.frameworks.model import Model
+from conrepair.localize.result import Localization
+from conrepair.report.encode import encode
+from conrepair.report.localization.about import About
+
+__all__ = ["SCHEMA_VERSION", "LocalizationDocument", "localization_document"]
+
+SCHEMA_VERSION = 1
+
+Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["inf", "-inf", "nan"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FaultDocument(_Strict):
+    """A place where the target stops being its source."""
+
+    kind: Kind
+    source_layers: tuple[str, ...] = Field(description="Guiltiest first, as the source's file calls them.")
+    target_layers: tuple[str, ...] = Field(description="Guiltiest first, as the target's file calls them.")
+    step: str = Field(description='Converter that introduced it; "" where only the last model is known.')
+    introduced_error: Number = Field(description="Relative L2, the target being fed the source's activations.")
+    full_run_error: Number = Field(description="Relative L2 when both run from their inputs on.")
+    noise_floor: Number = Field(description="Relative L2 that rounding explains.")
+    confidence: Number = Field(description="0 to 1, that these layers belong together and differ.")
+    evidence: tuple[str, ...] = Field(description="In words, the strongest first.")
+    source_tensor: str = Field(description="Where the difference was measured.")
+    target_tensor: str = Field(description="The same in the target.")
+
+
+class LayerDocument(_Strict):
+    """What was measured at a pair of tensors."""
+
+    source_tensor: str
+    target_tensor: str
+    source_layer: str = Field(description="The layer that computes it.")
+    target_layer: str = Field(description="The layer that computes it.")
+    source_operator: str = Field(description="As the framework calls it.")
+    target_operator: str = Field(description="As the framework calls it.")
+    introduced_error: Number = Field(description="Relative L2, the target being fed the source's activations.")
+    introduced_cosine: Number
+    introduced_max_abs: Number
+    full_run_error: Number = Field(description="Relative L2 when both run from their inputs on.")
+    full_run_cosine: Number
+    full_run_norm_ratio: Number
+    noise_floor: Number = Field(description="Relative L2 that rounding explains.")
+    inherited: Number = Field(description="Share of the full run's error that came from before.")
+    mismatched: int = Field(ge=0, description="Values that are NaN or infinite on one side only.")
+    layout: str = Field(description="How the source's tensor lies in the target's.")
+    confidence: Number = Field(description="0 to 1, that both are the same tensor.")
+    guilty: bool = Field(description="Whether the introduced error is above what rounding explains.")
+    order: int = Field(ge=0, description="Position in the source; several rows can have the same.")
+
+
+class ModelDocument(_Strict):
+    """One of both models."""
+
+    path: str
+    format: str = Field(description="File name's suffix without the dot; a folder's is the framework's name.")
+    framework: str
+    sha256: str
+
+
+class OptionsDocument(_Strict):
+    """What the localization was told."""
+
+    samples: int
+    batch_size: int
+    noise_margin: Number = Field(description="An introduced error is a fault from so many times its floor on.")
+    equivalent: Number = Field(
+        description="Relative L2 of outputs up to which a target without faults is equivalent."
+    )
+    precision: str = Field(description="That the target is meant to compute in.")
+    seed: int | None = Field(description="Of what was drawn; null where nothing was.")
+
+
+class LocalizationDocument(_Strict):
+    """Which layers of a target differ from its source. Numbers that JSON lacks are "inf", "-inf" and "nan"."""
+
+    schema_version: Literal[1]
+    verdict: Verdict
+    reason: str
+    faults: tuple[FaultDocument, ...] = Field(description="The guiltiest first.")
+    source: ModelDocument
+    target: ModelDocument
+    data: str = Field(description="What was fed, in words.")
+    samples: int = Field(ge=0, description="How many inputs were compared.")
+    output_error: Number = Field(description="Largest relative L2 of an output in the full run.")
+    layers: tuple[LayerDocument, ...] = Field(description="In the source's order.")
+    unmatched_source: tuple[str, ...] = Field(description="Layers whose results the target doesn't have.")
+    unmatched_target: tuple[str, ...] = Field(description="Layers whose results the source doesn't have.")
+    notes: tuple[str, ...]
+    seconds: dict[str, Number] = Field(description="By part of the work.")
+    options: OptionsDocument
+    versions: dict[str, str] = Field(description="Of conrepair and of the libraries.")
+
+
+def localization_document(result: Localization, about: About) -> LocalizationDocument:
+    """Put the result into the form that's published."""
+    found = encode(result)
+    layers = sorted(found["layers"], key=lambda row: row["order"])
+    return LocalizationDocument.model_validate(
+        found
+        | {
+            "schema_version": SCHEMA_VERSION,
+            "layers": layers,
+            "source": _model(about.source),
+            "target": _model(about.target),
+            "data": about.data,
+            "options": encode(about.options) | {"seed": about.seed},
+            "versions": {"conrepair": conrepair.__version__, **about.versions},
+        }
+    )
+
+
+def _model(model: Model) -> dict[str, str]:
+    return {
+        "path": model.path,
+        "format": Path(model.path).suffix.lstrip(".").lower() or model.framework,
+        "framework": model.framework,
+        "sha256": model.sha256,
+    }

@@ -1,0 +1,69 @@
+"""What Model Explorer calls the nodes of a model: it depends on the reader that it has for the format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx
+import onnx_ir
+from onnx_ir.passes.common import NameFixPass
+
+from conrepair.frameworks.model import Model
+
+__all__ = ["NodeIds", "node_ids"]
+
+
+@dataclass(frozen=True)
+class NodeIds:
+    """Names of nodes.
+
+    Attributes:
+        tensors: Node by tensor; None where Model Explorer finds nodes by the names of their tensors itself.
+        layers: Node by its name in the file, for tensors inside of a node (one that calls a function of the file).
+    """
+
+    tensors: Mapping[str, str] | None = None
+    layers: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, tensor: str, layer: str) -> str | None:
+        """The node that computes a tensor; None where the graph that's shown has none."""
+        if self.tensors is None:
+            return tensor
+        return self.tensors.get(tensor) or self.layers.get(layer) or self.tensors.get(layer)
+
+
+def node_ids(model: Model) -> NodeIds | None:
+    """How to name a model's nodes.
+
+    TFLite: nodes are found by the names of their tensors. Exported PyTorch programs: nodes are called as their
+    tensors are. ONNX: as in the file, made unique.
+
+    Args:
+        model: Any.
+
+    Returns:
+        None for a model that Model Explorer doesn't open, or whose file is gone.
+    """
+    path = Path(model.path)
+    if not path.is_file():
+        return None
+    if model.framework == "onnx":
+        return _of_onnx(path)
+    if model.framework == "tflite" or (model.framework == "torch" and path.suffix == ".pt2"):
+        return NodeIds()
+    return None
+
+
+def _of_onnx(path: Path) -> NodeIds:
+    """The reader of ONNX files names nodes by this pass of onnx_ir's, so we let it do the same here."""
+    model = onnx_ir.serde.deserialize_model(onnx.load(path, load_external_data=False))
+    given = [(node.name, [value.name for value in node.outputs]) for node in model.graph]
+    NameFixPass()(model)
+    ids = [node.name or "" for node in model.graph]
+    tensors = {tensor: new for (_, outputs), new in zip(given, ids, strict=True) for tensor in outputs if tensor}
+    counted = Counter(name for name, _ in given)
+    layers = {name: new for (name, _), new in zip(given, ids, strict=True) if name and counted[name] == 1}
+    return NodeIds(tensors, layers)

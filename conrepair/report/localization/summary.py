@@ -1,0 +1,97 @@
+"""One screen: the verdict, the layers at fault, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.text import Text
+
+from conrepair.localize.result import Localization, LocatedFault
+from conrepair.report.localization.about import About
+from conrepair.report.localization.advice import fault_advice, verdict_advice
+from conrepair.report.localization.words import number, printable, shortened
+from conrepair.report.summary import STYLES
+
+__all__ = ["print_localization"]
+
+_LINES = 40
+_MOST_FAULTS = 6
+_NAME, _SENTENCE = 48, 240
+_NAMES, _NOTES = 3, 3
+
+
+def print_localization(
+    result: Localization, console: Console, *, about: About | None = None, folder: Path | None = None
+) -> None:
+    """Show what was found; what takes more than a screen is in the files.
+
+    Args:
+        result: What was found.
+        console: Where to.
+        about: For the names of both files.
+        folder: Where the files are.
+    """
+    for shown in range(min(_MOST_FAULTS, len(result.faults)), -1, -1):
+        screen = Group(*_parts(result, shown, about, folder))
+        if len(console.render_lines(screen)) <= _LINES or shown <= 1:
+            console.print(screen, soft_wrap=False)
+            return
+
+
+def _parts(result: Localization, shown: int, about: About | None, folder: Path | None) -> Iterator[Text | Padding]:
+    style = STYLES[result.verdict]
+    yield Text.assemble((result.verdict.value, style), ": ", shortened(result.reason, _SENTENCE))
+    for rank, fault in enumerate(result.faults[:shown], 1):
+        yield Text("")
+        yield from _fault(rank, fault, about)
+    more = len(result.faults) - shown
+    if more:
+        yield Text(f"\nand {more} more {_plural(more, 'fault')}", style="dim")
+    yield Text("")
+    if not result.faults:
+        yield Text.assemble(("next: ", "bold"), verdict_advice(result))
+    yield from _remarks(result, folder)
+
+
+def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text | Padding]:
+    layers = _layers(fault.target_layers or (fault.target_tensor,))
+    origin = _layers(fault.source_layers or (fault.source_tensor,))
+    pair = layers if layers == origin else f"{layers}, in the source {origin}"
+    yield Text.assemble((f"{rank}. {fault.kind.value}", "bold"), " at ", (pair, "bold red"))
+    errors = f"introduces {number(fault.introduced_error)} where rounding explains {number(fault.noise_floor)}"
+    rest = f"; {number(fault.full_run_error)} in the full run; confidence {fault.confidence:.2f}"
+    yield _indented(Text(errors + rest))
+    if fault.evidence:
+        yield _indented(Text(shortened(fault.evidence[0], _SENTENCE)))
+    yield _indented(Text.assemble(("next: ", "bold"), fault_advice(fault, about)))
+
+
+def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
+    sides = (("source", result.unmatched_source), ("target", result.unmatched_target))
+    unmatched = [f"{len(names)} of the {side}" for side, names in sides if names]
+    if unmatched:
+        yield Text(f"layers without a partner: {', '.join(unmatched)} (named in localization.json)", style="dim")
+    for note in result.notes[:_NOTES]:
+        yield Text.assemble(("note: ", "dim"), shortened(note, _SENTENCE))
+    if len(result.notes) > _NOTES:
+        yield Text(f"and {len(result.notes) - _NOTES} more notes in localization.json", style="dim")
+    pairs, inputs = len(result.layers), result.samples
+    took = f"in {sum(result.seconds.values()):.1f} s" if result.seconds else "compared"
+    files = "" if folder is None else f". Files: {printable(str(folder))}"
+    yield Text(f"{pairs} {_plural(pairs, 'tensor')} on {inputs} {_plural(inputs, 'input')} {took}{files}")
+
+
+def _layers(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(f"`{shortened(name, _NAME)}`" for name in names[:_NAMES]) + more
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 3))
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"

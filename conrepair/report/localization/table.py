@@ -1,0 +1,28 @@
+"""layers.csv: one row per pair of tensors."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections.abc import Iterable
+
+from conrepair.localize.result import LayerRow
+
+__all__ = ["COLUMNS", "layers_csv"]
+
+COLUMNS = ("order", *(field.name for field in dataclasses.fields(LayerRow) if field.name != "order"))
+
+
+def layers_csv(layers: Iterable[LayerRow]) -> str:
+    """All rows in the source's order; infinite and undefined errors are `inf` and `nan`, which CSV readers know."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in sorted(layers, key=lambda item: item.order):
+        writer.writerow([_cell(getattr(row, column)) for column in COLUMNS])
+    return stream.getvalue()
+
+
+def _cell(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value

@@ -1,0 +1,76 @@
+"""Write the files of a localization."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from conrepair.frameworks.model import Model
+from conrepair.localize.result import Localization
+from conrepair.report.localization.about import About
+from conrepair.report.localization.document import localization_document
+from conrepair.report.localization.overlay import Side, overlay
+from conrepair.report.localization.plot import error_plot
+from conrepair.report.localization.table import layers_csv
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import whole_output
+
+__all__ = ["DOCUMENT", "check_localization_folder", "write_localization"]
+
+DOCUMENT = "localization.json"
+
+
+def write_localization(result: Localization, folder: Path, about: About) -> None:
+    """Write localization.json, layers.csv, error.svg and Model Explorer's overlays, all of them or none.
+
+    Args:
+        result: What was found.
+        folder: Appears whole; that of an earlier localization is replaced.
+        about: What was localized.
+
+    Raises:
+        UsageError: if the folder is something else than an earlier localization's, or holds one of the models.
+        StorageError: if it can't be written.
+    """
+    check_localization_folder(folder, (about.source.path, about.target.path))
+    files = _files(result, about)
+    with whole_output(folder) as temporary:
+        temporary.mkdir()
+        for name, text in files.items():
+            (temporary / name).write_text(text, encoding="utf-8")
+
+
+def _files(result: Localization, about: About) -> Mapping[str, str]:
+    document = localization_document(result, about)
+    texts = {
+        DOCUMENT: document.model_dump_json(indent=2) + "\n",
+        "layers.csv": layers_csv(result.layers),
+        "error.svg": error_plot(result),
+    }
+    sides: tuple[tuple[Side, Model], ...] = (("source", about.source), ("target", about.target))
+    for side, model in sides:
+        data = overlay(model, result, side)
+        if data is not None:
+            texts[f"model_explorer_{side}.json"] = json.dumps(data, indent=2, allow_nan=False) + "\n"
+    return texts
+
+
+def check_localization_folder(folder: Path, inputs: Iterable[str | Path]) -> None:
+    """Make sure that replacing a localization's folder loses nothing of the user's.
+
+    Args:
+        folder: Of the localization.
+        inputs: Files and folders that it reads.
+
+    Raises:
+        UsageError: if the folder is something else than an earlier localization's, or holds an input.
+    """
+    if not folder.exists():
+        return
+    empty = folder.is_dir() and not any(folder.iterdir())
+    if not empty and not (folder / DOCUMENT).is_file():
+        raise UsageError(f"{folder} exists and no localization wrote it, so it isn't replaced. Choose another -o.")
+    for path in inputs:
+        if Path(path).resolve().is_relative_to(folder.resolve()):
+            raise UsageError(f"{path} lies in {folder}, which this localization would replace. Choose another -o.")
