@@ -158,17 +158,21 @@ def _with_recipe(
 ) -> Localization:
     """The result with the recipe that the target should be fed by."""
     (source, ours), (target, theirs) = sides
-    if target.recipe is None:
+    if source.recipe is None or target.recipe is None:
         return result
+    recipes = source.recipe, target.recipe
     rows = batches(_reader(source, ours, samples), ours.inputs, size)
     try:
         found = find_recipe(
-            ours, theirs, rows, target.photos[:samples], target.recipe, options, output_error=result.output_error
+            ours, theirs, rows, target.photos[:samples], recipes, options, output_error=result.output_error
         )
     except DataError as error:
         return dataclasses.replace(result, notes=(*result.notes, f"recipes could not be searched: {error}"))
     faults = list(result.faults)
     place = next(place for place, fault in enumerate(faults) if fault.kind in _OF_INPUTS)
-    words = f"recipes that were searched: {found.evidence}"
-    faults[place] = dataclasses.replace(faults[place], evidence=(*faults[place].evidence, words))
+    known = faults[place].evidence
+    words = f"{'' if found.found else 'recipes were searched: '}{found.evidence}"
+    # What was found by a formula of the feeds stays first: it says the same in fewer words.
+    first = found.found and "no formula" in known[0]
+    faults[place] = dataclasses.replace(faults[place], evidence=(words, *known) if first else (*known, words))
     return dataclasses.replace(result, faults=tuple(faults), recipe=found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,10 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localize.opening import Opened
 from conrepair.localize.options import Options
 from conrepair.localize.recipe_candidate import Budget
+from conrepair.localize.recipe_feeds import PhotoFeeds
+from conrepair.localize.recipe_judge import AnswersJudge
+from conrepair.localize.recipe_pixels import PhotoPixels
+from conrepair.localize.recipe_words import changes_in_words
 from conrepair.localize.recipes import search_recipes
 from conrepair.localize.whole_run import WholeRun
 
@@ -72,19 +76,19 @@ def find_recipe(
     target: Opened,
     batches: Iterable[Batch],
     photos: Sequence[PhotoFile],
-    start: Recipe,
+    recipes: tuple[Recipe, Recipe],
     options: Options,
     *,
     output_error: float,
 ) -> RecipeFinding:
-    """Search the recipes for the target's input.
+    """Try the source's recipe on the target, then search all others.
 
     Args:
         source: The model that is right.
         target: The model in question.
         batches: Of the source, by its own recipe: the photos.
         photos: The same photos as files.
-        start: What the target has been fed by.
+        recipes: By which the source and the target have been fed.
         options: The budget.
         output_error: Of the target's answers as it's fed now: what explains it must leave far less.
 
@@ -93,14 +97,33 @@ def find_recipe(
     """
     expected = _answers(WholeRun(source), batches)
     count = min(len(photos), *(len(array) for array in expected.values()))
+    expected = {name: array[:count] for name, array in expected.items()}
+    paths = [Path(photo.path) for photo in photos[:count]]
+    rounding = max(_LEAST, min(options.equivalent, _LEFT * output_error))
+    run = WholeRun(target)
+    own, start = recipes
+    feeds = PhotoFeeds(run, PhotoPixels(paths), target.inputs[0], start)
+    changes = changes_in_words(start, own)
+    if changes:
+        judged = range(count)
+        score = AnswersJudge(expected).judge(feeds.outputs(feeds.array(own, "as it is", judged)), judged)
+        if score.error <= rounding:
+            evidence = (
+                f"the source's own recipe is right for the target, too: {'; '.join(changes)}: relative error "
+                f"{output_error:.2g} -> {score.error:.2g} on {count} photos"
+            )
+            found = dataclasses.asdict(own.for_size(*feeds.size))
+            return RecipeFinding(
+                found, "as it is", True, changes, score.error, output_error, count, feeds.runs, True, evidence
+            )
     search = search_recipes(
-        WholeRun(target),
-        {name: array[:count] for name, array in expected.items()},
-        [Path(photo.path) for photo in photos[:count]],
+        run,
+        expected,
+        paths,
         target.inputs[0],
         start=start,
         budget=Budget(options.recipe_runs, options.recipe_seconds),
-        rounding=max(_LEAST, min(options.equivalent, _LEFT * output_error)),
+        rounding=rounding,
     )
     best = search.best
     return RecipeFinding(
@@ -117,6 +140,6 @@ def find_recipe(
     )
 
 
-def _answers(run: WholeRun, batches: Iterable[Batch]) -> Mapping[str, Array]:
+def _answers(run: WholeRun, batches: Iterable[Batch]) -> dict[str, Array]:
     parts = [{name: array[: batch.valid] for name, array in run(batch.feeds).items()} for batch in batches]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -40,9 +40,10 @@ class Shelf:
         if array.nbytes <= _IN_MEMORY:
             self._arrays[name] = array
             return
+        self._arrays.pop(name, None)
         path = self._files.setdefault(name, self._folder / f"{len(self._files)}.npy")
         np.save(path, array)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each array."""
-        return {name: self[name].shape for name in [*self._arrays, *self._files]}
+        return {name: self[name].shape for name in dict.fromkeys([*self._arrays, *self._files])}

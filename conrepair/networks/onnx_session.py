@@ -35,18 +35,16 @@ class OpenPiece:
             InferenceError: if ONNX Runtime fails.
         """
         try:
-            results: list[Array] = self.session.run(list(wanted), dict(feeds), _tidy())
+            results: list[Array] = self.session.run(list(wanted), dict(feeds), _quiet())
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:
             raise InferenceError(f"running a piece of the network failed: {_first_line(error)}") from error
         return results
 
 
-def _tidy() -> Any:
-    """Let ONNX Runtime give the memory of intermediate values back behind a run."""
+def _quiet() -> Any:
     options = onnxruntime.RunOptions()
     options.log_severity_level = _FATAL_ONLY
-    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
     return options
 
 
@@ -96,6 +94,7 @@ class Sessions:
         options.graph_optimization_level = level.ORT_ENABLE_ALL if self._optimized else level.ORT_DISABLE_ALL
         options.log_severity_level = _FATAL_ONLY
         options.enable_mem_pattern = False  # one block for all intermediate values is larger than those alive at once
+        options.enable_cpu_mem_arena = False  # an arena keeps what results took until the session goes
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self._folder))
         if not self._packs:

@@ -180,7 +180,7 @@ def _rounded(one: Values, two: Values) -> Found:
             return Kind.PRECISION, "rounded to bfloat16"
         with np.errstate(over="ignore"):
             half = single.astype(np.float16)
-        if np.array_equal(half.astype(np.float32), single):
+        if np.array_equal(half.astype(np.float32), single) and (gap <= 2.0**-10 * np.abs(one) + 2.0**-24).all():
             return Kind.PRECISION, "rounded to float16"
     levels = np.unique(np.round(two, 12))
     if levels.size <= _FEW_LEVELS < two.size or levels.size * 8 <= two.size:

@@ -1,0 +1,111 @@
+"""The assignment on random graphs that are written in another way."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import Computed, all_values, disguised, drawn_feeds, graphs
+
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localize.matching import EQUAL, Pair, match
+from conrepair.localize.similarity import compare_values
+from conrepair.localize.structure import Neighbourhood, Structure
+
+Array = np.ndarray
+seeds = st.integers(0, 10_000)
+
+
+def values_of(network: Computed, feeds: dict[str, Array]) -> dict[str, Array]:
+    return {name: all_values(network, feeds)[name] for name in network.graph.order}
+
+
+def matched(ours: LayerGraph, mine: dict[str, Array], theirs: LayerGraph, full: dict[str, Array]) -> list[Pair]:
+    names = list(ours.order), list(theirs.order)
+    nodes = tuple(
+        Neighbourhood(graph, list(graph.order), {name: values[name].shape for name in graph.order})
+        for graph, values in ((ours, mine), (theirs, full))
+    )
+    similarity = compare_values(names[0], mine.__getitem__, names[1], full.__getitem__)
+    return match(*nodes, similarity, Structure(*nodes))
+
+
+def paired(source: Computed, target: Computed, names: dict[str, str]) -> list[Pair]:
+    feeds = drawn_feeds(source.graph)
+    given_to_target = {names[name]: array for name, array in feeds.items()}
+    return matched(source.graph, values_of(source, feeds), target.graph, values_of(target, given_to_target))
+
+
+def needs(graph: LayerGraph, begin: str, end: str) -> bool:
+    readers = {node.name for node in graph.consumers[begin]}
+    return any(node.name in readers for node in graph.between([], [end]))
+
+
+def assert_monotone(pairs: list[Pair], ours: LayerGraph, theirs: LayerGraph) -> None:
+    assert len({pair.source for pair in pairs}) == len({pair.target for pair in pairs}) == len(pairs)
+    for one in pairs:
+        for two in pairs:
+            assert not (needs(ours, one.source, two.source) and needs(theirs, two.target, one.target)), (one, two)
+
+
+def unique(values: dict[str, Array]) -> set[str]:
+    """Names of tensors that no other has the values of."""
+    return {
+        name
+        for name, array in values.items()
+        if not any(other != name and np.array_equal(array, values[other]) for other in values)
+    }
+
+
+@settings(deadline=None)
+@given(graphs(), seeds)
+def test_a_graph_in_other_words_is_recognised(graph: LayerGraph, seed: int) -> None:
+    """Renamed, in another order, with copies in between: each tensor's partner is itself, or a copy of it."""
+    source = Computed(graph)
+    theirs, names = disguised(graph, seed)
+    target = Computed(theirs)
+    pairs = paired(source, target, names)
+    assert_monotone(pairs, graph, theirs)
+    mine = values_of(source, drawn_feeds(graph))
+    full = values_of(target, {names[name]: array for name, array in drawn_feeds(graph).items()})
+    for pair in pairs:
+        np.testing.assert_allclose(full[pair.target], mine[pair.source], rtol=EQUAL, atol=1e-6)
+        assert pair.layout.is_plain
+        assert pair.confidence == 1.0
+    assert unique(mine) <= {pair.source for pair in pairs}
+
+
+@settings(deadline=None)
+@given(graphs(), seeds, st.data())
+def test_a_fault_moves_nothing_in_front_of_it(graph: LayerGraph, seed: int, data: st.DataObject) -> None:
+    source = Computed(graph)
+    theirs, names = disguised(graph, seed, extra=False)
+    back = {new: old for old, new in names.items()}
+    faulty = data.draw(st.sampled_from(theirs.nodes))
+    target = Computed(theirs, {faulty.name: lambda x: 0.3 * x + np.float32(0.9)})
+    pairs = paired(source, target, names)
+    assert_monotone(pairs, graph, theirs)
+    mine = values_of(source, drawn_feeds(graph))
+    behind = {name for name in theirs.tensors if any(needs(theirs, given, name) for given in faulty.outputs)}
+    behind.update(faulty.outputs)
+    right = {back[name] for name in theirs.tensors if name not in behind}
+    found = {pair.source: back[pair.target] for pair in pairs}
+    for name in right & unique(mine):
+        assert found[name] == name
+
+
+@settings(deadline=None)
+@given(graphs(one_output=True), seeds)
+def test_a_missing_layer_is_missing(graph: LayerGraph, seed: int) -> None:
+    """The source has copies that the target doesn't: whichever is paired, the values are the same."""
+    theirs, names = graph, {name: name for name in graph.tensors}
+    ours, names = disguised(graph, seed)
+    target, source = Computed(theirs), Computed(ours)
+    feeds = drawn_feeds(theirs)
+    full = values_of(target, feeds)
+    mine = values_of(source, {names[name]: array for name, array in feeds.items()})
+    pairs = matched(ours, mine, theirs, full)
+    assert_monotone(pairs, ours, theirs)
+    for pair in pairs:
+        np.testing.assert_array_equal(full[pair.target], mine[pair.source])
+    assert unique(full) <= {pair.target for pair in pairs}

@@ -1,0 +1,143 @@
+"""Networks that run in pieces: the same values as in one go, in bounded memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import onnx_networks
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import Computed, all_values, drawn_feeds, graph_of, graphs
+
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localize import pieces
+from conrepair.localize.pieces import Pieces
+from conrepair.localize.shelf import Shelf
+
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "_LEAST", 1)
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+@pytest.mark.parametrize("name", sorted(onnx_networks.NETWORKS))
+def test_the_same_values_as_in_one_go(name: str, tmp_path: Path) -> None:
+    network, feeds, _ = onnx_networks.opened(name, tmp_path)
+    wanted = onnx_networks.observable(network, real=True)
+    shelf = Shelf(tmp_path)
+    for given_name, array in feeds.items():
+        shelf.put(given_name, array)
+    found = {}
+    for tensor, array in Pieces.in_a_row(network, wanted).run(shelf.__getitem__):
+        shelf.put(tensor, array)
+        found[tensor] = array
+    assert list(found) == sorted(wanted, key=network.graph.order.__getitem__)
+    expected = onnx_networks.captured(network, feeds)
+    for tensor, array in found.items():
+        np.testing.assert_allclose(array, expected[tensor], rtol=1e-5, atol=1e-6)
+    between = dict(Pieces.between(network, [*feeds, *wanted], wanted).run(shelf.__getitem__))
+    for tensor, array in between.items():
+        np.testing.assert_allclose(array, expected[tensor], rtol=1e-5, atol=1e-6)
+
+
+@settings(deadline=None)
+@given(graphs(), st.data())
+def test_some_of_the_tensors_are_enough(graph: LayerGraph, data: st.DataObject) -> None:
+    """Nothing is computed from what wasn't computed before, whatever was left out."""
+    network = Computed(graph)
+    values = all_values(network, drawn_feeds(graph))
+    computed = [name for node in graph.nodes for name in node.outputs]
+    wanted = data.draw(st.lists(st.sampled_from(computed), min_size=1, unique=True))
+    known = {name: values[name] for name in graph.inputs}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "_LEAST", 1)
+        for name, array in Pieces.in_a_row(network, wanted).run(known.__getitem__):
+            known[name] = array
+            np.testing.assert_array_equal(array, values[name])
+    assert set(known) == {*graph.inputs, *wanted}
+
+
+def chain(count: int, shape: tuple[int, ...]) -> LayerGraph:
+    names = ["x", *(f"t{place}" for place in range(count))]
+    nodes = [(f"n{place}", "Sin", [names[place]], [names[place + 1]]) for place in range(count)]
+    return graph_of(["x"], nodes, [names[-1]], shape)
+
+
+def test_activations_of_twenty_times_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of 80 activations has 0.5 MiB, pieces may have 2: all together they'd have 40."""
+    monkeypatch.setattr(pieces, "_LEAST", 2 * MEGABYTE)
+    graph = chain(80, (2, 256, 256))
+    network = Computed(graph)
+    shelf = Shelf(tmp_path)
+    shelf.put("x", np.random.default_rng(0).normal(size=(2, 256, 256)).astype(np.float32))
+    wanted = [name for node in graph.nodes for name in node.outputs]
+    tracemalloc.start()
+    try:
+        for name, array in Pieces.in_a_row(network, wanted).run(shelf.__getitem__):
+            shelf.put(name, array)
+        del array
+        for name, again in Pieces.between(network, ["x", *wanted], wanted).run(shelf.__getitem__):
+            np.testing.assert_array_equal(again, shelf[name])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * MEGABYTE
+
+
+def resident() -> int:
+    """Memory of this process that isn't a file's, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) << 10
+
+
+def test_activations_of_onnx_runtime_are_let_go(tmp_path: Path) -> None:
+    """160 tensors of 4 MiB, twenty times what a piece may compute."""
+    lines = "\n".join(f"t{place} = Sin ({'x' if not place else f't{place - 1}'})" for place in range(159))
+    text = f"small (float[1, 1024, 1024] x) => (float[1, 1024, 1024] y) {{ {lines}\n y = Sin (t158) }}"
+    path = onnx_networks.written(tmp_path / "long.onnx", text, {})
+    model = onnx_networks.model_of("onnx", path)
+    feeds = {"x": onnx_networks.drawn(1, 1024, 1024)}
+    network = onnx_networks.open_network(model, onnx_networks.specs(model, feeds))
+    shelf = Shelf(tmp_path)
+    shelf.put("x", feeds["x"])
+    before = highest = resident()
+    for name, array in Pieces.in_a_row(network, onnx_networks.observable(network)).run(shelf.__getitem__):
+        shelf.put(name, array)
+        highest = max(highest, resident())
+    assert len(shelf.shapes()) == 161
+    assert highest - before < 200 * MEGABYTE
+    value = feeds["x"].astype(np.float64)
+    for _ in range(160):
+        value = np.sin(value)
+    np.testing.assert_allclose(shelf["y"], value, atol=1e-4)
+
+
+def test_a_shelf_keeps_what_was_put_last(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    small, large = np.arange(6.0).reshape(2, 3), np.arange(40_000.0).reshape(2, -1).T
+    for name, array in (("small", small), ("large", large)):
+        shelf.put(name, 0 * array)
+        shelf.put(name, array)
+        np.testing.assert_array_equal(shelf[name], array)
+    assert shelf.shapes() == {"small": (2, 3), "large": (20_000, 2)}
+    assert "small" in shelf
+    assert "other" not in shelf
+    with pytest.raises(KeyError):
+        shelf["other"]
+
+
+@pytest.mark.parametrize("first", ["small", "large"])
+def test_a_shelf_takes_another_size_under_the_same_name(tmp_path: Path, first: str) -> None:
+    arrays = {"small": np.ones(3), "large": np.arange(40_000.0)}
+    [second] = set(arrays) - {first}
+    shelf = Shelf(tmp_path)
+    for name in (first, second, first, second):
+        shelf.put("x", arrays[name])
+    np.testing.assert_array_equal(shelf["x"], arrays[second])
+    assert shelf.shapes() == {"x": arrays[second].shape}
