@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from conrepair.localize.result import Localization, LocatedFault
+from conrepair.localize.suspiciousness import Suspiciousness
 from conrepair.report.localization.about import About
 from conrepair.report.localization.advice import fault_advice, step_advice, verdict_advice
 from conrepair.report.localization.words import number, printable, shortened
@@ -76,6 +77,8 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     unmatched = [f"{len(names)} of the {side}" for side, names in sides if names]
     if unmatched:
         yield Text(f"layers without a partner: {', '.join(unmatched)} (named in localization.json)", style="dim")
+    if result.suspiciousness is not None:
+        yield Text.assemble(("suspicious: ", "dim"), shortened(_suspects(result.suspiciousness), _SENTENCE))
     for note in result.notes[:_NOTES]:
         yield Text.assemble(("note: ", "dim"), shortened(note, _SENTENCE))
     if len(result.notes) > _NOTES:
@@ -84,6 +87,15 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     took = f"in {sum(result.seconds.values()):.1f} s" if result.seconds else "compared"
     files = "" if folder is None else f". Files: {printable(str(folder))}"
     yield Text(f"{pairs} {_plural(pairs, 'tensor')} on {inputs} {_plural(inputs, 'input')} {took}{files}")
+
+
+def _suspects(ranking: Suspiciousness) -> str:
+    """The layers that differ most where the models disagree."""
+    if ranking.shortage is not None:
+        return ranking.shortage
+    leading = [f"`{shortened(layer.target_layer, _NAME)}` ({layer.share:.0%})" for layer in ranking.layers[:_NAMES]]
+    inputs = f"{ranking.dissimilar} of {ranking.similar + ranking.dissimilar} inputs"
+    return f"where answers differ ({inputs}), the most by {', '.join(leading)}; a ranking, no verdict"
 
 
 def _layers(names: tuple[str, ...]) -> str:

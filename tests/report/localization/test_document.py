@@ -16,7 +16,11 @@ import pydantic
 import pytest
 
 import conrepair
+from conrepair.data.named_recipes import named_recipe
+from conrepair.localize.recipe_finding import RecipeFinding
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
+from conrepair.localize.suspicion_draws import SuspicionSettings
+from conrepair.localize.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
 from conrepair.report.localization.document import LocalizationDocument, localization_document
 from conrepair.report.localization.schema import SCHEMA_PATH, localization_schema, schema_text
 from conrepair.report.localization.table import layers_csv
@@ -61,7 +65,27 @@ def test_every_field_of_the_result_is_in_it() -> None:
     assert [row["order"] for row in document["layers"]] == [0, 1, 2, 3, 4]
     assert document["options"] == {
         "samples": 8, "batch_size": 4, "noise_margin": 10.0, "equivalent": 1e-4, "precision": "float32", "seed": 7,
+        "recipe_runs": 300, "recipe_seconds": 60.0, "suspiciousness": None,
     }  # fmt: skip
+
+
+def test_recipe_and_ranking_are_in_it_when_there_are_any() -> None:
+    settings = SuspicionSettings(seed=4)
+    suspects = tuple(
+        LayerSuspicion(name, name, (ElementTest(10, count, 0, count),), (float(rank),), math.nan)
+        for rank, (name, count) in enumerate([("guilty", 9), ("innocent", 0)], 1)
+    )
+    ranking = Suspiciousness(suspects, (), 20, 17, settings, None)
+    recipe = RecipeFinding(
+        dataclasses.asdict(named_recipe("torchvision")), "as it is", True, ("RGB instead of BGR",), 1e-6, 0.5, 8, 12,
+        True, "RGB instead of BGR",
+    )  # fmt: skip
+    document = strict(text_of(localizations.made(2, {1: 0.5}, suspiciousness=ranking, recipe=recipe)))
+    jsonschema.validate(document, localization_schema())
+    assert [layer["target_layer"] for layer in document["suspiciousness"]["layers"]] == ["guilty", "innocent"]
+    assert document["suspiciousness"]["layers"][0]["params_mean_diff"] == "nan"
+    assert document["suspiciousness"]["settings"]["seed"] == 4
+    assert document["recipe"]["recipe"]["mean"] == [0.485, 0.456, 0.406]
 
 
 def test_numbers_that_json_lacks() -> None:
