@@ -33,7 +33,7 @@ def localize_networks(
     folder: Path,
     options: Options,
     *,
-    second_opinion: Network | None = None,
+    second_opinion: Callable[[], Network | None] = lambda: None,
     advance: Callable[[str], None] = lambda _: None,
 ) -> Localization:
     """Say where a target stops being its source.
@@ -44,7 +44,7 @@ def localize_networks(
         batches: Inputs of both, by the names of their graphs' tensors; read once.
         folder: For activations; the caller removes it.
         options: Margins.
-        second_opinion: The source in another arithmetic.
+        second_opinion: Opens the source in another arithmetic.
         advance: Called with what is being done.
     """
     seconds: dict[str, float] = {}

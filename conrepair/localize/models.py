@@ -17,6 +17,7 @@ from conrepair.localize.opening import Opened, open_model, second_opinion
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization
 from conrepair.runtime.errors import DataError
+from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = ["Subject", "localize_models"]
 
@@ -59,12 +60,18 @@ def localize_models(
         ModelLoadError: if one can't be opened.
         DataError: if the data doesn't fit, or both models have batches of their own.
     """
+    with large_blocks_returned():
+        return _localize(source, target, folder, options, advance)
+
+
+def _localize(
+    source: Subject, target: Subject, folder: Path, options: Options, advance: Callable[[str], None]
+) -> Localization:
     advance("opening the models")
     samples = min(source.data.count, target.data.count, options.samples)
     size = batch_size(source.inputs, target.inputs, options.batch_size, samples)
     ours = open_model(source.model, concrete(source, size), folder / "source-onnx")
     theirs = open_model(target.model, concrete(target, size), folder / "target-onnx")
-    other = None if ours.note else second_opinion(source.model, ours.inputs)
     work = folder / "activations"
     work.mkdir(parents=True, exist_ok=True)
     result = localize_networks(
@@ -73,7 +80,7 @@ def localize_models(
         _feeds((source, ours), (target, theirs), size, samples),
         work,
         options,
-        second_opinion=other,
+        second_opinion=lambda: None if ours.note else second_opinion(source.model, ours.inputs),
         advance=advance,
     )
     notes = tuple(filter(None, (ours.note, theirs.note)))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 __all__ = ["RunningError"]
 
+_CHUNK = 1 << 18  # elements at a time: what's computed on the way stays in the processor's cache
 _ENDLESS = 1e37
 _LARGE = 1e9
 
@@ -55,6 +56,10 @@ class RunningError:
             raise ValueError(f"shapes {reference.shape} and {candidate.shape} can't be compared")
         one, two = _flat(reference), _flat(candidate)
         self.count += one.size
+        for start in range(0, one.size, _CHUNK):
+            self._add(one[start : start + _CHUNK], two[start : start + _CHUNK])
+
+    def _add(self, one: npt.NDArray[Any], two: npt.NDArray[Any]) -> None:
         with np.errstate(all="ignore"):  # overflows are looked at below
             sums = _sums(one, two)
         if not all(map(math.isfinite, sums)):
