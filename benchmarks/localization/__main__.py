@@ -54,7 +54,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, _workers() as workers:
         for row in _run(cases, Path(scratch), workers):
             rows.append(row)
-            _say(f"{len(rows)}/{len(cases)} {row.case.name}: {row.status}{_mark(row)}")
+            passed = f"{time.perf_counter() - started:.0f} s, {len(rows)}/{len(cases)}"
+            _say(f"{passed} {row.case.name}: {row.status}{_mark(row)}")
             if options.json and len(rows) % 50 == 0:
                 _write(options, rows, time.perf_counter() - started)
     _write(options, rows, time.perf_counter() - started)

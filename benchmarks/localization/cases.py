@@ -187,6 +187,6 @@ class _Plan:
             precision = item.intent if item.intent == "float16" else ""
             more = {"precision": precision, "format": item.format, "agree": not item.intent}
             yield Case(group, name, item.parent, item.side, **more)  # type: ignore[arg-type]
-            further = [] if item.parent in starts or item.intent else [FOLDED, *([] if self._quick else [OWN])]
+            further = [] if item.parent in starts or item.intent or self._quick else [FOLDED, OWN]
             for source in further:
                 yield Case(group, name, source, item.side, **more)  # type: ignore[arg-type]

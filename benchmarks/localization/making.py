@@ -40,13 +40,14 @@ def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Build a model of the benchmark.
 
     Args:
-        payload: "model" (its name).
+        payload: "model" (its name); "samples", if others than its own are wanted.
         folder: Receives all files.
 
     Returns:
         "sides" (for each way to write it: "model" and "inputs") and "data" (the inputs' file).
     """
     wanted = MODELS[payload["model"]]
+    wanted = dataclasses.replace(wanted, samples=payload.get("samples", wanted.samples))
     built = folder / OWN
     built.mkdir()
     own = _build(wanted, built)

@@ -21,9 +21,9 @@ class Row:
 
     Attributes:
         case: What was done.
-        status: "measured"; "no place" for the fault; "not injected" for an error; "no model" came out of a converter; "unverified": a
-            conversion that was meant to be correct isn't; "failed": localization did.
-        words: More of the last three.
+        status: "measured"; "no place" for the fault; "not injected": putting it in failed; "no model" came out of a
+            converter; "unverified": a conversion that was meant to be correct isn't; "failed": localization did.
+        words: More of it.
         result: Of a measured one, from `trial.run`.
         score: Of a measured one with faults.
     """

@@ -33,7 +33,7 @@ from conrepair.runtime.files import sha256_of
 __all__ = ["run"]
 
 _INJECTION_SAMPLES = 2
-_AGREE = 1e-3  # relative L2 of outputs, up to which a conversion counts as correct
+_AGREE = 1e-4  # relative L2 of outputs, up to which a conversion counts as correct
 _EVIDENCE = 3  # lines that are kept
 
 
@@ -42,7 +42,7 @@ class _UnfitError(Exception):
     """The case can't be measured.
 
     Attributes:
-        status: "no place" for the fault; "not injected" for an error; "no model" came out; "unverified": the conversion does something else.
+        status: See `Row`.
         words: More.
     """
 

@@ -71,6 +71,8 @@ class Tensor:
         """Size when its values are real numbers of 32 bits or what the type says; None for an unknown shape."""
         if self.shape is None:
             return None
+        if self.quantization is None and not self.is_real and self.dtype not in np.sctypeDict:
+            return None  # text, handles
         size = 4 if self.quantization else 2 if self.dtype == "bfloat16" else np.dtype(self.dtype).itemsize
         return int(np.prod(self.shape, dtype=np.int64)) * size
 

@@ -23,7 +23,7 @@ from conrepair.networks.network import Network
 __all__ = ["Alignment", "align", "comparable"]
 
 _ROUNDS = 4
-_TRIALS = 16
+_TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
 
 
@@ -81,6 +81,7 @@ def align(
     nodes = Neighbourhood(source.graph, ours, mine.shapes()), Neighbourhood(target.graph, theirs, full.shapes())
     structure = Structure(*nodes)
     similarity = compare_values(ours, mine.__getitem__, theirs, full.__getitem__)
+    clean = {name for name, errors in zip(theirs, similarity.error.T, strict=True) if errors.min() < EQUAL}
     pairs = match(*nodes, similarity, structure)
     shelf = _Isolated(target, mine, feeds[1], theirs, folder)
     ends = set(theirs).intersection(target.graph.outputs)
@@ -96,7 +97,7 @@ def align(
         if _places(again) == _places(pairs):
             break
         pairs = again
-    kept = _settled(nodes, pairs, shelf)
+    kept = _settled(nodes, _without_harmless(target.graph, pairs, clean), shelf)
     outputs = output_pairs(source, target, kept, (mine.shapes(), full.shapes()))
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
 
@@ -104,6 +105,21 @@ def align(
 def comparable(graph: LayerGraph) -> tuple[str, ...]:
     """The tensors that can be compared: observable, of real numbers, in the graph's order."""
     return tuple(name for name in graph.order if graph.tensors[name].observable and graph.tensors[name].is_real)
+
+
+def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], clean: set[str]) -> list[Pair]:
+    """Leave out pairs of different values from which nothing but the right values is computed: they aren't one.
+
+    Args:
+        graph: The target's.
+        pairs: From the matching.
+        clean: Tensors of the target that have the source's values when it runs from its inputs on.
+    """
+    harmful = {name for name in graph.outputs if name not in clean}
+    for node in reversed(graph.nodes):
+        if harmful.intersection(node.outputs):
+            harmful.update(name for name in node.inputs if name and name not in clean)
+    return [pair for pair in pairs if pair.target in clean or pair.target in harmful or pair.target in graph.inputs]
 
 
 class _Isolated:

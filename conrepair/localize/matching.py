@@ -24,6 +24,7 @@ _CLOSER = 30.0
 _ROUNDING = 1e-6  # relative L2 below which it's chance which of two tensors is closer
 _ROUNDS = 3
 _LEAST = 0.45  # of a score from 0 to 1, for tensors whose values say nothing
+_SURMISE = 0.99  # the most that anything but values says
 _FORBIDDEN = -1e3
 _BY_VALUES = 10  # how much more a layout counts that values show than one that a shape suggests
 _DIGITS = 7.0  # that two computations of one thing have in common at most
@@ -37,7 +38,7 @@ class Pair:
         source: Name.
         target: Name.
         layout: How the one lies in the other.
-        confidence: 0 to 1.
+        confidence: 0 to 1; 1 only where values say so.
         evidence: In words.
     """
 
@@ -131,7 +132,7 @@ def _usual(layout: Layout, counts: Mapping[tuple[int, int], Counter[tuple[int, .
         for choice in choices:
             if choice.axes == axes:
                 return choice
-    return choices[0] if len(choices) > 1 and not choices[0].is_plain and layout.is_plain else layout
+    return choices[0]
 
 
 def _ranks(layout: Layout) -> tuple[int, int]:
@@ -162,6 +163,6 @@ def _pair(
         source.names[row],
         target.names[column],
         layout,
-        float(np.clip(score[row, column], 0, 1)),
+        float(np.clip(score[row, column], 0, _SURMISE)),
         f"operators, weights and neighbours (correlation of the values {similarity.correlation[row, column]:.2f})",
     )

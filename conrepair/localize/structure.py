@@ -194,13 +194,12 @@ class Structure:
         return np.asarray((before + behind) / 2)
 
     def _operators(self) -> Matrix:
-        ours, theirs = (
-            np.array([_family_of(side.graph.producers.get(name)) for name in side.names], dtype=object)
-            for side in (self._source, self._target)
+        ours, theirs = ([_role(side.graph, name) for name in side.names] for side in (self._source, self._target))
+        same, near, complete = (
+            np.equal.outer(np.array([role[part] for role in ours]), np.array([role[part] for role in theirs]))
+            for part in range(3)
         )
-        same = np.equal.outer([pair[0] for pair in ours], [pair[0] for pair in theirs])
-        near = np.equal.outer([pair[1] for pair in ours], [pair[1] for pair in theirs])
-        return np.where(same, 1.0, np.where(near, 0.5, 0.0))
+        return np.where(same & complete, 1.0, np.where(near, 0.5, 0.0))
 
     def _places(self) -> Matrix:
         one, two = (np.linspace(0, 1, len(side.names)) for side in (self._source, self._target))
@@ -295,11 +294,39 @@ def _agreement(score: Matrix, ours: npt.NDArray[np.int64], theirs: npt.NDArray[n
     return np.where(nobody, 1.0, total / np.maximum(count, 1))
 
 
-def _family_of(node: Node | None) -> tuple[str, str]:
+def _role(graph: LayerGraph, name: str) -> tuple[str, str, str]:
+    """What a tensor is: its operator, the operator's family, and whether that is all of it.
+
+    A bias or a normalization behind a layer with weights is a part of that layer, as other libraries write both in
+    one: its result is the layer's, and what lies in between is incomplete.
+    """
+    node = graph.producers.get(name)
     if node is None:
-        return ("input", "input")
-    family = next((str(place) for place, family in enumerate(_FAMILIES) if node.op in family), node.op)
-    return (node.op, family)
+        return ("input", "input", "whole")
+    layer = _completed(graph, node)
+    family = next((str(place) for place, family in enumerate(_FAMILIES) if layer.op in family), layer.op)
+    readers = graph.consumers.get(name, ())
+    goes_on = weight_of(layer) is not None and len(readers) == 1 and _is_affine(readers[0])
+    return (layer.op, family, "part" if goes_on and name not in graph.outputs else "whole")
+
+
+def _completed(graph: LayerGraph, node: Node) -> Node:
+    """The layer with weights that a node adds a factor or an offset to; the node itself where there's none."""
+    last = node
+    while _is_affine(last):
+        before = graph.producers.get(last.inputs[0])
+        if before is None or len(graph.consumers.get(last.inputs[0], ())) != 1:
+            return node
+        if weight_of(before) is not None:
+            return before
+        last = before
+    return node
+
+
+def _is_affine(node: Node) -> bool:
+    if node.op == "BatchNormalization":
+        return True
+    return node.op in {"Add", "Sub", "Mul", "Div"} and "operand" in node.parameters and len(node.inputs) == 1
 
 
 def _words(name: str, node: Node | None) -> set[str]:

@@ -16,7 +16,7 @@ from conrepair.localize.layout import Layout
 __all__ = ["attribute_differences"]
 
 _AXES = {"axis", "axes"}
-_ORDER = "constant_first"  # which operators mind
+_IGNORED = {"constant_first", "batch_first", "return_sequences"}  # the wiring says the one, layouts the others
 _SHAPES = {"shape", "sizes", "auto_pad", "kernel_shape", "perm", "starts", "ends", "steps", "repeats", "scales"}
 _BY_AXIS = {("Pad", "pads"), ("Resize", "scales"), ("Slice", "axes"), ("Tile", "repeats")}
 _GRAPH = {("BatchNormalization", "training_mode"), ("Gelu", "approximate")}
@@ -34,7 +34,7 @@ def attribute_differences(source: Step, target: Step, layouts: Mapping[int, Layo
     Yields:
         The kind of fault and the difference in words: "pads [0, 0, 1, 1], in the source [1, 1, 1, 1]".
     """
-    names = [name for name in source.attributes if name in target.attributes and name != _ORDER]
+    names = [name for name in source.attributes if name in target.attributes and name not in _IGNORED]
     same_layout = source.channels_last == target.channels_last and all(
         layout.is_plain and len(layout.source) == len(layout.target) for layout in layouts.values()
     )

@@ -23,6 +23,10 @@ __all__ = ["static_findings"]
 
 _CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
 _HALF = {"float16", "bfloat16"}
+_PREPARING = {  # what's done to pixels before the first layer
+    *("Mul", "Add", "Sub", "Div", "Gather", "Function", "BatchNormalization", "Split", "Concat", "Rescaling"),
+    *("Normalization", "Stack", "Slice"),
+}
 _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
 _BENIGN = 0.2
 
@@ -115,17 +119,7 @@ def _kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
     at_output = region.target.end in region.target.graph.outputs
     if step.op in {"Gather", "Slice", "Concat", "Pad"} and at_output and not region.source.nodes:
         return Kind.STRUCTURE, ": the answers are in other places"
-    if _before_weights(step, region) and step.op in {
-        "Mul",
-        "Add",
-        "Sub",
-        "Div",
-        "Gather",
-        "Function",
-        "BatchNormalization",
-        "Split",
-        "Concat",
-    }:
+    if step.op in _PREPARING and _before_weights(step, region):
         return Kind.PREPROCESSING, ": the input is prepared in another way"
     low, high = step.attributes.get("min"), step.attributes.get("max")
     if step.op == "Clip" and isinstance(low, float) and isinstance(high, float) and low < 0 < high:

@@ -19,6 +19,7 @@ GRID: Values = np.concatenate([np.linspace(-12, 12, 193), np.linspace(-1, 1, 41)
 """Where functions are compared: finely where they bend."""
 
 _CLOSE = 1e-6
+_AFFINE = ("scale", "offset")
 _MOST_LEVELS = 160  # the grid has more points, so a smooth function has more values
 
 
@@ -66,6 +67,7 @@ _UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
     "Sin": lambda x, a: np.sin(x),
     "Cos": lambda x, a: np.cos(x),
     "Identity": lambda x, a: x,
+    "Rescaling": lambda x, a: _number(a.get("scale"), 1.0) * x + _number(a.get("offset"), 0.0),
     "Cast": lambda x, a: _cast(x, str(a.get("to"))),
 }
 
@@ -108,6 +110,8 @@ def is_elementwise(node: Node) -> bool:
     """Whether a node computes each element from the elements at the same place, and numbers for the whole tensor."""
     if node.op == "Where":
         return all(all(size == 1 for size in parameter.shape) for parameter in node.parameters.values())
+    if node.op == "Rescaling" and not all(isinstance(node.attributes.get(name), int | float) for name in _AFFINE):
+        return False
     if node.op in _UNARY:
         return all(parameter.shape in ((), (1,)) for parameter in node.parameters.values())
     if node.op not in _BINARY:

@@ -11,7 +11,7 @@ from conrepair.localize.result import Localization, LocatedFault
 from conrepair.report.localization.about import About
 from conrepair.report.localization.words import shortened
 
-__all__ = ["fault_advice", "verdict_advice"]
+__all__ = ["fault_advice", "step_advice", "verdict_advice"]
 
 _PLACES = {
     Kind.PREPROCESSING: "Prepare the inputs of {target} as the source's are: mean, scale, channel order, resizing.",
@@ -36,7 +36,7 @@ _NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepar
 def fault_advice(fault: LocatedFault, about: About | None) -> str:
     """Where to look, in which file."""
     source, target = ("the source", "the target") if about is None else (_file(about.source), _file(about.target))
-    words = _PLACES[fault.kind].format(
+    return _PLACES[fault.kind].format(
         source=source,
         target=target,
         layer=_first(fault.target_layers, fault.target_tensor),
@@ -44,13 +44,19 @@ def fault_advice(fault: LocatedFault, about: About | None) -> str:
         here=shortened(fault.source_tensor, _NAME),
         there=shortened(fault.target_tensor, _NAME),
     )
-    made = f" It came in with {shortened(fault.step, _NAME)}: other options or another converter may avoid it."
-    return words + (made if fault.step else "")
 
 
 def verdict_advice(result: Localization) -> str:
     """What to do about a target of which no layer is at fault."""
     return _VERDICTS.get(result.verdict, _NO_PLACE)
+
+
+def step_advice(result: Localization) -> str:
+    """What to do about the converters at fault; "" where they aren't known."""
+    steps = list(dict.fromkeys(fault.step for fault in result.faults if fault.step))
+    if not steps:
+        return ""
+    return f"Other options of {shortened(', '.join(steps), _NAME)}, or another converter, may avoid this."
 
 
 def _first(names: tuple[str, ...], tensor: str) -> str:

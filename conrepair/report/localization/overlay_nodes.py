@@ -9,6 +9,7 @@ from pathlib import Path
 
 import onnx
 import onnx_ir
+from google.protobuf.message import DecodeError
 from onnx_ir.passes.common import NameFixPass
 
 from conrepair.frameworks.model import Model
@@ -45,7 +46,7 @@ def node_ids(model: Model) -> NodeIds | None:
         model: Any.
 
     Returns:
-        None for a model that Model Explorer doesn't open, or whose file is gone.
+        None for a model that Model Explorer doesn't open, or whose file is gone or can't be read.
     """
     path = Path(model.path)
     if not path.is_file():
@@ -57,9 +58,12 @@ def node_ids(model: Model) -> NodeIds | None:
     return None
 
 
-def _of_onnx(path: Path) -> NodeIds:
+def _of_onnx(path: Path) -> NodeIds | None:
     """The reader of ONNX files names nodes by this pass of onnx_ir's, so we let it do the same here."""
-    model = onnx_ir.serde.deserialize_model(onnx.load(path, load_external_data=False))
+    try:
+        model = onnx_ir.serde.deserialize_model(onnx.load(path, load_external_data=False))
+    except (DecodeError, onnx_ir.serde.SerdeError, OSError):
+        return None  # it was changed since it was analysed, and colours aren't worth losing the report for
     given = [(node.name, [value.name for value in node.outputs]) for node in model.graph]
     NameFixPass()(model)
     ids = [node.name or "" for node in model.graph]

@@ -9,23 +9,23 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
-from conrepair.report.localization.axes import ErrorAxis, error_axis
+from conrepair.report.localization.axes import ErrorAxis, error_axis, spread
 from conrepair.report.localization.words import number, printable, shortened
 
 __all__ = ["error_plot"]
 
-_LEFT, _RIGHT, _TOP, _HEIGHT = 64.0, 24.0, 84.0, 360.0
+_LEFT, _RIGHT, _TOP, _HEIGHT = 84.0, 24.0, 84.0, 360.0
 _NAMES_HEIGHT, _LINE = 150.0, 18.0
 _NARROWEST, _WIDEST = 760.0, 1600.0
 _NAMED_FAULTS, _NAMED_LAYERS, _NAME_LENGTH = 12, 60, 26
-_MARK = 16.0  # pixels that a fault's number needs
+_MARK = 18.0  # pixels that a fault's number needs
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.small{font-size:10px;fill:#555}"
     ".title{font-size:15px;font-weight:600}"
     ".grid{stroke:#ddd}.floor{fill:#9e9e9e;fill-opacity:.25;stroke:#9e9e9e;stroke-width:1}"
     ".full{fill:none;stroke:#3b6fb6;stroke-width:1.5}.introduced{fill:#1b7a3d}"
     ".guilty{fill:#d7301f}.lead{fill:none;stroke:#d7301f;stroke-dasharray:2 3;stroke-opacity:.6}"
-    ".mark{fill:#fff;font-weight:600}"
+    ".mark{font-size:11px;fill:#fff;font-weight:600}"
 )
 
 
@@ -69,6 +69,7 @@ class _Across:
 
     def __init__(self, count: int, left: float, right: float) -> None:
         self._left, self._step = left, (right - left) / max(count, 1)
+        self.right = right
         self.radius = min(max(self._step / 3, 1.5), 4.0)
 
     def at(self, place: int) -> float:
@@ -95,10 +96,9 @@ def _legend(y: float) -> Iterator[str]:
 
 
 def _grid(axis: ErrorAxis, width: float) -> Iterator[str]:
-    for exponent in axis.decades():
-        y = axis.at(10.0**exponent)
+    for y, label in axis.labels():
         yield f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" class="grid"/>'
-        yield _text(_LEFT - 6, y + 4, f"1e{exponent}", 'text-anchor="end" class="small"')
+        yield _text(_LEFT - 6, y + 4, label, 'text-anchor="end" class="small"')
     middle = (axis.top + axis.bottom) / 2
     turned = f'transform="rotate(-90 14 {middle:.0f})" text-anchor="middle"'
     yield _text(14, middle, "relative L2 error", turned)
@@ -148,11 +148,10 @@ def _marks(
     """A fault's number above its dot, pushed aside where two would lie on each other."""
     tensors = {(row.source_tensor, row.target_tensor): place for place, row in enumerate(rows)}
     found = [(tensors.get((fault.source_tensor, fault.target_tensor)), rank) for rank, fault in enumerate(named, 1)]
-    taken = 0.0
-    for place, rank in sorted((place, rank) for place, rank in found if place is not None):
-        x, mark = across.at(place), max(across.at(place), taken + _MARK)
-        taken = mark
-        dot = axis.at(rows[place].introduced_error)
+    order = sorted((place, rank) for place, rank in found if place is not None)
+    marks = spread([across.at(place) for place, _ in order], _MARK, across.right)
+    for (place, rank), mark in zip(order, marks, strict=True):
+        x, dot = across.at(place), axis.at(rows[place].introduced_error)
         yield f'<path d="M{x:.1f} {dot:.1f}V{axis.top - 6:.1f}L{mark:.1f} {axis.top - 12:.1f}" class="lead"/>'
         yield f'<circle cx="{mark:.1f}" cy="{axis.top - 18:.1f}" r="8" class="guilty"/>'
         yield _text(mark, axis.top - 14, str(rank), 'text-anchor="middle" class="mark"')

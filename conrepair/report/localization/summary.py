@@ -11,7 +11,7 @@ from rich.text import Text
 
 from conrepair.localize.result import Localization, LocatedFault
 from conrepair.report.localization.about import About
-from conrepair.report.localization.advice import fault_advice, verdict_advice
+from conrepair.report.localization.advice import fault_advice, step_advice, verdict_advice
 from conrepair.report.localization.words import number, printable, shortened
 from conrepair.report.summary import STYLES
 
@@ -51,8 +51,9 @@ def _parts(result: Localization, shown: int, about: About | None, folder: Path |
     if more:
         yield Text(f"\nand {more} more {_plural(more, 'fault')}", style="dim")
     yield Text("")
-    if not result.faults:
-        yield Text.assemble(("next: ", "bold"), verdict_advice(result))
+    advice = step_advice(result) if result.faults else verdict_advice(result)
+    if advice:
+        yield Text.assemble(("next: ", "bold"), advice)
     yield from _remarks(result, folder)
 
 
@@ -60,7 +61,8 @@ def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text
     layers = _layers(fault.target_layers or (fault.target_tensor,))
     origin = _layers(fault.source_layers or (fault.source_tensor,))
     pair = layers if layers == origin else f"{layers}, in the source {origin}"
-    yield Text.assemble((f"{rank}. {fault.kind.value}", "bold"), " at ", (pair, "bold red"))
+    came = f" (came in with {shortened(fault.step, _NAME)})" if fault.step else ""
+    yield Text.assemble((f"{rank}. {fault.kind.value}", "bold"), " at ", (pair, "bold red"), came)
     errors = f"introduces {number(fault.introduced_error)} where rounding explains {number(fault.noise_floor)}"
     rest = f"; {number(fault.full_run_error)} in the full run; confidence {fault.confidence:.2f}"
     yield _indented(Text(errors + rest))
@@ -90,7 +92,7 @@ def _layers(names: tuple[str, ...]) -> str:
 
 
 def _indented(text: Text) -> Padding:
-    return Padding(text, (0, 0, 0, 3))
+    return Padding(text, (0, 0, 0, 3), expand=False)
 
 
 def _plural(count: int, noun: str) -> str:

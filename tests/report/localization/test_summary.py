@@ -1,0 +1,95 @@
+"""The screen."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from pathlib import Path
+
+import localizations
+import pytest
+from rich.console import Console
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.faults.fault import Kind
+from conrepair.localize.result import Localization
+from conrepair.report.localization.summary import print_localization
+
+
+def shown(result: Localization, width: int = 100, **more: object) -> list[str]:
+    stream = io.StringIO()
+    print_localization(result, Console(file=stream, width=width), **more)  # type: ignore[arg-type]
+    return stream.getvalue().splitlines()
+
+
+def test_a_real_localization(tmp_path: Path) -> None:
+    result, about = localizations.wrong_pads(tmp_path)
+    lines = shown(result, about=about, folder=Path("/out/here"))
+    assert lines[0].startswith("faulty: `conv` introduces")
+    assert lines[2].startswith("1. hyperparameters at `conv`")
+    text = "\n".join(lines)
+    assert "pads" in text
+    assert "Compare the attributes of `conv` in target.onnx with those of `conv` in source.onnx." in text
+    assert lines[-1].endswith("Files: /out/here")
+
+
+def test_it_fits_on_a_screen_whatever_was_found() -> None:
+    result = localizations.made(60, dict.fromkeys(range(20, 60), 0.5))
+    result = localizations.with_names(result, "a/very/long/name" * 30, range(20, 40))
+    long = dataclasses.replace(
+        result,
+        reason="words " * 200,
+        faults=tuple(
+            dataclasses.replace(fault, evidence=("more words " * 100,), step="a+b+c") for fault in result.faults
+        ),
+        notes=("a note " * 80,) * 9,
+        unmatched_source=("x",) * 50,
+    )
+    lines = shown(long, folder=Path("/out"))
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    text = "\n".join(lines)
+    assert "more faults" in text
+    assert "50 of the source" in text
+    assert "and 6 more notes" in text
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_says_where_to_look(kind: Kind) -> None:
+    result = localizations.made(3, {1: 0.5})
+    fault = dataclasses.replace(result.faults[0], kind=kind, step="tf2onnx")
+    about = localizations.about("/models/mine.onnx", "/models/theirs.tflite")
+    text = " ".join(" ".join(shown(dataclasses.replace(result, faults=(fault,)), about=about)).split())
+    assert "theirs.tflite" in text
+    assert "came in with tf2onnx" in text
+    assert "Other options of tf2onnx, or another converter, may avoid this." in text
+
+
+@pytest.mark.parametrize("verdict", [Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED])
+def test_where_nothing_is_wrong_there_is_nothing_to_do(verdict: Verdict) -> None:
+    lines = shown(localizations.made(4, verdict=verdict))
+    assert lines[0].startswith(f"{verdict.value}: ")
+    assert "next: Nothing to do" in "\n".join(lines)
+    assert "4 tensors on 8 inputs in 1.8 s" in lines[-1]
+
+
+def test_names_are_shown_as_they_are_and_command_no_terminal() -> None:
+    name = "[red]x[/red] :smile: \x1b[31m"
+    text = "\n".join(shown(localizations.with_names(localizations.made(3, {1: 0.5}), name, [1])))
+    assert "[red]x[/red] :smile: \\x1b[31m" in text
+    assert "\x1b" not in text
+
+
+def test_colour_is_left_out_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = localizations.made(3, {1: 0.5})
+
+    def printed() -> str:
+        stream = io.StringIO()
+        print_localization(result, Console(file=stream, width=100, force_terminal=True))
+        return stream.getvalue()
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;31m" in printed()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "31m" not in printed()

@@ -1,0 +1,152 @@
+"""The folder of a localization, and what Model Explorer is given."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import localizations
+import onnx
+import onnx_networks
+import pytest
+import small_models as small
+
+from conrepair.frameworks.model import Model
+from conrepair.report.localization.overlay import overlay
+from conrepair.report.localization.overlay_nodes import node_ids
+from conrepair.report.localization.write import write_localization
+from conrepair.runtime.errors import StorageError, UsageError
+
+FILES = {"localization.json", "layers.csv", "error.svg", "model_explorer_source.json", "model_explorer_target.json"}
+
+
+def test_all_files_of_a_real_localization(tmp_path: Path) -> None:
+    result, about = localizations.wrong_pads(tmp_path)
+    folder = tmp_path / "deep" / "out"
+    write_localization(result, folder, about)
+    assert {path.name for path in folder.iterdir()} == FILES
+    data = json.loads((folder / "model_explorer_target.json").read_text())
+    names = {node.name for node in onnx.load(about.target.path).graph.node}
+    assert data["results"].keys() == names
+    red = {name for name, item in data["results"].items() if item["bgColor"] == "#d7301f"}
+    assert red == {row.target_layer for row in result.layers if row.guilty}
+    assert "conv" in red
+    assert len(red) < len(names)
+    assert data["results"]["conv"]["value"] == pytest.approx(result.faults[0].introduced_error, rel=0.01)
+
+
+def test_an_earlier_localization_is_replaced_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    write_localization(localizations.made(3, {1: 0.5}), folder, localizations.about())
+    (folder / "stale.txt").write_text("of the run before")
+    write_localization(localizations.made(5), folder, localizations.about())
+    assert json.loads((folder / "localization.json").read_text())["verdict"] == "noise"
+    assert {path.name for path in folder.iterdir()} == {"localization.json", "layers.csv", "error.svg"}
+
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("years")
+    with pytest.raises(UsageError, match="no localization wrote it"):
+        write_localization(localizations.made(3), mine, localizations.about())
+    with pytest.raises(UsageError, match="which this localization would replace"):
+        write_localization(localizations.made(3), folder, localizations.about(folder / "a.onnx"))
+    assert [path.name for path in mine.iterdir()] == ["thesis.tex"]
+
+
+def test_on_an_error_the_earlier_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "out"
+    write_localization(localizations.made(3, {1: 0.5}), folder, localizations.about())
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    write = Path.write_text
+
+    def full(path: Path, *args: Any, **more: Any) -> int:
+        if path.name == "error.svg":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, *args, **more)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(StorageError, match="no space left"):
+        write_localization(localizations.made(9), folder, localizations.about())
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_file_that_was_damaged_meanwhile_costs_only_the_overlay(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"\xff" * 40)
+    write_localization(localizations.made(9), tmp_path / "out", localizations.about(broken))
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"localization.json", "layers.csv", "error.svg"}
+
+
+def test_the_worst_of_a_node_is_shown(tmp_path: Path) -> None:
+    model = small.model_of("onnx", onnx_networks.with_function(tmp_path / "m.onnx"))
+    rows = (
+        localizations.row(0, source_tensor="h", source_layer="h"),
+        localizations.row(1, 1e-8, source_tensor="inlined/gate", source_layer="call"),
+        localizations.row(2, 0.12345, source_tensor="inlined/product", source_layer="call"),
+        localizations.row(4, 0.5, source_tensor="y", source_layer="call", guilty=False),
+        localizations.row(3, 5e-6, source_tensor="elsewhere", source_layer="nowhere"),
+    )
+    data = overlay(model, dataclasses.replace(localizations.made(1), layers=rows), "source")
+    assert data is not None
+    assert data["results"] == {
+        "node": {"value": 1e-7, "bgColor": "#e3f1e4"},
+        "call": {"value": 0.123, "bgColor": "#d7301f"},
+    }
+
+
+def test_infinite_errors_are_numbers_and_those_above_the_floor_stand_out(tmp_path: Path) -> None:
+    model = Model("tflite", str(tmp_path / "m.tflite"), "0")
+    (tmp_path / "m.tflite").touch()
+    data = overlay(model, localizations.made(3, {0: math.inf, 1: 5e-6}), "target")
+    assert data is not None
+    assert data["results"]["t0"] == {"value": 1e30, "bgColor": "#d7301f"}
+    assert data["results"]["t1"] == {"value": 5e-6, "bgColor": "#ffe08a"}
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+def test_nodes_of_an_onnx_file_as_model_explorer_calls_them(tmp_path: Path) -> None:
+    """The expected names are what the reader of model-explorer-onnx 0.4.2 gave for this file."""
+    path = onnx_networks.residual(tmp_path / "m.onnx")
+    proto = onnx.load(path)
+    for node in proto.graph.node[1:4]:
+        node.name = "same"
+    onnx.save(proto, path)
+    ids = node_ids(small.model_of("onnx", path))
+    assert ids is not None
+    assert ids.tensors == {
+        "flipped": "node", "a": "same", "b": "same_1", "c": "same_2", "d": "node_1", "e": "node_2", "f": "node_3",
+        "g": "node_4", "y": "node_5",
+    }  # fmt: skip
+    assert ids.of("inside of it", "same") is None, "three nodes have that name"
+
+
+def test_models_that_model_explorer_does_not_open(tmp_path: Path) -> None:
+    for framework, name in (("keras", "m.keras"), ("torch", "m.pt"), ("tensorflow", "m.pb")):
+        (tmp_path / name).touch()
+        assert node_ids(Model(framework, str(tmp_path / name), "0")) is None
+    assert node_ids(Model("onnx", str(tmp_path / "gone.onnx"), "0")) is None
+
+
+def test_nodes_of_an_exported_program(tmp_path: Path) -> None:
+    """Model Explorer names a node as the program does; so do our graphs."""
+    import torch
+
+    from conrepair.frameworks.torch import TorchRunnable
+    from conrepair.networks.torch import open_network
+
+    example = (torch.from_numpy(small.images()),)
+    path = small.export_pt2(small.torch_convnet(), example, tmp_path / "m.pt2", dynamic=False)
+    model = small.model_of("torch", path)
+    graph = open_network(model, TorchRunnable(model).inputs).graph
+    ids = node_ids(model)
+    assert ids is not None
+    theirs = {node.name for node in torch.export.load(path).graph.nodes}
+    ours = {ids.of(tensor, node.layer) for node in graph.nodes for tensor in node.outputs}
+    assert len(ours) > 8
+    assert ours <= theirs

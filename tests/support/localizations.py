@@ -1,0 +1,91 @@
+"""Results of localization, made up and real."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+import small_models as small
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.faults.fault import Kind
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx import OnnxRunnable
+from conrepair.localize.localize import localize_networks
+from conrepair.localize.options import Options
+from conrepair.localize.result import LayerRow, Localization, LocatedFault
+from conrepair.networks.onnx import open_network
+from conrepair.report.localization.about import About
+
+EVIDENCE = ("pads [0, 0, 1, 1] in the target, [1, 1, 1, 1] in the source", "shifted by one pixel")
+
+
+def row(place: int, introduced: float = 1e-7, **changes: Any) -> LayerRow:
+    plain = LayerRow(
+        f"s{place}", f"t{place}", f"block/{place}/conv", f"layer_{place}", "Conv", "CONV_2D", introduced, 1.0, 1e-6,
+        introduced, 1.0, 1.0, 1e-6, 0.0, 0, "as it is", 0.9, guilty=introduced > 1e-5, order=place,
+    )  # fmt: skip
+    return dataclasses.replace(plain, **changes)
+
+
+def fault_of(guilty: LayerRow, kind: Kind = Kind.HYPERPARAMETERS, **changes: Any) -> LocatedFault:
+    plain = LocatedFault(
+        kind, (guilty.source_layer,), (guilty.target_layer,), "", guilty.introduced_error, guilty.full_run_error,
+        guilty.noise_floor, guilty.confidence, EVIDENCE, guilty.source_tensor, guilty.target_tensor,
+    )  # fmt: skip
+    return dataclasses.replace(plain, **changes)
+
+
+def made(count: int, errors: Mapping[int, float] | None = None, **changes: Any) -> Localization:
+    """A network of `count` layers in the target's order, with large errors at some places."""
+    errors = errors or {}
+    rows = [row(place, errors.get(place, 1e-7)) for place in range(count)]
+    random.Random(0).shuffle(rows)
+    faults = tuple(fault_of(rows[place]) for place in range(count) if rows[place].guilty)
+    verdict, reason = (Verdict.FAULTY, "`layer` introduces an error") if faults else (Verdict.NOISE, "rounding")
+    seconds = {"align": 0.5, "isolate": 1.25}
+    plain = Localization(verdict, reason, faults, tuple(rows), (), (), 8, 0.5, seconds=seconds)
+    return dataclasses.replace(plain, **changes)
+
+
+def about(source: Path | str = "/nowhere/a.onnx", target: Path | str = "/nowhere/b.tflite") -> About:
+    models = [Model(Path(path).suffix[1:], str(path), "0" * 64) for path in (source, target)]
+    return About(models[0], models[1], Options(), {"numpy": "2"}, "8 drawn inputs", 7)
+
+
+def wrong_pads(folder: Path) -> tuple[Localization, About]:
+    """A small network against itself with its first convolution padded at the other edges."""
+    source = small.onnx_convnet(folder / "source.onnx")
+    changed = onnx.load(source)
+    (pads,) = (item for item in changed.graph.node[0].attribute if item.name == "pads")
+    pads.ints[:] = [pads.ints[2], pads.ints[3], pads.ints[0], pads.ints[1]]
+    onnx.save(changed, folder / "target.onnx")
+    models = [small.model_of("onnx", path) for path in (source, folder / "target.onnx")]
+    inputs = [dataclasses.replace(spec, shape=(2, *spec.shape[1:])) for spec in OnnxRunnable(models[0]).inputs]
+    feeds = {inputs[0].name: small.images()}
+    networks = [open_network(model, inputs) for model in models]
+    work = folder / "activations"
+    work.mkdir()
+    result = localize_networks(networks[0], networks[1], [(feeds, feeds)], work, Options())
+    return result, About(models[0], models[1], Options(), {"onnx": onnx.__version__})
+
+
+def with_names(result: Localization, name: str, places: Collection[int]) -> Localization:
+    """Other names of layers, in the rows and in the faults."""
+    tensors = {f"s{place}" for place in places}
+
+    def renamed(item: Any, value: Any) -> Any:
+        if item.source_tensor not in tensors:
+            return item
+        fields = [field.name for field in dataclasses.fields(item) if field.name.endswith(("_layer", "_layers"))]
+        return dataclasses.replace(item, **dict.fromkeys(fields, value))
+
+    return dataclasses.replace(
+        result,
+        layers=tuple(renamed(item, name) for item in result.layers),
+        faults=tuple(renamed(item, (name,)) for item in result.faults),
+    )
