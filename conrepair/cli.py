@@ -102,6 +102,10 @@ def _add_data(parser: argparse.ArgumentParser, *, samples: int) -> None:
     parser.add_argument("--high", type=float, default=1.0, help="upper end of synthetic inputs")
 
 
+def _add_target_recipe(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target-recipe", help="preprocessing of photos for the target, where it isn't --recipe")
+
+
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",
@@ -133,6 +137,7 @@ def _add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("--rtol", type=float, help="relative tolerance (default 1e-4)")
     parser.add_argument("--atol", type=float, help="absolute tolerance (default 1e-5)")
     _add_data(parser, samples=32)
+    _add_target_recipe(parser)
     _add_inputs(parser)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("-o", "--output", default="generated", help="folder of all outputs")
@@ -159,6 +164,7 @@ def _add_localize(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="a model on the way from the source to the target, in order; may be repeated",
     )
     _add_data(parser, samples=8)
+    _add_target_recipe(parser)
     _add_inputs(parser)
     parser.add_argument("--batch-size", type=int, default=4, help="for models that leave it open")
     parser.add_argument("--margin", type=float, help="a fault is so many times the noise floor (default 10)")

@@ -19,6 +19,7 @@ __all__ = [
     "ModelConfig",
     "RecipeConfig",
     "StagesConfig",
+    "SuspiciousnessConfig",
     "SyntheticConfig",
     "ToleranceConfig",
     "format_name",
@@ -306,6 +307,16 @@ class ToleranceConfig(_Strict):
     )
 
 
+class SuspiciousnessConfig(_Strict):
+    """Statistics that rank layers: those that differ more where the models disagree than where they agree."""
+
+    enabled: bool = Field(False, description="Runs both models on the whole dataset once more.")
+    similar_sample: int = Field(15, ge=2, description="Inputs on which the models agree, in each repetition.")
+    dissimilar_sample: int = Field(15, ge=2, description="Inputs on which they disagree, in each repetition.")
+    repetitions: int = Field(3, ge=1, description="How often inputs are drawn; ranks are added.")
+    seed: int = Field(0, ge=0, description="Of the draws.")
+
+
 class LocalizeConfig(_Strict):
     """How layers at fault are looked for."""
 
@@ -314,6 +325,11 @@ class LocalizeConfig(_Strict):
     )
     samples: int = Field(8, ge=1, description="Inputs that layers are compared on.")
     batch_size: int = Field(4, ge=1, description="At once, for models that leave it open.")
+    recipe_runs: int = Field(
+        300, ge=1, description="Runs of a target whose photos are prepared wrongly, to find the right recipe."
+    )
+    recipe_seconds: float = Field(60.0, gt=0, description="Time for that.")
+    suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
 
 
 class LimitsConfig(_Strict):

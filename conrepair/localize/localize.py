@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.graph.layer_graph import Array
-from conrepair.localize.alignment import Alignment, align
-from conrepair.localize.diagnosis.diagnose import diagnose
-from conrepair.localize.diagnosis.region import region_of
-from conrepair.localize.isolation import Isolation
+from conrepair.faults.fault import Kind
+from conrepair.localize.alignment import Alignment
 from conrepair.localize.judgement import Judged, judge_cut
-from conrepair.localize.matching import Pair
+from conrepair.localize.located import located_faults
 from conrepair.localize.measurement import Cut, Feeds, measure
-from conrepair.localize.pieces import Pieces
+from conrepair.localize.options import Options
+from conrepair.localize.preparation import align_with_inputs
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
-from conrepair.localize.shelf import Shelf
 from conrepair.networks.network import Network
 
-__all__ = ["localize_networks"]
-
-from conrepair.localize.merging import merge
-from conrepair.localize.options import Options
+__all__ = ["localize_and_align", "localize_networks"]
 
 
 def localize_networks(
@@ -47,12 +43,29 @@ def localize_networks(
         second_opinion: Opens the source in another arithmetic.
         advance: Called with what is being done.
     """
+    return localize_and_align(
+        source, target, batches, folder, options, second_opinion=second_opinion, advance=advance
+    )[0]
+
+
+def localize_and_align(
+    source: Network,
+    target: Network,
+    batches: Sequence[Feeds] | Iterable[Feeds],
+    folder: Path,
+    options: Options,
+    *,
+    second_opinion: Network | None = None,
+    advance: Callable[[str], None] = lambda _: None,
+) -> tuple[Localization, Alignment]:
+    """The same as `localize_networks`, and which tensors stand for one another."""
     seconds: dict[str, float] = {}
     iterator = iter(batches)
     first = next(iterator)
     clock = _Clock(seconds)
     advance("aligning")
-    alignment = align(source, target, first, folder)
+    prepared = align_with_inputs(source, target, first, folder, options)
+    alignment = prepared.alignment
     clock("align")
     advance("isolating")
     count = 0
@@ -75,9 +88,11 @@ def localize_networks(
     clock("isolate")
     judged = _judge(source, target, alignment, cuts, options)
     advance("diagnosing")
-    faults = _diagnose(source, target, alignment, judged, first, folder)
+    faults = [*prepared.faults, *located_faults(source, target, alignment, judged, first, folder)]
+    faults.sort(key=lambda fault: -fault.introduced_error)
     clock("diagnose")
-    return _result(source, target, alignment, judged, faults, count, options, seconds)
+    result = _result(source, target, alignment, judged, faults, count, options, seconds)
+    return dataclasses.replace(result, notes=prepared.notes), alignment
 
 
 class _Clock:
@@ -109,59 +124,6 @@ def _judge(
     ]
 
 
-def _diagnose(
-    source: Network,
-    target: Network,
-    alignment: Alignment,
-    judged: Sequence[Judged],
-    feeds: Feeds,
-    folder: Path,
-) -> list[LocatedFault]:
-    guilty = [item for item in judged if item.guilty]
-    if not guilty:
-        return []
-    pairs = list(alignment.pairs)
-    shelf = Shelf(_fresh(folder, "diagnosed"))
-    for name, array in feeds[0].items():
-        shelf.put(name, array)
-    wanted = dict.fromkeys(pair.source for pair in [*pairs, *alignment.outputs])
-    inputs = set(source.graph.inputs)
-    for name, array in Pieces.in_a_row(source, [name for name in wanted if name not in inputs]).run(
-        shelf.__getitem__
-    ):
-        shelf.put(name, array)
-    ends = {item.cut.pair.target: item for item in guilty}
-    computed = dict(Isolation(target, pairs, list(ends)).run(shelf.__getitem__, feeds[1]))
-    faults = []
-    for item in guilty:
-        pair = item.cut.pair
-        found = _fit(computed[pair.target], pair)
-        region = region_of((source.graph, target.graph), pairs, pair, shelf[pair.source], found, _Lazy(shelf))
-        faults.append(diagnose(region, item))
-    return merge(faults)
-
-
-class _Lazy(dict[str, Array]):
-    """A shelf as a mapping."""
-
-    def __init__(self, shelf: Shelf) -> None:
-        super().__init__()
-        self._shelf = shelf
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._shelf
-
-    def __getitem__(self, name: str) -> Array:
-        return self._shelf[name]
-
-
-def _fit(array: Array, pair: Pair) -> Array:
-    size = 1
-    for extent in pair.layout.source:
-        size *= extent
-    return pair.layout.to_source(array) if array.size == size else array
-
-
 def _result(
     source: Network,
     target: Network,
@@ -174,6 +136,8 @@ def _result(
 ) -> Localization:
     ends = {target.output_names[name] for name in target.output_names}
     outputs = [item.cut.full.relative_l2 for item in judged if item.cut.pair.target in ends]
+    measured = {item.cut.pair.target for item in judged} | set(target.graph.inputs)
+    outputs += [fault.full_run_error for fault in faults if fault.target_tensor not in measured]
     worst = max(outputs, default=0.0)
     verdict, reason = _verdict(faults, worst, options)
     return Localization(
@@ -196,6 +160,8 @@ def _verdict(faults: Sequence[LocatedFault], worst: float, options: Options) -> 
         first = faults[0]
         where = f"`{(first.target_layers or first.source_layers or ('?',))[0]}`"
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+        if first.kind == Kind.STRUCTURE and math.isinf(first.introduced_error):
+            return Verdict.FAULTY, f"{where}: {first.evidence[0]}{more}"
         return Verdict.FAULTY, f"{where} introduces a relative error of {first.introduced_error:.2g}{more}"
     if worst <= options.equivalent:
         return Verdict.EQUIVALENT, f"every layer is within its noise floor, outputs differ by {worst:.1e}"
@@ -236,9 +202,3 @@ def _row(source: Network, target: Network, item: Judged) -> LayerRow:
 def _layers_of(network: Network, tensors: Sequence[str]) -> tuple[str, ...]:
     producers = network.graph.producers
     return tuple(dict.fromkeys(producers[name].layer for name in tensors if name in producers))
-
-
-def _fresh(folder: Path, name: str) -> Path:
-    path = folder / name
-    path.mkdir(parents=True, exist_ok=True)
-    return path

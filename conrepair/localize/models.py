@@ -7,19 +7,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.data.feeds import DataReference, batches, open_feeds
+from conrepair.data.feeds import DataReference, FeedSource, batches, open_feeds
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
-from conrepair.localize.localize import localize_networks
+from conrepair.localize.localize import localize_and_align
 from conrepair.localize.measurement import Feeds
 from conrepair.localize.opening import Opened, open_model, second_opinion
 from conrepair.localize.options import Options
+from conrepair.localize.recipe_finding import PhotoFile, find_recipe
 from conrepair.localize.result import Localization
+from conrepair.localize.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = ["Subject", "localize_models"]
+
+_OF_INPUTS = {Kind.PREPROCESSING, Kind.INPUT}
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,14 @@ class Subject:
         inputs: As its file says, with declared sizes filled in.
         data: The dataset.
         recipe: How photos become tensors.
+        photos: The first photos of the dataset as files, for a search of recipes; none where it isn't wanted.
     """
 
     model: Model
     inputs: tuple[TensorSpec, ...]
     data: DataReference
     recipe: Recipe | None
+    photos: tuple[PhotoFile, ...] = ()
 
 
 def localize_models(
@@ -74,17 +81,27 @@ def _localize(
     theirs = open_model(target.model, concrete(target, size), folder / "target-onnx")
     work = folder / "activations"
     work.mkdir(parents=True, exist_ok=True)
-    result = localize_networks(
+    sides = (source, ours), (target, theirs)
+    result, alignment = localize_and_align(
         ours.network,
         theirs.network,
-        _feeds((source, ours), (target, theirs), size, samples),
+        _feeds(*sides, size, samples),
         work,
         options,
         second_opinion=lambda: None if ours.note else second_opinion(source.model, ours.inputs),
         advance=advance,
     )
     notes = tuple(filter(None, (ours.note, theirs.note)))
-    return dataclasses.replace(result, notes=(*result.notes, *notes), samples=samples)
+    result = dataclasses.replace(result, notes=(*result.notes, *notes), samples=samples)
+    if target.photos and any(fault.kind in _OF_INPUTS for fault in result.faults):
+        advance("searching recipes")
+        result = _with_recipe(result, sides, size, samples, options)
+    if options.suspiciousness is not None:
+        advance("ranking layers")
+        one, two = (Observed(opened, _reader(subject, opened), size) for subject, opened in sides)
+        ranking = suspicious_layers(one, two, alignment, options.suspiciousness, options.equivalent)
+        result = dataclasses.replace(result, suspiciousness=ranking)
+    return result
 
 
 def batch_size(source: Sequence[TensorSpec], target: Sequence[TensorSpec], wanted: int, samples: int) -> int:
@@ -128,7 +145,41 @@ def _feeds(
 
 def _batches(subject: Subject, opened: Opened, size: int, samples: int) -> Iterator[Mapping[str, object]]:
     """Feeds by the graph's tensors, the last batch filled up."""
-    reader = open_feeds(subject.data, opened.inputs, subject.recipe)
-    reader.count = min(reader.count, samples)
+    reader = _reader(subject, opened, samples)
     for batch in batches(reader, opened.inputs, size):
         yield {opened.input_tensors[name]: array for name, array in batch.feeds.items()}
+
+
+def _reader(subject: Subject, opened: Opened, samples: int | None = None) -> FeedSource:
+    reader = open_feeds(subject.data, opened.inputs, subject.recipe)
+    reader.count = reader.count if samples is None else min(reader.count, samples)
+    return reader
+
+
+def _with_recipe(
+    result: Localization,
+    sides: tuple[tuple[Subject, Opened], tuple[Subject, Opened]],
+    size: int,
+    samples: int,
+    options: Options,
+) -> Localization:
+    """The result with the recipe that the target should be fed by."""
+    (source, ours), (target, theirs) = sides
+    if source.recipe is None or target.recipe is None:
+        return result
+    recipes = source.recipe, target.recipe
+    rows = batches(_reader(source, ours, samples), ours.inputs, size)
+    try:
+        found = find_recipe(
+            ours, theirs, rows, target.photos[:samples], recipes, options, output_error=result.output_error
+        )
+    except DataError as error:
+        return dataclasses.replace(result, notes=(*result.notes, f"recipes could not be searched: {error}"))
+    faults = list(result.faults)
+    place = next(place for place, fault in enumerate(faults) if fault.kind in _OF_INPUTS)
+    known = faults[place].evidence
+    words = f"{'' if found.found else 'recipes were searched: '}{found.evidence}"
+    # What was found by a formula of the feeds stays first: it says the same in fewer words.
+    first = found.found and "no formula" in known[0]
+    faults[place] = dataclasses.replace(faults[place], evidence=(words, *known) if first else (*known, words))
+    return dataclasses.replace(result, faults=tuple(faults), recipe=found)

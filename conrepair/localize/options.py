@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from conrepair.localize.suspicion_draws import SuspicionSettings
+
 __all__ = ["Options"]
 
 
@@ -17,6 +19,9 @@ class Options:
         noise_margin: An introduced error is a fault from so many times its floor on.
         equivalent: Relative L2 of the outputs up to which a target without faults is equivalent, not noise.
         precision: That the target is meant to compute in: "float32", "float16" or "bfloat16".
+        recipe_runs: Runs of the target that a search of recipes may take, where photos are prepared wrongly.
+        recipe_seconds: Seconds that it may take.
+        suspiciousness: How layers are ranked by the inputs on which the models disagree; None: they aren't.
     """
 
     samples: int = 8
@@ -24,3 +29,6 @@ class Options:
     noise_margin: float = 10.0
     equivalent: float = 1e-4
     precision: str = "float32"
+    recipe_runs: int = 300
+    recipe_seconds: float = 60.0
+    suspiciousness: SuspicionSettings | None = None

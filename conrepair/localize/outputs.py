@@ -8,7 +8,7 @@ from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
 from conrepair.networks.network import Network
 
-__all__ = ["named_alike", "output_pairs"]
+__all__ = ["named_alike", "output_pairs", "partners"]
 
 
 def named_alike(source: Sequence[str], target: Sequence[str]) -> list[tuple[str, str]]:
@@ -16,6 +16,24 @@ def named_alike(source: Sequence[str], target: Sequence[str]) -> list[tuple[str,
     if set(source) == set(target):
         return [(name, name) for name in source]
     return list(zip(source, target, strict=False))
+
+
+def partners(source: Network, target: Network, paired: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Outputs of both that stand for one another: by name, in order, or, of unequal numbers, by what's known.
+
+    Args:
+        source: The network that is right.
+        target: The other one.
+        paired: The source's tensor for each of the target's, from the alignment.
+    """
+    if len(source.output_names) == len(target.output_names):
+        return named_alike(list(source.output_names), list(target.output_names))
+    by_tensor = {tensor: name for name, tensor in target.output_names.items()}
+    partner = {one: by_tensor[two] for two, one in paired.items() if two in by_tensor}
+    found = [(name, partner[tensor]) for name, tensor in source.output_names.items() if tensor in partner]
+    left = [name for name in source.output_names if name in target.output_names and name not in dict(found)]
+    free = set(target.output_names) - {two for _, two in found}
+    return [*found, *((name, name) for name in left if name in free)]
 
 
 def output_pairs(
@@ -35,7 +53,7 @@ def output_pairs(
     known = {(pair.source, pair.target) for pair in pairs}
     layouts_of = {pair.target: pair.layout for pair in pairs}
     result = []
-    for one, two in named_alike(list(source.output_names), list(target.output_names)):
+    for one, two in partners(source, target, {pair.target: pair.source for pair in pairs}):
         ours, theirs = source.output_names[one], target.output_names[two]
         if (ours, theirs) in known or ours in source.graph.inputs or theirs in target.graph.inputs:
             continue

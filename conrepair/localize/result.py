@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
 from conrepair.localize.options import Options
+from conrepair.localize.recipe_finding import RecipeFinding
+from conrepair.localize.suspiciousness import Suspiciousness
 
 __all__ = ["LayerRow", "Localization", "LocatedFault"]
 
@@ -105,6 +107,8 @@ class Localization:
         notes: What a person should know of how it was done.
         options: As they were used.
         seconds: By part of the work.
+        recipe: By which the target should be fed, where photos were prepared wrongly for it and a search was made.
+        suspiciousness: Layers by how much more they differ where the models disagree, where that was asked for.
     """
 
     verdict: Verdict
@@ -118,3 +122,5 @@ class Localization:
     notes: tuple[str, ...] = ()
     options: Options = field(default_factory=Options)
     seconds: dict[str, float] = field(default_factory=dict)
+    recipe: RecipeFinding | None = None
+    suspiciousness: Suspiciousness | None = None

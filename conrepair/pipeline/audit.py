@@ -349,7 +349,9 @@ class _Audit:
             raise ValueError("nothing to localize")
         sides = {"source": (reference, reference.source), "target": (target, item.source)}
         payload = {
-            side: localization_side(source, self._open_sizes_filled(whose, source), *self._data_for(whose, source))
+            side: localization_side(
+                source, self._open_sizes_filled(whose, source), *self._data_for(whose, source), self._photos(whose)
+            )
             for side, (whose, source) in sides.items()
         }
         settings = dataclasses.asdict(options_of(self.config, item.intent))
@@ -360,6 +362,10 @@ class _Audit:
             needs=framework_needs(reference.source.model.framework) | framework_needs(item.source.model.framework),
             timeout=self.config.limits.seconds,
         )
+
+    def _photos(self, subject: _Subject) -> tuple[Path, ...]:
+        """The photos that a search of recipes may look at."""
+        return () if subject.dataset is None else subject.dataset.photos[: self.config.localize.samples]
 
     # --- one model ----------------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ def compare(options: argparse.Namespace) -> int:
         # Given tolerances decide alone: the bound on the whole tensor is for the defaults.
         tolerance = given({"rtol": options.rtol, "atol": options.atol}) | {"relative_l2": None}
     inputs = [parse_input(text) for text in options.input] or None
-    recipe = {"recipe": options.recipe}
+    recipes = options.recipe, options.target_recipe or options.recipe
     names = slug(source), slug(target)
     if names[0] == names[1]:
         names = f"{names[0]}-source", f"{names[1]}-target"
@@ -76,9 +76,9 @@ def compare(options: argparse.Namespace) -> int:
         "batch_size": options.batch_size,
         "tolerance": tolerance,
         "models": [
-            {"name": names[0], "path": str(source.absolute())} | given(recipe | {"inputs": inputs}),
+            {"name": names[0], "path": str(source.absolute())} | given({"recipe": recipes[0], "inputs": inputs}),
             {"name": names[1], "path": str(target.absolute()), "compare_with": names[0]}
-            | given(recipe | {"inputs": inputs if hides_inputs(target) else None}),
+            | given({"recipe": recipes[1], "inputs": inputs if hides_inputs(target) else None}),
         ],
     }
     config = parse_config(value, "command line")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from conrepair.config.model import AuditConfig
+from conrepair.config.model import AuditConfig, SuspiciousnessConfig
 from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
@@ -17,10 +18,12 @@ from conrepair.frameworks.model import from_json, to_json
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization
 from conrepair.localize.steps import attribute_steps
+from conrepair.localize.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
 from conrepair.report.result import Problem, Row
+from conrepair.runtime.files import sha256_of
 
 __all__ = [
     "Localized",
@@ -72,14 +75,27 @@ def rows_to_localize(executed: Sequence[Executed], rows: Sequence[Row], *, alway
 
 
 def localization_side(
-    source: Source, inputs: Sequence[TensorSpec], data: DataReference, recipe: Recipe | None
+    source: Source,
+    inputs: Sequence[TensorSpec],
+    data: DataReference,
+    recipe: Recipe | None,
+    photos: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """One of the two models, as the job takes it."""
+    """One of the two models, as the job takes it.
+
+    Args:
+        source: The model.
+        inputs: Its inputs.
+        data: What it's fed.
+        recipe: How photos become tensors.
+        photos: The photos themselves, as many as a search of recipes may look at.
+    """
     return {
         "model": to_json(dataclasses.replace(source.model, provenance=None)),
         "inputs": [to_json(spec) for spec in inputs],
         "data": to_json(data),
         "recipe": None if recipe is None else dataclasses.asdict(recipe),
+        "photos": [{"path": str(path), "sha256": sha256_of(path)} for path in photos],
     }
 
 
@@ -97,7 +113,16 @@ def options_of(config: AuditConfig, intent: Intent | None) -> Options:
         noise_margin=config.tolerance.noise_margin,
         equivalent=Options.equivalent if limit is None else limit,
         precision="float32" if intent is None else intent.precision,
+        recipe_runs=config.localize.recipe_runs,
+        recipe_seconds=config.localize.recipe_seconds,
+        suspiciousness=_suspiciousness(config.localize.suspiciousness),
     )
+
+
+def _suspiciousness(config: SuspiciousnessConfig) -> SuspicionSettings | None:
+    if not config.enabled:
+        return None
+    return SuspicionSettings(config.similar_sample, config.dissimilar_sample, config.repetitions, config.seed)
 
 
 def steps_before(executed: Sequence[Executed], item: Executed) -> list[Executed]:

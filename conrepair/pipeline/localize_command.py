@@ -86,12 +86,14 @@ def _names(paths: list[Path]) -> list[str]:
 def _config(options: argparse.Namespace, files: dict[str, Path], scratch: Path) -> dict[str, Any]:
     """An audit of the source and what was made of it, of which every layer is looked at."""
     inputs = [parse_input(text) for text in options.input] or None
-    recipe = {"recipe": options.recipe}
     (first, source), *others = files.items()
-    models: list[dict[str, Any]] = [{"name": first, "path": str(source)} | given(recipe | {"inputs": inputs})]
+    own = given({"recipe": options.recipe, "inputs": inputs})
+    models: list[dict[str, Any]] = [{"name": first, "path": str(source)} | own]
     for name, path in others:
-        declared = {"inputs": inputs if hides_inputs(path) else None}
-        models.append({"name": name, "path": str(path), "compare_with": first} | given(recipe | declared))
+        last = name == others[-1][0]
+        recipe = (options.target_recipe if last else None) or options.recipe
+        declared = {"recipe": recipe, "inputs": inputs if hides_inputs(path) else None}
+        models.append({"name": name, "path": str(path), "compare_with": first} | given(declared))
     settings = {"when": "always", "samples": options.samples, "batch_size": options.batch_size}
     return {
         "output": str(scratch),

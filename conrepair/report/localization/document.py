@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 import conrepair
 from conrepair.evaluate.verdict import Verdict
@@ -75,6 +75,62 @@ class ModelDocument(_Strict):
     sha256: str
 
 
+class RecipeDocument(_Strict):
+    """What came out of a search of the recipe by which the target should be fed."""
+
+    recipe: dict[str, JsonValue] = Field(description="The best one's fields, as a configuration has them.")
+    arrangement: str = Field(description='"as it is", or what else must be done to the finished picture.')
+    found: bool = Field(description="Whether it explains the answers.")
+    changes: tuple[str, ...] = Field(description="What it does that the target's own recipe doesn't.")
+    error: Number = Field(description="Relative error of the target's answers under it.")
+    error_before: Number | None = Field(description="The same under the target's own recipe.")
+    photos: int = Field(ge=0, description="How many it was judged on.")
+    runs: int = Field(ge=0, description="How often the target was run.")
+    complete: bool = Field(description="Whether the search wasn't cut off by its budget.")
+    evidence: str
+
+
+class DrawsDocument(_Strict):
+    """How the statistics were made."""
+
+    similar_sample: int = Field(description="Inputs on which the models agree, in each repetition.")
+    dissimilar_sample: int = Field(description="Inputs on which they disagree, in each repetition.")
+    repetitions: int
+    seed: int
+    significance: Number = Field(description="Share of false discoveries among a layer's significant elements.")
+
+
+class ElementsDocument(_Strict):
+    """How many elements of a layer differ between the two sorts of inputs, in one repetition."""
+
+    elements: int
+    significant: int = Field(description="After the correction, constant ones included.")
+    constant: int = Field(description="The same on all inputs with the same answer, and not on another.")
+    uncorrected: int = Field(description="With a p-value below the significance, constant ones included.")
+
+
+class SuspectDocument(_Strict):
+    """What the statistics say about a layer."""
+
+    source_layer: str
+    target_layer: str
+    tests: tuple[ElementsDocument, ...] = Field(description="One for each repetition.")
+    ranks: tuple[Number, ...] = Field(description="In each repetition, 1 the most suspicious.")
+    params_mean_diff: Number | None = Field(description="Mean absolute difference of the weights.")
+    reason: str | None = Field(description="Why it was not tested; null when it was.")
+
+
+class SuspiciousnessDocument(_Strict):
+    """Layers by how much more they differ where the models disagree than where they agree: a ranking, no verdict."""
+
+    layers: tuple[SuspectDocument, ...] = Field(description="The most suspicious first.")
+    incomparable: tuple[SuspectDocument, ...]
+    similar: int = Field(ge=0, description="How many inputs the models agree on.")
+    dissimilar: int = Field(ge=0, description="How many they disagree on.")
+    settings: DrawsDocument
+    shortage: str | None = Field(description="Why nothing was ranked; null when there were enough inputs.")
+
+
 class OptionsDocument(_Strict):
     """What the localization was told."""
 
@@ -85,6 +141,9 @@ class OptionsDocument(_Strict):
         description="Relative L2 of outputs up to which a target without faults is equivalent."
     )
     precision: str = Field(description="That the target is meant to compute in.")
+    recipe_runs: int = Field(description="Runs of the target that a search of recipes may take.")
+    recipe_seconds: Number = Field(description="Seconds that it may take.")
+    suspiciousness: DrawsDocument | None = Field(description="How layers are ranked; null: they aren't.")
     seed: int | None = Field(description="Of what was drawn; null where nothing was.")
 
 
@@ -105,6 +164,10 @@ class LocalizationDocument(_Strict):
     unmatched_target: tuple[str, ...] = Field(description="Layers whose results the source doesn't have.")
     notes: tuple[str, ...]
     seconds: dict[str, Number] = Field(description="By part of the work.")
+    recipe: RecipeDocument | None = Field(
+        description="By which the target should be fed, where photos are prepared wrongly for it."
+    )
+    suspiciousness: SuspiciousnessDocument | None = Field(description="Where that was asked for.")
     options: OptionsDocument
     versions: dict[str, str] = Field(description="Of conrepair and of the libraries.")
 

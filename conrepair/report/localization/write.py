@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conrepair.frameworks.model import Model
+from conrepair.localize.classic_analysis import classic_layer_analysis
 from conrepair.localize.result import Localization
 from conrepair.report.localization.about import About
 from conrepair.report.localization.document import localization_document
@@ -23,6 +24,8 @@ DOCUMENT = "localization.json"
 
 def write_localization(result: Localization, folder: Path, about: About) -> None:
     """Write localization.json, layers.csv, error.svg and Model Explorer's overlays, all of them or none.
+
+    Where layers were ranked by their suspiciousness, layer_analysis.json has that as ConRepAIr writes it.
 
     Args:
         result: What was found.
@@ -48,6 +51,9 @@ def _files(result: Localization, about: About) -> Mapping[str, str]:
         "layers.csv": layers_csv(result.layers),
         "error.svg": error_plot(result),
     }
+    if result.suspiciousness is not None:
+        analysis = classic_layer_analysis(result.suspiciousness)
+        texts["layer_analysis.json"] = json.dumps(analysis, indent=2, allow_nan=False) + "\n"
     sides: tuple[tuple[Side, Model], ...] = (("source", about.source), ("target", about.target))
     for side, model in sides:
         data = overlay(model, result, side)

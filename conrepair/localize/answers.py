@@ -1,0 +1,180 @@
+"""Outputs that are right but elsewhere: other classes, another activation, another output, another size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from conrepair.evaluate.answers import as_scores
+from conrepair.faults.fault import Kind
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.alignment import Alignment
+from conrepair.localize.final_activation import explain_final_activation
+from conrepair.localize.label_mapping import explain_class_permutation, explain_label_shift
+from conrepair.localize.result import LocatedFault
+from conrepair.localize.tensor_order import explain_output_order
+from conrepair.networks.network import Network
+
+__all__ = ["Answer", "exchanged_outputs", "explained", "misfits"]
+
+_MOST_CLASSES = 4096  # of which an order is looked for: every two of them are compared
+_OWN_CAUSE = {Kind.PARAMETERS, Kind.HYPERPARAMETERS, Kind.PRECISION}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An output of both models, on one batch.
+
+    Attributes:
+        source: Name of the source's output.
+        target: Name of the target's.
+        source_tensor: The graph's tensor.
+        target_tensor: The same of the target.
+        expected: What the source gives, samples first.
+        computed: What the target gives there, fed with the source's activations before.
+    """
+
+    source: str
+    target: str
+    source_tensor: str
+    target_tensor: str
+    expected: Array
+    computed: Array
+
+
+def explained(fault: LocatedFault, expected: Array, computed: Array) -> LocatedFault:
+    """A fault at an output, with what the answers say of it.
+
+    What a layer's weights or attributes explain stays of that kind: the words are added.
+
+    Args:
+        fault: Its end is an output.
+        expected: What the source gives there, samples first.
+        computed: What the target gives, in the source's layout.
+    """
+    found = _relation(expected, computed)
+    if found is None:
+        return fault
+    kind, words = found
+    if fault.kind in _OWN_CAUSE:
+        return replace(fault, evidence=(*fault.evidence, words))
+    return replace(fault, kind=kind, evidence=(words, *fault.evidence))
+
+
+def exchanged_outputs(faults: Sequence[LocatedFault], answers: Sequence[Answer]) -> list[LocatedFault]:
+    """Faults, those at outputs that hold one another's values put together.
+
+    Args:
+        faults: The guiltiest first.
+        answers: All outputs of both.
+    """
+    expected = {answer.source: answer.expected for answer in answers}
+    computed = {answer.target: answer.computed for answer in answers}
+    order = explain_output_order(expected, computed) if len(answers) > 1 else None
+    if order is None:
+        return list(faults)
+    given = {answer.source: answer.target for answer in answers}
+    moved = {name for name, partner in order.partners.items() if partner != given[name]}
+    ends = {(item.source_tensor, item.target_tensor) for item in answers if item.source in moved}
+    own = [fault for fault in faults if (fault.source_tensor, fault.target_tensor) in ends]
+    if not own:
+        return list(faults)
+    first = replace(
+        own[0],
+        kind=Kind.STRUCTURE,
+        source_layers=tuple(dict.fromkeys(name for fault in own for name in fault.source_layers)),
+        target_layers=tuple(dict.fromkeys(name for fault in own for name in fault.target_layers)),
+        evidence=tuple(dict.fromkeys([order.evidence, *(words for fault in own for words in fault.evidence)])),
+        confidence=1.0,
+    )
+    return [first if fault is own[0] else fault for fault in faults if fault is own[0] or fault not in own]
+
+
+def misfits(source: Network, target: Network, alignment: Alignment, answers: Sequence[Answer]) -> list[LocatedFault]:
+    """Outputs that can't be compared number by number: of another size, or missing.
+
+    Args:
+        source: The network that is right.
+        target: The other one.
+        alignment: Of both.
+        answers: All outputs of both.
+    """
+    cuts = [pair.source for pair in alignment.pairs], [pair.target for pair in alignment.pairs]
+    faults = [
+        _of_another_size(source, target, cuts, answer)
+        for answer in answers
+        if answer.computed.size != answer.expected.size
+    ]
+    known = {answer.source for answer in answers}
+    for name, tensor in source.output_names.items():
+        if name not in known and len(target.output_names) < len(source.output_names):
+            words = (
+                f"the target has {len(target.output_names)} of the source's {len(source.output_names)} outputs: "
+                f"nothing stands for `{name}`"
+            )
+            fault = _misfit(_layers(source, cuts[0], tensor), (), tensor, "", words, math.inf)
+            faults.append(fault)
+    return faults
+
+
+def _of_another_size(
+    source: Network, target: Network, cuts: tuple[list[str], list[str]], answer: Answer
+) -> LocatedFault:
+    computed = answer.computed
+    shapes = f"output `{answer.target}` is {list(computed.shape)}, the source's `{answer.source}` "
+    words = [f"{shapes}{list(answer.expected.shape)}"]
+    scores = as_scores(answer.expected), as_scores(computed)
+    error = math.inf
+    if scores[0] is not None and scores[1] is not None:
+        shift = explain_label_shift(scores[0], scores[1])
+        if shift is not None:
+            error = shift.error_before
+            words.insert(0, shift.evidence)
+    return _misfit(
+        _layers(source, cuts[0], answer.source_tensor),
+        _layers(target, cuts[1], answer.target_tensor),
+        answer.source_tensor,
+        answer.target_tensor,
+        words,
+        error,
+    )
+
+
+def _misfit(
+    source: tuple[str, ...],
+    target: tuple[str, ...],
+    source_tensor: str,
+    target_tensor: str,
+    words: str | Sequence[str],
+    error: float,
+) -> LocatedFault:
+    evidence = (words,) if isinstance(words, str) else tuple(words)
+    return LocatedFault(
+        Kind.STRUCTURE, source, target, "", error, error, 0.0, 1.0, evidence, source_tensor, target_tensor
+    )
+
+
+def _relation(expected: Array, computed: Array) -> tuple[Kind, str] | None:
+    if expected.shape != computed.shape:
+        return None
+    activation = explain_final_activation(expected, computed)
+    if activation is not None:
+        return Kind.GRAPH, activation.evidence
+    scores = as_scores(expected), as_scores(computed)
+    if scores[0] is None or scores[1] is None:
+        return None
+    shift = explain_label_shift(scores[0], scores[1])
+    if shift is not None:
+        return Kind.STRUCTURE, shift.evidence
+    if scores[0].shape[1] > _MOST_CLASSES:
+        return None
+    order = explain_class_permutation(scores[0], scores[1])
+    return None if order is None else (Kind.STRUCTURE, order.evidence)
+
+
+def _layers(network: Network, cuts: Sequence[str], end: str) -> tuple[str, ...]:
+    """What computes an output from the nearest cuts; what has weights first."""
+    nodes = network.graph.between([*network.graph.inputs, *(name for name in cuts if name != end)], [end])
+    ordered = sorted(nodes, key=lambda node: not node.parameters)
+    return tuple(dict.fromkeys(node.layer for node in ordered)) or (end,)

@@ -1,0 +1,142 @@
+"""From guilty cuts, and outputs that couldn't be judged, to faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.alignment import Alignment
+from conrepair.localize.answers import Answer, exchanged_outputs, explained, misfits
+from conrepair.localize.diagnosis.diagnose import diagnose
+from conrepair.localize.diagnosis.region import region_of
+from conrepair.localize.input_order import with_exchanged_inputs
+from conrepair.localize.isolation import Isolation
+from conrepair.localize.judgement import Judged
+from conrepair.localize.matching import Pair
+from conrepair.localize.measurement import Feeds
+from conrepair.localize.merging import merge
+from conrepair.localize.outputs import partners
+from conrepair.localize.pieces import Pieces
+from conrepair.localize.result import LocatedFault
+from conrepair.localize.shelf import Shelf
+from conrepair.networks.network import Network
+
+__all__ = ["located_faults"]
+
+
+def located_faults(
+    source: Network,
+    target: Network,
+    alignment: Alignment,
+    judged: Sequence[Judged],
+    feeds: Feeds,
+    folder: Path,
+) -> list[LocatedFault]:
+    """Diagnose what was judged guilty, and outputs that can't be compared.
+
+    Args:
+        source: The network that is right.
+        target: The network in question.
+        alignment: Of both.
+        judged: All cuts.
+        feeds: One batch.
+        folder: For activations.
+
+    Returns:
+        The guiltiest first.
+    """
+    guilty = [item for item in judged if item.guilty]
+    outputs = _outputs(source, target, alignment)
+    compared = {(pair.source, pair.target) for pair in (*alignment.pairs, *alignment.outputs)}
+    loose = any((ours, theirs) not in compared for _, _, ours, theirs in outputs)
+    if not guilty and not loose and len(source.output_names) <= len(target.output_names):
+        return []
+    shelf = _captured(source, alignment, [ours for _, _, ours, _ in outputs], feeds, folder)
+    ends = [item.cut.pair.target for item in guilty] + [theirs for _, _, _, theirs in outputs]
+    isolated = Isolation(target, alignment.pairs, list(dict.fromkeys(ends)))
+    computed = dict(isolated.run(shelf.__getitem__, feeds[1]))
+    answers = [
+        Answer(one, two, ours, theirs, shelf[ours], _as_expected(computed[theirs], alignment, ours, theirs))
+        for one, two, ours, theirs in outputs
+    ]
+    faults = _diagnosed(source, target, alignment, guilty, shelf, computed)
+    faults = exchanged_outputs(faults, answers)
+    faults = with_exchanged_inputs(target, faults, answers, feeds[1])
+    return sorted([*misfits(source, target, alignment, answers), *faults], key=lambda fault: -fault.introduced_error)
+
+
+def _diagnosed(
+    source: Network,
+    target: Network,
+    alignment: Alignment,
+    guilty: Sequence[Judged],
+    shelf: Shelf,
+    computed: dict[str, Array],
+) -> list[LocatedFault]:
+    graphs = source.graph, target.graph
+    faults = []
+    for item in guilty:
+        pair = item.cut.pair
+        found, expected = _fit(computed[pair.target], pair), shelf[pair.source]
+        region = region_of(graphs, list(alignment.pairs), pair, expected, found, _Lazy(shelf))
+        fault, cause = diagnose(region, item)
+        if pair.target in target.graph.outputs and pair.source in source.graph.outputs:
+            fault = explained(fault, expected, found)
+        faults.append((fault, cause))
+    return merge(faults)
+
+
+def _outputs(source: Network, target: Network, alignment: Alignment) -> list[tuple[str, str, str, str]]:
+    """Outputs of both that hold real numbers and are computed: names and tensors."""
+    found = []
+    for one, two in partners(source, target, {pair.target: pair.source for pair in alignment.pairs}):
+        ours, theirs = source.output_names[one], target.output_names[two]
+        real = source.graph.tensors[ours].is_real and target.graph.tensors[theirs].is_real
+        if real and ours not in source.graph.inputs and theirs not in target.graph.inputs:
+            found.append((one, two, ours, theirs))
+    return found
+
+
+def _captured(source: Network, alignment: Alignment, outputs: Sequence[str], feeds: Feeds, folder: Path) -> Shelf:
+    path = folder / "diagnosed"
+    path.mkdir(parents=True, exist_ok=True)
+    shelf = Shelf(path)
+    for name, array in feeds[0].items():
+        shelf.put(name, array)
+    wanted = dict.fromkeys([*(pair.source for pair in (*alignment.pairs, *alignment.outputs)), *outputs])
+    inputs = set(source.graph.inputs)
+    for name, array in Pieces.in_a_row(source, [name for name in wanted if name not in inputs]).run(
+        shelf.__getitem__
+    ):
+        shelf.put(name, array)
+    return shelf
+
+
+def _as_expected(array: Array, alignment: Alignment, source: str, target: str) -> Array:
+    """In the source's layout where that's known."""
+    for pair in (*alignment.pairs, *alignment.outputs):
+        if (pair.source, pair.target) == (source, target):
+            return _fit(array, pair)
+    return array
+
+
+class _Lazy(dict[str, Array]):
+    """A shelf as a mapping."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        super().__init__()
+        self._shelf = shelf
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._shelf
+
+    def __getitem__(self, name: str) -> Array:
+        return self._shelf[name]
+
+
+def _fit(array: Array, pair: Pair) -> Array:
+    size = 1
+    for extent in pair.layout.source:
+        size *= extent
+    return pair.layout.to_source(array) if array.size == size else array
