@@ -55,7 +55,7 @@ def localize_and_align(
     folder: Path,
     options: Options,
     *,
-    second_opinion: Network | None = None,
+    second_opinion: Callable[[], Network | None] = lambda: None,
     advance: Callable[[str], None] = lambda _: None,
 ) -> tuple[Localization, Alignment]:
     """The same as `localize_networks`, and which tensors stand for one another."""
