@@ -52,7 +52,7 @@ def main() -> int:
     started = time.perf_counter()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, _workers() as workers:
-        for row in _run(cases, Path(scratch), workers):
+        for row in _run(cases, Path(scratch), workers, quick=options.quick):
             rows.append(row)
             passed = f"{time.perf_counter() - started:.0f} s, {len(rows)}/{len(cases)}"
             _say(f"{passed} {row.case.name}: {row.status}{_mark(row)}")
@@ -109,7 +109,7 @@ def _workers() -> Workers:
     return Workers(2, memory_gb=_MEMORY_GB)
 
 
-def _run(cases: Sequence[Case], folder: Path, workers: Workers) -> Iterator[Row]:
+def _run(cases: Sequence[Case], folder: Path, workers: Workers, *, quick: bool) -> Iterator[Row]:
     sides = Sides(folder, workers)
     sides.make([(case.model, side) for case in cases for side in (case.source, case.base)], _say)
     jobs = []
@@ -118,18 +118,18 @@ def _run(cases: Sequence[Case], folder: Path, workers: Workers) -> Iterator[Row]
         if failed:
             yield unmade(case, sides.failures[case.model, failed[0]])
         else:
-            jobs.append((case, _job(case, sides, folder / f"case-{place}")))
+            jobs.append((case, _job(case, sides, folder / f"case-{place}", quick=quick)))
     for case, outcome in run_all(workers, jobs):
         yield row_of(case, outcome)
 
 
-def _job(case: Case, sides: Sides, folder: Path) -> Job:
+def _job(case: Case, sides: Sides, folder: Path, *, quick: bool) -> Job:
     model = MODELS[case.model]
     payload: dict[str, Any] = {
         "source": sides.get(case.model, case.source),
         "base": sides.get(case.model, case.base),
         "data": sides.data[case.model],
-        "samples": model.samples,
+        "samples": model.batch_size if quick else model.samples,
         "batch_size": model.batch_size,
         "faults": list(case.faults),
         "count": case.count,

@@ -16,7 +16,7 @@ class Truth:
     Attributes:
         target: Layers as the faulty file calls them.
         source: Layers as the right one calls them: those at fault, those that are gone, and the neighbours of
-            inserted ones.
+            inserted ones, also inputs of the graph.
     """
 
     target: frozenset[str]
@@ -50,6 +50,7 @@ def _neighbours(inserted: list[onnx_ir.Node], known: frozenset[str]) -> set[str]
         ahead = list(inserted)
         while ahead:
             node = ahead.pop()
+            found |= set() if forwards else _fed(node)
             for other in _next(node, forwards=forwards):
                 if str(other.name) in known:
                     found.add(str(other.name))
@@ -57,6 +58,11 @@ def _neighbours(inserted: list[onnx_ir.Node], known: frozenset[str]) -> set[str]
                     seen.add((other, forwards))
                     ahead.append(other)
     return found
+
+
+def _fed(node: onnx_ir.Node) -> set[str]:
+    """Inputs of the graph that a node reads."""
+    return {str(value.name) for value in node.inputs if value is not None and value.is_graph_input()}
 
 
 def _next(node: onnx_ir.Node, *, forwards: bool) -> list[onnx_ir.Node]:

@@ -18,12 +18,14 @@ from conrepair.localize.shelf import Shelf
 from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
 
-__all__ = ["Cut", "Feeds", "measure"]
+__all__ = ["DISTURBANCE", "Cut", "Feeds", "measure"]
 
 Feeds = tuple[Mapping[str, Array], Mapping[str, Array]]
 """One batch: the source's and the target's inputs, by the names of their graphs' tensors."""
 
-_DISTURBANCE = 2.0**-20  # relative: eight units in the last place of float32
+DISTURBANCE = 2.0**-20
+"""Relative change by which conditioning is measured: eight units in the last place of float32."""
+
 _SEED = 20261120
 
 
@@ -55,7 +57,8 @@ def measure(
     folder: Path,
     *,
     outputs: Sequence[Pair] = (),
-    second_opinion: Network | None = None,
+    whole_runs: int = 2,
+    second_opinion: Callable[[], Network | None] = lambda: None,
     advance: Callable[[], None] = lambda: None,
 ) -> list[Cut]:
     """Measure all pairs over all batches; floors on the first batch.
@@ -67,7 +70,8 @@ def measure(
         outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
         batches: Any number of them; each is dropped when it's done.
         folder: For activations.
-        second_opinion: The source in another arithmetic.
+        whole_runs: How many batches the target runs as a whole, too; what it introduces is measured on all.
+        second_opinion: Opens the source in another arithmetic; called once, and not kept.
         advance: Called after each batch.
 
     Returns:
@@ -89,32 +93,39 @@ def measure(
         for name, array in isolated.run(shelf.__getitem__, theirs):
             for cut in cuts[name]:
                 _add(cut.introduced, shelf, cut.pair, array)
-        _put(seen, theirs.items())
-        for name, array in whole.run(seen.__getitem__):
-            for cut in cuts[name]:
-                _add(cut.full, shelf, cut.pair, array)
-            seen.put(name, array)
+        if number < whole_runs:
+            _put(seen, theirs.items())
+            for name, array in whole.run(seen.__getitem__):
+                for cut in cuts[name]:
+                    _add(cut.full, shelf, cut.pair, array)
+                if name in whole.read_again:
+                    seen.put(name, array)
         if number == 0:
-            networks = [source] if second_opinion is None else [source, second_opinion]
             fed = list(dict.fromkeys([*source.graph.inputs, *(pair.source for pair in pairs)]))
-            _measure_floors(networks, itertools.chain.from_iterable(cuts.values()), shelf, fed)
+            _measure_floors(source, second_opinion, itertools.chain.from_iterable(cuts.values()), shelf, fed)
         advance()
     return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]
 
 
-def _measure_floors(networks: Sequence[Network], cuts: Iterable[Cut], shelf: Shelf, fed: Sequence[str]) -> None:
+def _measure_floors(
+    source: Network,
+    second_opinion: Callable[[], Network | None],
+    cuts: Iterable[Cut],
+    shelf: Shelf,
+    fed: Sequence[str],
+) -> None:
     """Of the source: a target's own rounding may be what's wrong with it."""
     by_source: dict[str, list[Cut]] = {}
     for cut in cuts:
         by_source.setdefault(cut.pair.source, []).append(cut)
-    source, *others = networks
     wanted = [name for name in by_source if name not in source.graph.inputs]
     disturbed = _Disturbed(shelf)
     for name, array in Pieces.between(source, fed, wanted).run(disturbed.__getitem__):
         disturbance = _relative(shelf[name], array)
         for cut in by_source[name]:
             cut.disturbed = disturbance
-    for other in others:
+    other = second_opinion()
+    if other is not None:
         stored = functools.partial(_stored, shelf, other)
         for name, array in Pieces.between(other, fed, wanted).run(stored):
             difference = _relative(shelf[name], array)
@@ -139,7 +150,7 @@ class _Disturbed:
         if array.dtype.kind != "f":
             return array
         signs = np.random.default_rng(_SEED).integers(0, 2, array.shape, dtype=np.int8)
-        return np.asarray(array * (1 + (2 * signs - 1) * array.dtype.type(_DISTURBANCE)), dtype=array.dtype)
+        return np.asarray(array * (1 + (2 * signs - 1) * array.dtype.type(DISTURBANCE)), dtype=array.dtype)
 
 
 def _relative(expected: Array, found: Array) -> float:

@@ -20,6 +20,7 @@ from conrepair.localize.recipe_finding import PhotoFile, find_recipe
 from conrepair.localize.result import Localization
 from conrepair.localize.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError
+from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = ["Subject", "localize_models"]
 
@@ -66,12 +67,18 @@ def localize_models(
         ModelLoadError: if one can't be opened.
         DataError: if the data doesn't fit, or both models have batches of their own.
     """
+    with large_blocks_returned():
+        return _localize(source, target, folder, options, advance)
+
+
+def _localize(
+    source: Subject, target: Subject, folder: Path, options: Options, advance: Callable[[str], None]
+) -> Localization:
     advance("opening the models")
     samples = min(source.data.count, target.data.count, options.samples)
     size = batch_size(source.inputs, target.inputs, options.batch_size, samples)
     ours = open_model(source.model, concrete(source, size), folder / "source-onnx")
     theirs = open_model(target.model, concrete(target, size), folder / "target-onnx")
-    other = None if ours.note else second_opinion(source.model, ours.inputs)
     work = folder / "activations"
     work.mkdir(parents=True, exist_ok=True)
     sides = (source, ours), (target, theirs)
@@ -81,7 +88,7 @@ def localize_models(
         _feeds(*sides, size, samples),
         work,
         options,
-        second_opinion=other,
+        second_opinion=lambda: None if ours.note else second_opinion(source.model, ours.inputs),
         advance=advance,
     )
     notes = tuple(filter(None, (ours.note, theirs.note)))

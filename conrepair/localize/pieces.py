@@ -17,8 +17,8 @@ Fetch = Callable[[str], Array]
 class Pieces:
     """The segments between some cuts of a network, a few cuts at a time.
 
-    A piece computes tensors of at most twice the size of the network's largest (or 32 MiB), so what it reads and
-    writes is bounded by that whatever the activations of the whole network add up to.
+    A piece computes tensors of at most the size of the network's largest (or 32 MiB) and reads about as much, so both
+    are bounded by the two largest, whatever the activations of the whole network add up to.
     """
 
     def __init__(self, segments: Sequence[Segment]) -> None:
@@ -51,6 +51,11 @@ class Pieces:
             known += group
         return cls(segments)
 
+    @property
+    def read_again(self) -> frozenset[str]:
+        """Tensors that a later piece reads: what runs in a row must keep them."""
+        return frozenset(name for segment in self._segments[1:] for name in segment.needs)
+
     def run(self, fetch: Fetch) -> Iterator[tuple[str, Array]]:
         """Compute one batch.
 
@@ -78,7 +83,7 @@ def _groups(network: Network, wanted: Sequence[str]) -> Iterator[list[str]]:
     ordered = sorted(dict.fromkeys(wanted), key=network.graph.order.__getitem__)
     largest = max((tensor.nbytes or 0 for tensor in tensors.values()), default=0)
     sizes = {name: tensors[name].nbytes for name in ordered}
-    limit = max(2 * largest, _LEAST)
+    limit = max(largest, _LEAST)
     group: list[str] = []
     total = 0
     for name in ordered:

@@ -1,20 +1,26 @@
-"""Activations of one batch, kept in files when they are large: a network's may be many times the memory."""
+"""Activations of one batch, kept in mapped files when they are large: a network's may be many times the memory."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
 
 __all__ = ["Shelf"]
 
 _IN_MEMORY = 1 << 16  # bytes; smaller arrays aren't worth a file
+_BLOCK = 1 << 26  # bytes of a file: few files, as each is an open one
+_ALIGNMENT = 64
+
+_Bytes = npt.NDArray[np.uint8]
 
 
 class Shelf:
-    """Arrays by name; one put under a name again replaces the other."""
+    """Arrays by name; one put under a name again replaces the other, in its place where it fits."""
 
     def __init__(self, folder: Path) -> None:
         """Start empty.
@@ -23,27 +29,44 @@ class Shelf:
             folder: For the files; they stay until the folder goes.
         """
         self._folder = folder
-        self._arrays: dict[str, Array] = {}
-        self._files: dict[str, Path] = {}
+        self._small: dict[str, Array] = {}
+        self._places: dict[str, _Bytes] = {}
+        self._views: dict[str, Array] = {}
+        self._block: _Bytes = np.empty(0, np.uint8)
+        self._used = 0
+        self._blocks = 0
 
     def __contains__(self, name: str) -> bool:
-        return name in self._arrays or name in self._files
+        return name in self._small or name in self._views
 
     def __getitem__(self, name: str) -> Array:
-        """The array; one in a file is mapped, which costs no memory of its own."""
-        if name in self._arrays:
-            return self._arrays[name]
-        return np.asarray(np.load(self._files[name], mmap_mode="r"))
+        """The array; a large one is mapped, which costs no memory of its own."""
+        return self._small[name] if name in self._small else self._views[name]
 
     def put(self, name: str, array: Array) -> None:
         """Keep an array."""
-        if array.nbytes <= _IN_MEMORY:
-            self._arrays[name] = array
+        if array.nbytes <= _IN_MEMORY or array.dtype.hasobject:
+            self._views.pop(name, None)
+            self._small[name] = array
             return
-        self._arrays.pop(name, None)
-        path = self._files.setdefault(name, self._folder / f"{len(self._files)}.npy")
-        np.save(path, array)
+        self._small.pop(name, None)
+        place = self._places.get(name)
+        if place is None or place.size < array.nbytes:
+            place = self._places[name] = self._reserve(array.nbytes)
+        view = place[: array.nbytes].view(array.dtype).reshape(array.shape)
+        np.copyto(view, array)
+        self._views[name] = view
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each array."""
-        return {name: self[name].shape for name in dict.fromkeys([*self._arrays, *self._files])}
+        return {name: self[name].shape for name in [*self._small, *self._views]}
+
+    def _reserve(self, size: int) -> _Bytes:
+        """A piece of a mapped file."""
+        if self._used + size > self._block.size:
+            path = self._folder / f"{self._blocks}.bin"
+            self._block = np.memmap(path, np.uint8, "w+", shape=(max(size, _BLOCK),))
+            self._blocks, self._used = self._blocks + 1, 0
+        place = self._block[self._used : self._used + size]
+        self._used += math.ceil(size / _ALIGNMENT) * _ALIGNMENT
+        return place

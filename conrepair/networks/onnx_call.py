@@ -224,6 +224,7 @@ class Call:
         attributes: Mapping[str, Attribute] | None = None,
         parameters: Mapping[str, Parameter] | None = None,
         outputs: Sequence[str] | None = None,
+        written: Mapping[str, Attribute] | None = None,
     ) -> None:
         """Add a node; attributes that aren't said have the vocabulary's defaults."""
         known = OPERATORS[operator].attributes if operator in OPERATORS else {}
@@ -238,6 +239,7 @@ class Call:
                 outputs=tuple(name or self.hide(f"output_{index}") for index, name in enumerate(names)),
                 attributes={**known, **(attributes or {})},
                 parameters=dict(parameters or {}),
+                written=dict(written or {}),
             )
         )
 

@@ -22,9 +22,11 @@ def _gemm(call: Call) -> None:
     flipped = {"transpose_a": bool(call.attribute("transA", 0)), "transpose_b": bool(call.attribute("transB", 0))}
     parameters: dict[str, Parameter] = {}
     attributes: dict[str, Attribute] = dict(flipped)
+    written: dict[str, Attribute] = {"alpha": alpha, "beta": beta}
     for index, role, name in ((0, "left", "transpose_a"), (1, "weight", "transpose_b")):
         if call.is_constant(index):
             parameters[role] = _matrix(call, index, flipped[name], alpha)
+            written["transA" if index == 0 else "transB"] = flipped[name]
             attributes[name] = False
             alpha = 1.0
     bias = _bias(call, beta)
@@ -33,7 +35,7 @@ def _gemm(call: Call) -> None:
     steps = ["Mul"] * (alpha != 1.0) + ["Add"] * (call.given(2) and "bias" not in parameters)
     shape = call.output_shape()
     result = call.hide("product", shape) if steps else call.outputs[0]
-    call.emit("MatMul", call.varying((0, 1)), attributes, parameters, [result])
+    call.emit("MatMul", call.varying((0, 1)), attributes, parameters, [result], written)
     if "Mul" in steps:
         scaled = call.hide("scaled", shape) if "Add" in steps else call.outputs[0]
         call.emit("Mul", [result], parameters={"operand": _scalar(call, alpha)}, outputs=[scaled])

@@ -1,150 +1,142 @@
-"""The localize stage of an audit: photos prepared wrongly, layers ranked by the inputs that models disagree on."""
+"""The stage that names layers at fault, in whole audits; and which step of a route a fault came in at."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from localized import CLASSES, WEIGHTS, Variant
-from PIL import Image
+import rewritten_networks as networks
 
 from conrepair.cli import main
 from conrepair.config.load import parse_config
-from conrepair.faults.fault import Kind
-from conrepair.localize.result import Localization
+from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.audit import run_audit
-from conrepair.report.result import AuditResult
-from conrepair.report.write import write_audit
+from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay
 
-SIZE = (48, 40)
+pytestmark = pytest.mark.timeout(180)
 
 
-def scores(**weights: np.ndarray) -> Variant:
-    """Without a softmax, which would make one class certain on most of these inputs."""
-    return Variant(size=SIZE, scores="y", after="", weights=weights)
+def audit(folder: Path, *models: dict[str, Any], **changes: Any) -> AuditResult:
+    value = {
+        "models": list(models),
+        "stages": {"localize": True},
+        "dataset": {"synthetic": {"samples": 6}},
+        "batch_size": 4,
+    }
+    return run_audit(parse_config(value | changes, "test"), folder, ProgressDisplay(quiet=True))
 
 
-def photo(seed: int, height: int, width: int) -> Image.Image:
-    """Blobs of colour with fine texture, so that every part of a recipe shows."""
-    generator = np.random.default_rng(seed)
-    coarse = Image.fromarray(generator.integers(0, 256, (7, 9, 3), np.uint8)).resize((width, height))
-    noisy = np.asarray(coarse) + generator.normal(0, 30, (height, width, 3))
-    return Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))
+def by_name(result: AuditResult) -> dict[str, Row]:
+    return {row.model: row for row in result.rows}
 
 
-@pytest.fixture
-def room(tmp_path: Path) -> Path:
-    (tmp_path / "photos").mkdir()
-    for seed, size in enumerate([(90, 120), (140, 70), (80, 80), (64, 100), (100, 66)]):
-        photo(seed, *size).save(tmp_path / "photos" / f"{seed}.png")
-    scores().write(tmp_path / "source.onnx")
-    return tmp_path
-
-
-def audited(room: Path, *models: dict[str, Any], **changes: Any) -> AuditResult:
-    value = {"models": list(models), "stages": {"localize": True}} | changes
-    config = parse_config(value, "test")
-    result = run_audit(config, room, ProgressDisplay(quiet=True))
-    write_audit(result, room / config.output / "store")
-    return result
-
-
-def localization_of(result: AuditResult) -> Localization:
-    row = next(row for row in result.rows if row.model == "target")
-    assert row.not_localized is None, row.not_localized
-    assert row.localization is not None
-    return row.localization
-
-
-def test_wrong_recipe_is_found(room: Path) -> None:
-    models: list[dict[str, Any]] = [
-        {"name": "source", "path": "source.onnx", "recipe": "torchvision"},
-        {"name": "target", "path": "source.onnx", "compare_with": "source"},
+def test_targets_that_differ_are_localized(tmp_path: Path) -> None:
+    source = networks.residual_blocks(tmp_path / "source.onnx", 2)
+    networks.renamed(source, tmp_path / "same.onnx")
+    names = networks.renamed(networks.damaged(source, tmp_path / "d.onnx", ["two1"]), tmp_path / "faulty.onnx")
+    models = [
+        {"name": "source", "path": "source.onnx"},
+        {"name": "same", "path": "same.onnx", "compare_with": "source"},
+        {"name": "faulty", "path": "faulty.onnx", "compare_with": "source"},
     ]
-    models[1]["recipe"] = {"base": "torchvision", "channels": "bgr"}
-    data = {"folder": "photos"}
-    result = localization_of(audited(room, *models, dataset=data))
-    (fault,) = result.faults
-    assert (fault.kind, fault.target_layers) == (Kind.PREPROCESSING, ("image",))
-    assert "RGB against BGR" in fault.evidence[0]
-    assert result.recipe is not None
-    assert (result.recipe.found, result.recipe.recipe["channels"], result.recipe.photos) == (True, "rgb", 5)
-    assert result.recipe.changes == ("RGB instead of BGR",)
-    assert any(result.recipe.evidence in words for words in fault.evidence)
-    document = json.loads(next(room.rglob("localization.json")).read_text())
-    assert document["recipe"]["recipe"]["channels"] == "rgb"
-
-    models[1]["recipe"] = "torchvision"
-    right = localization_of(audited(room, *models, dataset=data, localize={"when": "always"}))
-    assert (right.verdict, right.faults, right.recipe) == ("equivalent", (), None)
+    result = by_name(audit(tmp_path, *models))
+    assert result["same"].verdict is Verdict.EQUIVALENT
+    assert result["same"].localization is None
+    found = result["faulty"].localization
+    assert found is not None
+    assert (found.verdict, found.samples, len(found.faults)) == (Verdict.FAULTY, 6, 1)
+    assert (found.faults[0].source_tensor, found.faults[0].target_tensor) == ("c1", names["c1"])
+    assert found.faults[0].step == ""  # nobody said how it was made
+    again = by_name(audit(tmp_path, *models, localize={"when": "always", "samples": 3}))
+    clean, faulty = again["same"].localization, again["faulty"].localization
+    assert clean is not None
+    assert (clean.verdict, clean.faults, clean.samples) == (Verdict.EQUIVALENT, (), 3)
+    assert faulty is not None
+    assert [fault.source_tensor for fault in faulty.faults] == ["c1"]
 
 
-def test_commands_take_a_recipe_for_the_target(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [str(room / "source.onnx")] * 2
-    data = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", "keras:tf"]
-    folder = room / "out"
-    assert main(["localize", *files, *data, "-q", "-o", str(folder)]) == 1
-    document = json.loads((folder / "localization.json").read_text())
-    assert [fault["kind"] for fault in document["faults"]] == ["preprocessing"]
-    assert document["recipe"]["found"]
-    assert "preprocessing" in capsys.readouterr().out
-    assert main(["compare", *files, *data, "-q", "-o", str(room / "compared")]) == 1
-    assert main(["compare", *files, *data[:4], "-q", "-o", str(room / "compared")]) == 0
-
-
-def test_layers_are_ranked_by_the_inputs_that_models_disagree_on(room: Path) -> None:
-    """Channel 2 of the inner convolution is wrong, which turns the answers of some inputs only."""
-    inner = WEIGHTS["inner"].copy()
-    inner[2] *= -2
-    scores(inner=inner).write(room / "target.onnx")
-    generator = np.random.default_rng(5)
-    pictures = generator.normal(0, 1, (120, 3, *SIZE)) + generator.normal(0, 3, (120, 3, 1, 1))
-    np.save(room / "data.npy", pictures.astype(np.float32))
+def test_a_target_that_cannot_be_compared_layer_by_layer_says_why(tmp_path: Path) -> None:
+    """Both have batches of their own, which runs can bridge, and layers can't."""
+    text = "small (float[{}, 4] x) => (float[{}, 4] y) {{ h = MatMul (x, w)\n y = Tanh (h) }}"
+    for name, batch, seed in (("source", 2, 0), ("target", 3, 1)):
+        networks.written(tmp_path / f"{name}.onnx", text.format(batch, batch), {"w": networks.drawn(4, 4, seed=seed)})
     models = [
         {"name": "source", "path": "source.onnx"},
         {"name": "target", "path": "target.onnx", "compare_with": "source"},
     ]
-    wanted = {"enabled": True, "similar_sample": 8, "dissimilar_sample": 8, "repetitions": 2, "seed": 3}
-    run = {"dataset": {"tensors": "data.npy"}, "localize": {"suspiciousness": wanted}}
-    result = localization_of(audited(room, *models, **run))
-    ranking = result.suspiciousness
-    assert ranking is not None
-    assert ranking.shortage is None, ranking.shortage
-    assert ranking.similar + ranking.dissimilar == 120
-    assert ranking.dissimilar == disagreeing(room, pictures.astype(np.float32))
-    names = [layer.target_layer for layer in ranking.layers]
-    assert sorted(names) == ["a", "b", "c", "d", "e", "f", "y"]
-    # What lies before the fault is the same for both, so nothing in it can be suspicious.
-    assert {layer.target_layer for layer in ranking.layers if layer.share == 0} >= {"a", "b"}
-    assert all(len(layer.tests) == 2 for layer in ranking.layers)
-    apart = {layer.target_layer: layer.params_mean_diff for layer in ranking.layers}
-    assert apart["c"] == pytest.approx(np.abs(inner - WEIGHTS["inner"]).mean())
-    assert apart["a"] == 0
-    analysis = json.loads(next(room.rglob("layer_analysis.json")).read_text())
-    assert [layer["target_layer"] for layer in analysis] == names
-
-    few = wanted | {"dissimilar_sample": 119}
-    run["localize"] = {"suspiciousness": few}
-    ranking = localization_of(audited(room, *models, **run)).suspiciousness
-    assert ranking is not None
-    assert ranking.layers == ()
-    assert "119 are needed" in str(ranking.shortage)
-    assert dataclasses.asdict(ranking.settings)["dissimilar_sample"] == 119
+    row = by_name(audit(tmp_path, *models))["target"]
+    assert row.verdict is Verdict.FAULTY
+    assert row.localization is None
+    assert row.not_localized is not None
+    assert "fixed batches of 2 and 3" in row.not_localized.message
 
 
-def disagreeing(room: Path, pictures: np.ndarray) -> int:
-    """By ONNX Runtime alone."""
-    import onnxruntime
+def hardmax(path: Path) -> Path:
+    """Opset 11: ONNX's version converter forgets that Hardmax joins the axes behind its axis."""
+    text = """small (float[batch, 3, 8] x) => (float[batch, 3, 8] y) {
+        [before] h = MatMul (x, w)
+        [hard] m = Hardmax <axis = 1> (h)
+        s = Add (m, h)
+        [behind] y = Tanh (s)
+    }"""
+    return networks.written(path, text, {"w": networks.drawn(8, 8)}, opset=11)
 
-    answers = []
-    for name in ("source", "target"):
-        session = onnxruntime.InferenceSession(room / f"{name}.onnx", providers=["CPUExecutionProvider"])
-        (scores,) = session.run(None, {"image": pictures})
-        assert np.shape(scores) == (120, CLASSES)
-        answers.append(np.argmax(scores, axis=1))
-    return int((answers[0] != answers[1]).sum())
+
+CONVERTER = "onnx-version-converter"
+OPTIONS = {CONVERTER: {"opset": 13}}
+
+
+@pytest.mark.parametrize(
+    ("via", "row", "step"),
+    [
+        ([CONVERTER, "onnx-onnxslim"], f"{CONVERTER},opset=13+onnx-onnxslim", f"{CONVERTER},opset=13"),
+        (["onnx-onnxsim", CONVERTER], f"onnx-onnxsim+{CONVERTER},opset=13", f"{CONVERTER},opset=13"),
+    ],
+)
+def test_the_step_that_a_fault_came_in_at(via: list[str], row: str, step: str, tmp_path: Path) -> None:
+    hardmax(tmp_path / "net.onnx")
+    model = {"name": "net", "path": "net.onnx", "conversions": [{"via": via, "options": OPTIONS}]}
+    result = audit(tmp_path, model)
+    [last] = [item for item in result.rows if item.conversion == row]
+    assert last.localization is not None
+    [fault] = last.localization.faults
+    assert fault.step == step
+    assert fault.source_layers[0] == "hard"
+
+
+def test_steps_of_files_that_are_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A faulty model made by hand: the first step is to blame for one fault, the second for the other."""
+    source = networks.residual_blocks(tmp_path / "source.onnx", 2)
+    networks.damaged(source, tmp_path / "between.onnx", ["two0"])
+    networks.damaged(tmp_path / "between.onnx", tmp_path / "target.onnx", ["dense"])
+    files = [str(tmp_path / f"{name}.onnx") for name in ("source", "target", "between")]
+    command = [
+        "localize",
+        *files[:2],
+        "--intermediate",
+        files[2],
+        "--output",
+        str(tmp_path / "out"),
+        "--format",
+        "json",
+    ]
+    assert main([*command, "-q"]) == ExitCode.DIFFERENT
+    document = json.loads(capsys.readouterr().out)
+    steps = {fault["source_tensor"]: fault["step"] for fault in document["faults"]}
+    assert steps == {"c0": "between.onnx", "y": "target.onnx"}
+
+
+def test_the_source_stays_as_it_was(tmp_path: Path) -> None:
+    source = networks.residual_blocks(tmp_path / "source.onnx", 2)
+    target = networks.damaged(source, tmp_path / "target.onnx", ["one0"])
+    before = source.read_bytes(), target.read_bytes()
+    audit(
+        tmp_path,
+        {"name": "source", "path": "source.onnx"},
+        {"name": "target", "path": "target.onnx", "compare_with": "source"},
+    )
+    assert (source.read_bytes(), target.read_bytes()) == before

@@ -185,7 +185,9 @@ def _gather(node: Node, inputs: list[Array]) -> Array:
 def _pad(node: Node, inputs: list[Array]) -> Array:
     pads = np.reshape(node.attributes["pads"], (2, -1)).T
     if node.attributes["mode"] == "constant":
-        return np.pad(inputs[0], pads, constant_values=node.attributes["value"])
+        cut = zip(np.maximum(-pads, 0), inputs[0].shape, strict=True)  # negative ones take away
+        kept = inputs[0][tuple(slice(begin, size - end) for (begin, end), size in cut)]
+        return np.pad(kept, np.maximum(pads, 0), constant_values=node.attributes["value"])
     return np.pad(inputs[0], pads, mode=node.attributes["mode"])
 
 

@@ -13,7 +13,7 @@ from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.functions import same_function
 from conrepair.localize.diagnosis.normalization import explain_folding
 from conrepair.localize.diagnosis.pairing import pair_steps
-from conrepair.localize.diagnosis.parameters import compare_parameters
+from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.steps import MOVES, Step, as_written, fused
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
@@ -29,6 +29,7 @@ _PREPARING = {  # what's done to pixels before the first layer
 }
 _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
 _BENIGN = 0.2
+_FACTORS = {"alpha", "beta"}
 
 
 def static_findings(region: Region) -> list[Finding]:
@@ -187,7 +188,7 @@ def _parameters(source: Step, target: Step) -> Iterator[Finding]:
         difference = compare_parameters(ours, theirs)
         if difference is None:
             continue
-        written = _written(source, target)
+        written = _written(source, target, difference)
         if written:
             yield Finding(Kind.HYPERPARAMETERS, f"`{target.layer}` has {written}", *where)
             continue
@@ -207,10 +208,17 @@ def _parameters(source: Step, target: Step) -> Iterator[Finding]:
         )
 
 
-def _written(source: Step, target: Step) -> str:
-    """Attributes of the files that differ, where the graph has them in the parameters."""
+def _written(source: Step, target: Step, difference: Difference) -> str:
+    """Attributes of the files that differ as the parameters do, where the graph has them in the parameters."""
     ours, theirs = source.nodes[0].written, target.nodes[0].written
-    differing = [name for name in ours if name in theirs and ours[name] != theirs[name]]
+    scaled = difference.words.startswith(("scaled", "negated", "zero"))
+    differing = [
+        name
+        for name in ours
+        if name in theirs
+        and ours[name] != theirs[name]
+        and (scaled if name in _FACTORS else difference.words.startswith("transposed"))
+    ]
     return ", ".join(f"{name} {theirs[name]} in the target, {ours[name]} in the source" for name in differing)
 
 

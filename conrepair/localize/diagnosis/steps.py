@@ -186,8 +186,10 @@ def _fold_pad(first: Step, second: Step) -> Step | None:
     outer = [axis for axis in range(rank) if axis not in spatial]
     if any(pads[axis] or pads[axis + rank] for axis in outer) or len(own) != 2 * len(spatial):
         return None
-    added = [pads[axis] for axis in spatial] + [pads[axis + rank] for axis in spatial]
-    together = tuple(a + b for a, b in zip(_integers(added), _integers(own), strict=True))
+    added = _integers([pads[axis] for axis in spatial] + [pads[axis + rank] for axis in spatial])
+    if any(size < 0 for size in added):
+        return None  # what's cut off isn't there for the window's own pads to bring back
+    together = tuple(a + b for a, b in zip(added, _integers(own), strict=True))
     return replace(
         second,
         attributes={**attributes, "pads": together},

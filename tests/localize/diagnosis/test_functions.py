@@ -33,7 +33,8 @@ CONSTANTS = {
 }  # fmt: skip
 
 WRITTEN: dict[str, list[str]] = {
-    "ReLU": ["y = Relu (x)", "y = Max (x, zero)", "y = Clip (x, zero)", "n = Neg (x)\n c = Clip (n, , zero)\n y = Neg (c)",
+    "ReLU": ["y = Relu (x)", "y = Max (x, zero)", "y = Clip (x, zero)",
+        "n = Neg (x)\n c = Clip (n, , zero)\n y = Neg (c)",
         "g = Greater (x, zero)\n y = Where (g, x, zero)", "a = Abs (x)\n s = Add (x, a)\n y = Mul (s, half)"],
     "ReLU6": ["y = Clip (x, zero, six)", "r = Relu (x)\n y = Min (r, six)", "r = Min (x, six)\n y = Max (zero, r)"],
     "HardSwish": ["y = HardSwish (x)", "s = HardSigmoid <alpha = 0.16666667> (x)\n y = Mul (x, s)",
@@ -155,8 +156,16 @@ def test_rounding_to_steps(tmp_path: Path) -> None:
     assert (found[1], found[2]) == ("Rounding", {"step": 0.5})
 
 
-@pytest.mark.parametrize("lines", ["y = Sin (x)", "s = Sigmoid (x)\n y = Mul (s, three)", "a = Abs (x)\n y = Sqrt (a)",
-    "y = LeakyRelu <alpha = 0.02> (x)", "s = Sigmoid (x)\n t = Tanh (x)\n y = Mul (s, t)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "y = Sin (x)",
+        "s = Sigmoid (x)\n y = Mul (s, three)",
+        "a = Abs (x)\n y = Sqrt (a)",
+        "y = LeakyRelu <alpha = 0.02> (x)",
+        "s = Sigmoid (x)\n t = Tanh (x)\n y = Mul (s, t)",
+    ],
+)
 def test_what_is_no_known_function(lines: str, tmp_path: Path) -> None:
     values = values_of(graph_of(lines, tmp_path))
     assert values is not None

@@ -1,0 +1,80 @@
+"""Normalizations that were folded with another epsilon, or with a deviation for a variance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx_networks
+import pytest
+
+from conrepair.faults.fault import Kind
+from conrepair.localize.diagnosis.normalization import explain_folding
+from conrepair.localize.diagnosis.region import side
+from conrepair.localize.diagnosis.steps import Step, fused
+
+Array = np.ndarray
+Factor = Callable[[Array, Array], Array]
+
+SCALE, SHIFT, MEAN = (onnx_networks.drawn(4, seed=seed) + 1 for seed in (1, 2, 3))
+VARIANCE = np.abs(onnx_networks.drawn(4, seed=4)) * 0.02 + 0.001  # so small that epsilon matters
+
+
+def only_step(lines: str, weights: dict[str, Array], folder: Path, name: str) -> Step:
+    text = f"small (float[2, 4, 4, 4] x) => (float[2, a, b, c] y) {{ {lines} }}"
+    model = onnx_networks.model_of("onnx", onnx_networks.written(folder / f"{name}.onnx", text, weights))
+    feeds = {"x": onnx_networks.drawn(2, 4, 4, 4)}
+    graph = onnx_networks.open_network(model, onnx_networks.specs(model, feeds)).graph
+    [step] = fused(side(graph, {"x"}, "y"))
+    return step
+
+
+def both(factor: Factor, folder: Path, epsilon: float = 1e-5) -> tuple[Step, Step]:
+    """Conv and BatchNormalization, and the Conv that a converter made of both."""
+    weight = onnx_networks.drawn(4, 4, 3, 3)
+    lines = (
+        f"[conv] h = Conv (x, w)\n [norm] y = BatchNormalization <epsilon = {epsilon}> (h, scale, shift, mean, var)"
+    )
+    named = {"w": weight, "scale": SCALE, "shift": SHIFT, "mean": MEAN, "var": VARIANCE}
+    factors = factor(SCALE, VARIANCE)
+    folded = {"w": (weight * factors[:, None, None, None]), "b": SHIFT - MEAN * factors}
+    folded = {name: array.astype(np.float32) for name, array in folded.items()}
+    return only_step(lines, named, folder, "ours"), only_step("y = Conv (x, w, b)", folded, folder, "theirs")
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(1e-5, 1e-3), (1e-3, 1e-5), (1e-3, 2e-3)])
+def test_another_epsilon(right: float, wrong: float, tmp_path: Path) -> None:
+    ours, theirs = both(lambda scale, variance: scale / np.sqrt(variance + wrong), tmp_path, right)
+    found = explain_folding(ours, theirs, "weight")
+    assert found is not None
+    assert found == (Kind.HYPERPARAMETERS, f"epsilon of `norm` is {wrong:.3g}, in the source {right:g}")
+    assert explain_folding(ours, theirs, "bias") == found
+
+
+def test_a_deviation_for_a_variance(tmp_path: Path) -> None:
+    """What was folded divides by the variance itself."""
+    ours, theirs = both(lambda scale, variance: scale / (variance + 1e-5), tmp_path)
+    assert explain_folding(ours, theirs, "weight") == (
+        Kind.PARAMETERS,
+        "the variance of `norm` is taken for a standard deviation",
+    )
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        lambda scale, variance: 2 * scale / np.sqrt(variance + 1e-5),
+        lambda scale, variance: scale,
+        lambda scale, variance: -scale / np.sqrt(variance + 1e-3),
+        lambda scale, variance: scale / np.sqrt(variance[::-1] + 1e-5),
+    ],
+)
+def test_what_a_normalization_does_not_explain(factor: Factor, tmp_path: Path) -> None:
+    ours, theirs = both(factor, tmp_path)
+    assert explain_folding(ours, theirs, "weight") is None
+
+
+def test_weights_that_are_right_need_no_explanation(tmp_path: Path) -> None:
+    ours, theirs = both(lambda scale, variance: scale / np.sqrt(variance + 1e-5), tmp_path)
+    assert explain_folding(ours, theirs, "weight") is None

@@ -1,0 +1,85 @@
+"""Floors, margins, and what is inherited."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from conrepair.localize.judgement import Judged, judge_cut
+from conrepair.localize.layout import layouts
+from conrepair.localize.matching import Pair
+from conrepair.localize.measurement import Cut
+from conrepair.metrics.running_error import RunningError
+
+VALUES = np.random.default_rng(0).normal(size=4000)
+PAIR = Pair("s", "t", layouts((2, 3), (2, 3))[0], 1.0, "")
+EPSILON = 2.0**-23
+
+
+def error(relative: float) -> RunningError:
+    result = RunningError()
+    result.add(VALUES, VALUES * (1 + relative))
+    return result
+
+
+def judged(
+    introduced: float, full: float, disturbed: float = 0.0, other: float | None = None, **options: object
+) -> Judged:
+    cut = Cut(PAIR, error(introduced), error(full), disturbed, other)
+    settings = {"operators": 1, "precision": "float32", "margin": 10.0} | options
+    return judge_cut(cut, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("introduced", "disturbed", "other", "guilty"),
+    [
+        (1e-2, 0.0, None, True),
+        (1e-6, 0.0, None, False),
+        (1e-4, 1e-6, None, True),
+        (1e-4, 2e-5, None, False),  # what's read is worth no more digits
+        (1e-4, 0.0, 5e-5, False),  # another correct library differs as much
+        (1e-2, 0.0, 0.5, True),  # one that differs by half is no witness
+        (0.0, 0.0, None, False),
+        (math.inf, 1e-2, None, True),
+    ],
+)
+def test_guilty_is_what_is_above_the_floor(
+    introduced: float, disturbed: float, other: float | None, guilty: bool
+) -> None:
+    assert judged(introduced, introduced, disturbed, other).guilty is guilty
+
+
+def test_the_floor_grows_with_the_operators_and_shrinks_for_nobody() -> None:
+    one, hundred = judged(1e-5, 1e-5).floor, judged(1e-5, 1e-5, operators=100).floor
+    assert one == pytest.approx(8 * EPSILON)
+    assert hundred == pytest.approx(10 * one)
+    assert judged(1e-5, 1e-5, disturbed=1e-3).floor == 1e-3
+    assert judged(1e-5, 1e-5, operators=0).floor == one
+
+
+@pytest.mark.parametrize(("precision", "bits"), [("float16", 10), ("bfloat16", 7)])
+def test_what_half_precision_explains_is_no_fault_where_it_was_meant(precision: str, bits: int) -> None:
+    relative = 2.0**-bits
+    assert judged(relative, relative).guilty
+    assert not judged(relative, relative, precision=precision).guilty
+    assert judged(0.5, 0.5, precision="float16").guilty
+
+
+def test_the_margin_is_the_users() -> None:
+    assert judged(5e-6, 5e-6, margin=1.0).guilty
+    assert not judged(5e-6, 5e-6, margin=10.0).guilty
+
+
+def test_a_full_run_that_gives_the_sources_values_is_right() -> None:
+    assert not judged(0.5, 1e-7).guilty
+    assert not judged(0.5, 0.01).guilty  # the cut isn't what it's taken for
+    assert judged(0.5, 0.1).guilty
+
+
+@pytest.mark.parametrize(
+    ("introduced", "full", "share"), [(0.0, 0.2, 1.0), (0.1, 0.2, 0.5), (0.3, 0.2, 0.0), (0.0, 0.0, 0.0)]
+)
+def test_what_was_inherited(introduced: float, full: float, share: float) -> None:
+    assert judged(introduced, full).inherited == pytest.approx(share, abs=1e-6)
