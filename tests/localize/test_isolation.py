@@ -65,8 +65,8 @@ def test_floors_are_the_sources(graph: LayerGraph, data: st.DataObject) -> None:
     source = Computed(graph)
     other = Computed(graph, dict.fromkeys((node.name for node in graph.nodes), lambda x: x * np.float32(1 + 1e-6)))
     feeds = [drawn_feeds(graph)]
-    clean = measured(source, Computed(graph), feeds, second_opinion=other)
-    broken = measured(source, Computed(graph, {faulty.name: lambda x: -x}), feeds, second_opinion=other)
+    clean = measured(source, Computed(graph), feeds, second_opinion=lambda: other)
+    broken = measured(source, Computed(graph, {faulty.name: lambda x: -x}), feeds, second_opinion=lambda: other)
     for name, cut in clean.items():
         assert (cut.disturbed, cut.other) == (broken[name].disturbed, broken[name].other)
         assert cut.disturbed > 0
@@ -125,7 +125,7 @@ def test_floors_of_a_real_network_explain_another_arithmetic(tmp_path: Path) -> 
     """What ONNX Runtime's optimizations change lies within what disturbed inputs change, give or take."""
     source, feeds, model = onnx_networks.opened("encoder", tmp_path)
     optimized = onnx_networks.open_network(model, onnx_networks.specs(model, feeds), second_opinion=True)
-    cuts = measured(source, optimized, [feeds], second_opinion=optimized)
+    cuts = measured(source, optimized, [feeds], second_opinion=lambda: optimized)
     for name, cut in cuts.items():
         assert cut.other == pytest.approx(cut.introduced.relative_l2, rel=1e-3, abs=1e-9), name
         assert cut.introduced.relative_l2 < 10 * max(cut.disturbed, 1e-6)

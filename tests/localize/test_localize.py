@@ -63,14 +63,11 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sources")
 
 
-@pytest.mark.parametrize("seed", [3, 4])
 @pytest.mark.parametrize(("name", "fault_name"), FAULTS)
-def test_the_layer_and_kind_of_known_faults(
-    name: str, fault_name: str, seed: int, sources: Path, tmp_path: Path
-) -> None:
+def test_the_layer_and_kind_of_known_faults(name: str, fault_name: str, sources: Path, tmp_path: Path) -> None:
     source = source_of(name, sources)
     [fault] = [item for item in faults() if item.name == fault_name]
-    injection = inject(onnx_ir.load(source), fault, feeds_of(name), np.random.default_rng(seed))
+    injection = inject(onnx_ir.load(source), fault, feeds_of(name), np.random.default_rng(3))
     assert injection is not None
     onnx_ir.save(injection.model, tmp_path / "faulty.onnx")
     result = localized(source, tmp_path / "faulty.onnx", name, tmp_path)
@@ -255,11 +252,13 @@ REWRITES: dict[str, Callable[[Path, Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("rewrite", REWRITES)
-@pytest.mark.parametrize("name", ["residual blocks", "encoder blocks", "convnet"])
+UNCHANGED = [("residual blocks", rewrite) for rewrite in REWRITES] + [
+    (name, rewrite) for name in ("encoder blocks", "convnet") for rewrite in ("simplified", "later opset", "renamed")
+]
+
+
+@pytest.mark.parametrize(("name", "rewrite"), UNCHANGED)
 def test_rewrites_that_change_nothing(name: str, rewrite: str, sources: Path, tmp_path: Path) -> None:
-    if rewrite in {"folded", "transposed"} and name != "residual blocks":
-        pytest.skip("nothing to rewrite")
     source = source_of(name, sources)
     REWRITES[rewrite](source, tmp_path / "target.onnx")
     assert_clean(localized(source, tmp_path / "target.onnx", name, tmp_path), 6)

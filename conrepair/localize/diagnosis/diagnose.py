@@ -53,7 +53,7 @@ def diagnose(region: Region, judged: Judged) -> tuple[LocatedFault, str]:
         pair.source,
         pair.target,
     )
-    return fault, certain[0].cause if certain else f"unexplained {pair.target}"
+    return fault, certain[0].cause if certain else f"unexplained {fault.target_layers[0]}"
 
 
 def _exchanged(region: Region) -> list[Finding]:
