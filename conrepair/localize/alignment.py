@@ -23,6 +23,7 @@ from conrepair.networks.network import Network
 __all__ = ["Alignment", "align", "comparable"]
 
 _ROUNDS = 4
+_OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
 
@@ -61,6 +62,8 @@ def align(
     target: Network,
     feeds: tuple[Mapping[str, Array], Mapping[str, Array]],
     folder: Path,
+    *,
+    quantized: bool = False,
 ) -> Alignment:
     """Align two networks.
 
@@ -74,6 +77,7 @@ def align(
         target: The network in question.
         feeds: One batch for each, by the names of the graphs' inputs.
         folder: For activations; the caller removes it.
+        quantized: Whether the target's values are never quite the source's, so that nothing can be proven by them.
     """
     ours, theirs = comparable(source.graph), comparable(target.graph)
     mine = _capture(source, ours, feeds[0], _fresh(folder, "source"))
@@ -82,10 +86,12 @@ def align(
     structure = Structure(*nodes)
     similarity = compare_values(ours, mine.__getitem__, theirs, full.__getitem__)
     clean = {name for name, errors in zip(theirs, similarity.error.T, strict=True) if errors.min() < EQUAL}
+    if quantized:
+        similarity.exclude(_OTHER_UNITS)
     pairs = match(*nodes, similarity, structure)
     shelf = _Isolated(target, mine, feeds[1], theirs, folder)
     ends = set(theirs).intersection(target.graph.outputs)
-    for _ in range(_ROUNDS):
+    for _ in range(0 if quantized else _ROUNDS):
         settled = {pair.target for pair in pairs if pair.confidence == 1.0}
         open_ones = [place for place, name in enumerate(theirs) if name not in settled]
         if not open_ones or settled.issuperset(ends):
@@ -97,7 +103,7 @@ def align(
         if _places(again) == _places(pairs):
             break
         pairs = again
-    kept = _settled(nodes, _without_harmless(target.graph, pairs, clean), shelf)
+    kept = pairs if quantized else _settled(nodes, _without_harmless(target.graph, pairs, clean), shelf)
     outputs = output_pairs(source, target, kept, (mine.shapes(), full.shapes()))
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
 

@@ -12,6 +12,7 @@ __all__ = ["Judged", "judge_cut"]
 _EPSILON = 2.0**-23
 _STEP_ERROR = 8.0  # units in the last place that one operator may be off by: libraries approximate exp, erf, tanh
 _HIDDEN = 20.0  # times the full run's error: at the very same place that isn't so much smaller
+_QUANTIZED_MARGIN = 4.0
 _HALF = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 _LARGEST_CREDIBLE = 1e-3  # other kernels that differ more are themselves in doubt
 
@@ -39,24 +40,29 @@ class Judged:
         return max(0.0, 1.0 - min(introduced, full) / full)
 
 
-def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float) -> Judged:
+def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quantization: float = 0.0) -> Judged:
     """Judge a cut.
 
     The floor is the largest of: what the result changes by when what's read changes in its last places, what it
     differs by in another arithmetic, and a few units in the last place for each operator. Where the full run gives
-    the source's values, nothing is wrong, whatever is introduced: what was fed stood for something else.
+    the source's values, nothing is wrong, whatever is introduced: what was fed stood for something else. Of a
+    quantized target, what its bit widths explain is the floor; as that is no rounding in the last place but an error
+    of known size, a few times it is as much as there may be.
 
     Args:
         cut: The measurement.
         operators: How many lie between the cuts.
         precision: That the target is meant to compute in.
         margin: How many times the floor an error may be.
+        quantization: The error that bit widths explain; 0 for a target that isn't quantized on purpose.
     """
     epsilon = _HALF.get(precision, _EPSILON)
     scale = epsilon / _EPSILON
     floor = max(_STEP_ERROR * epsilon * math.sqrt(max(operators, 1)), cut.disturbed * scale)
     if cut.other is not None and cut.other <= _LARGEST_CREDIBLE:
         floor = max(floor, cut.other)
+    allowed = max(margin * floor, _QUANTIZED_MARGIN * quantization)
     introduced = cut.introduced.relative_l2
-    above = introduced > margin * floor and cut.full.relative_l2 > margin * floor
-    return Judged(cut, floor, above and (introduced < _HIDDEN * cut.full.relative_l2 or math.isinf(introduced)))
+    above = introduced > allowed and cut.full.relative_l2 > allowed
+    guilty = above and (introduced < _HIDDEN * cut.full.relative_l2 or math.isinf(introduced))
+    return Judged(cut, max(floor, quantization), guilty)

@@ -13,9 +13,10 @@ from conrepair.faults.fault import Kind
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.located import located_faults
-from conrepair.localize.measurement import Cut, Feeds, measure
+from conrepair.localize.measurement import DISTURBANCE, Cut, Feeds, measure
 from conrepair.localize.options import Options
 from conrepair.localize.preparation import align_with_inputs
+from conrepair.localize.quantization import QuantizationErrors
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
 from conrepair.networks.network import Network
 
@@ -55,7 +56,7 @@ def localize_and_align(
     folder: Path,
     options: Options,
     *,
-    second_opinion: Network | None = None,
+    second_opinion: Callable[[], Network | None] = lambda: None,
     advance: Callable[[str], None] = lambda _: None,
 ) -> tuple[Localization, Alignment]:
     """The same as `localize_networks`, and which tensors stand for one another."""
@@ -113,15 +114,23 @@ def _judge(
     source: Network, target: Network, alignment: Alignment, cuts: Sequence[Cut], options: Options
 ) -> list[Judged]:
     ends = {pair.target for pair in alignment.pairs} | set(target.graph.inputs)
-    return [
-        judge_cut(
-            cut,
-            operators=len(target.graph.between(sorted(ends), [cut.pair.target])) or 1,
-            precision=options.precision,
-            margin=options.noise_margin,
+    known, feeding = sorted(ends), target.graph.feeding(ends)
+    quantization = QuantizationErrors(target.graph, cuts, DISTURBANCE) if options.quantized else None
+    judged = []
+    for cut in cuts:
+        name = cut.pair.target
+        nodes = target.graph.between(known, [name])
+        explained = quantization.expected(cut, nodes, feeding.get(name, ())) if quantization else 0.0
+        judged.append(
+            judge_cut(
+                cut,
+                operators=len(nodes),
+                precision=options.precision,
+                margin=options.noise_margin,
+                quantization=explained,
+            )
         )
-        for cut in cuts
-    ]
+    return judged
 
 
 def _result(
@@ -165,6 +174,11 @@ def _verdict(faults: Sequence[LocatedFault], worst: float, options: Options) -> 
         return Verdict.FAULTY, f"{where} introduces a relative error of {first.introduced_error:.2g}{more}"
     if worst <= options.equivalent:
         return Verdict.EQUIVALENT, f"every layer is within its noise floor, outputs differ by {worst:.1e}"
+    if options.quantized:
+        return (
+            Verdict.QUANTIZED,
+            f"outputs differ by {worst:.1e}, every layer by no more than its bit width explains",
+        )
     return (
         Verdict.NOISE,
         f"accumulated rounding, no single culprit: outputs differ by {worst:.1e}, "

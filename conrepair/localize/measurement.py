@@ -18,12 +18,14 @@ from conrepair.localize.shelf import Shelf
 from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
 
-__all__ = ["Cut", "Feeds", "measure"]
+__all__ = ["DISTURBANCE", "Cut", "Feeds", "measure"]
 
 Feeds = tuple[Mapping[str, Array], Mapping[str, Array]]
 """One batch: the source's and the target's inputs, by the names of their graphs' tensors."""
 
-_DISTURBANCE = 2.0**-20  # relative: eight units in the last place of float32
+DISTURBANCE = 2.0**-20
+"""Relative change by which conditioning is measured: eight units in the last place of float32."""
+
 _SEED = 20261120
 
 
@@ -148,7 +150,7 @@ class _Disturbed:
         if array.dtype.kind != "f":
             return array
         signs = np.random.default_rng(_SEED).integers(0, 2, array.shape, dtype=np.int8)
-        return np.asarray(array * (1 + (2 * signs - 1) * array.dtype.type(_DISTURBANCE)), dtype=array.dtype)
+        return np.asarray(array * (1 + (2 * signs - 1) * array.dtype.type(DISTURBANCE)), dtype=array.dtype)
 
 
 def _relative(expected: Array, found: Array) -> float:

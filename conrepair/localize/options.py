@@ -18,6 +18,7 @@ class Options:
         batch_size: At once, for models that leave it open.
         noise_margin: An introduced error is a fault from so many times its floor on.
         equivalent: Relative L2 of the outputs up to which a target without faults is equivalent, not noise.
+        quantized: Whether the target is meant to be stored in few bits: then what those explain is no fault.
         precision: That the target is meant to compute in: "float32", "float16" or "bfloat16".
         recipe_runs: Runs of the target that a search of recipes may take, where photos are prepared wrongly.
         recipe_seconds: Seconds that it may take.
@@ -29,6 +30,7 @@ class Options:
     noise_margin: float = 10.0
     equivalent: float = 1e-4
     precision: str = "float32"
+    quantized: bool = False
     recipe_runs: int = 300
     recipe_seconds: float = 60.0
     suspiciousness: SuspicionSettings | None = None

@@ -69,7 +69,7 @@ def align_with_inputs(source: Network, target: Network, feeds: Feeds, folder: Pa
         folder: For activations; the caller removes it.
         options: Margins.
     """
-    alignment = align(source, target, feeds, folder)
+    alignment = align(source, target, feeds, folder, quantized=options.quantized)
     different = _different(source, target, feeds, options)
     if not different:
         return Prepared(alignment)
@@ -82,7 +82,9 @@ def align_with_inputs(source: Network, target: Network, feeds: Feeds, folder: Pa
     for place in range(min(_TRIED, max(len(item.layouts) for item in different))):
         given = [item.layouts[min(place, len(item.layouts) - 1)] for item in different]
         pairs = [replace(item.pair, layout=layout) for item, layout in zip(different, given, strict=True)]
-        again = _aligned_as_source(source, target, feeds, folder / f"prepared-{place}", pairs)
+        again = _aligned_as_source(
+            source, target, feeds, folder / f"prepared-{place}", pairs, quantized=options.quantized
+        )
         error = _error_behind(source, target, again, names, feeds, folder)
         if error < with_sources:
             found, with_sources = again, error
@@ -175,7 +177,7 @@ def _means_itself(pair: Pair, names: set[str], source: Network) -> bool:
 
 
 def _aligned_as_source(
-    source: Network, target: Network, feeds: Feeds, folder: Path, inputs: Sequence[Pair]
+    source: Network, target: Network, feeds: Feeds, folder: Path, inputs: Sequence[Pair], *, quantized: bool
 ) -> Alignment:
     """The alignment when the target is fed with the source's inputs."""
     given = dict(feeds[1])
@@ -183,7 +185,7 @@ def _aligned_as_source(
         tensor = target.graph.tensors[pair.target]
         given[pair.target] = as_stored(pair.layout.to_target(feeds[0][pair.source]), tensor)
     folder.mkdir(parents=True, exist_ok=True)
-    alignment = align(source, target, (feeds[0], given), folder)
+    alignment = align(source, target, (feeds[0], given), folder, quantized=quantized)
     forced = {pair.target for pair in inputs}
     rest = [pair for pair in alignment.pairs if pair.target not in forced]
     return replace(alignment, pairs=(*inputs, *rest))

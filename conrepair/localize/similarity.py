@@ -41,6 +41,10 @@ class Similarity:
         index = int(self.layout[source, target])
         return None if index < 0 else self.choices[index]
 
+    def exclude(self, error: float) -> None:
+        """Let no pair be of which the relative L2 is larger."""
+        self.layout[self.error > error] = -1
+
     def improve(self, other: Similarity, columns: Sequence[int]) -> None:
         """Take over targets whose values were computed anew, where that makes them more like a source.
 

@@ -30,6 +30,7 @@ class RunningError:
         candidate: Sum of candidate^2.
         product: Sum of reference * candidate.
         max_abs: Largest |candidate - reference|.
+        peak: Largest |reference|.
         mismatched: Positions where one side is NaN or infinite and the other isn't the same, nor a number so large
             that it stands for infinity (the lowest float that pads a maximum, -1e9 in a mask).
     """
@@ -40,6 +41,7 @@ class RunningError:
     candidate: float = 0.0
     product: float = 0.0
     max_abs: float = 0.0
+    peak: float = 0.0
     mismatched: int = 0
 
     def add(self, reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> None:
@@ -69,12 +71,18 @@ class RunningError:
             self.mismatched += int((~finite & ~same).sum())
             with np.errstate(all="ignore"):
                 sums = _sums(np.where(finite, one, 0.0), np.where(finite, two, 0.0))
-        difference, reference_sum, candidate_sum, product, largest = sums
+        difference, reference_sum, candidate_sum, product, largest, peak = sums
         self.difference += difference
         self.reference += reference_sum
         self.candidate += candidate_sum
         self.product += product
         self.max_abs = max(self.max_abs, largest)
+        self.peak = max(self.peak, peak)
+
+    @property
+    def reference_rms(self) -> float:
+        """Root of the mean square of the reference; 0 before anything is added."""
+        return math.sqrt(self.reference / self.count) if self.count else 0.0
 
     @property
     def relative_l2(self) -> float:
@@ -118,15 +126,10 @@ def _stands_for(one: npt.NDArray[np.float64], two: npt.NDArray[np.float64]) -> n
     return np.asarray(np.isinf(one) & (np.sign(one) == np.sign(two)) & (np.abs(two) >= _LARGE))
 
 
-def _sums(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> tuple[float, float, float, float, float]:
+def _sums(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> tuple[float, float, float, float, float, float]:
     if not one.size:
-        return (0.0, 0.0, 0.0, 0.0, 0.0)
+        return (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     gap = two - one
-    largest = max(float(gap.max()), -float(gap.min()))
-    return (
-        float(np.vdot(gap, gap)),
-        float(np.vdot(one, one)),
-        float(np.vdot(two, two)),
-        float(np.vdot(one, two)),
-        largest,
-    )
+    largest, peak = (max(float(values.max()), -float(values.min())) for values in (gap, one))
+    squares = [float(np.vdot(*pair)) for pair in ((gap, gap), (one, one), (two, two), (one, two))]
+    return (squares[0], squares[1], squares[2], squares[3], largest, peak)

@@ -113,6 +113,7 @@ def options_of(config: AuditConfig, intent: Intent | None) -> Options:
         noise_margin=config.tolerance.noise_margin,
         equivalent=Options.equivalent if limit is None else limit,
         precision="float32" if intent is None else intent.precision,
+        quantized=intent is not None and intent.quantized,
         recipe_runs=config.localize.recipe_runs,
         recipe_seconds=config.localize.recipe_seconds,
         suspiciousness=_suspiciousness(config.localize.suspiciousness),

@@ -77,6 +77,7 @@ def test_inputs_that_are_exchanged(tmp_path: Path) -> None:
     fault = fault_of(SOURCE.format("Add (l, b)"), theirs.format("Add (l, b)"), tmp_path)
     assert fault.kind is Kind.INPUT
     assert "inputs are exchanged" in fault.evidence[0]
+    assert {*fault.target_layers} >= {"left", "right"}
 
 
 def test_an_input_of_one_layer_that_is_another() -> None:
