@@ -37,7 +37,7 @@ def repeats(graph: LayerGraph) -> bool:
     return any(np.array_equal(one, two) for place, one in enumerate(arrays) for two in arrays[:place])
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much])
 @given(graphs(), st.integers(0, 10_000), st.data())
 def test_a_fault_is_found_where_it_is(graph: LayerGraph, seed: int, data: st.DataObject) -> None:
     assume(not repeats(graph))
@@ -49,6 +49,7 @@ def test_a_fault_is_found_where_it_is(graph: LayerGraph, seed: int, data: st.Dat
     faulty = data.draw(st.sampled_from([node for node in theirs.nodes if node.op != "Identity"]))
     result = localized(Computed(graph), Computed(theirs, {faulty.name: lambda x: 0.4 * x + np.float32(0.6)}), names)
     assert result.verdict is Verdict.FAULTY
-    [fault] = result.faults
-    assert faulty.name in fault.target_layers
-    assert fault.introduced_error > 0.1
+    assert 1 <= len(result.faults) <= len(faulty.outputs)
+    for fault in result.faults:
+        assert faulty.name in fault.target_layers
+        assert fault.introduced_error > 0.1
