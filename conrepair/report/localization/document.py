@@ -141,6 +141,7 @@ class OptionsDocument(_Strict):
         description="Relative L2 of outputs up to which a target without faults is equivalent."
     )
     precision: str = Field(description="That the target is meant to compute in.")
+    quantized: bool = Field(description="Whether it is meant to be stored in few bits.")
     recipe_runs: int = Field(description="Runs of the target that a search of recipes may take.")
     recipe_seconds: Number = Field(description="Seconds that it may take.")
     suspiciousness: DrawsDocument | None = Field(description="How layers are ranked; null: they aren't.")
