@@ -11,20 +11,15 @@ import onnx
 import onnx_ir
 import pytest
 import rewritten_networks as networks
-import small_models as small
+from located_faults import assert_clean
 from onnx import helper, numpy_helper
 from rewritten_networks import damaged, feeds_of, opened, renamed
 
-from conrepair.data.feeds import DataReference
-from conrepair.data.synthetic import SyntheticRange
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.catalogue import faults
 from conrepair.faults.fault import Kind
 from conrepair.faults.inject import inject
-from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
 from conrepair.localize.localize import localize_networks
-from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization
 
@@ -63,14 +58,11 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sources")
 
 
-@pytest.mark.parametrize("seed", [3, 4])
 @pytest.mark.parametrize(("name", "fault_name"), FAULTS)
-def test_the_layer_and_kind_of_known_faults(
-    name: str, fault_name: str, seed: int, sources: Path, tmp_path: Path
-) -> None:
+def test_the_layer_and_kind_of_known_faults(name: str, fault_name: str, sources: Path, tmp_path: Path) -> None:
     source = source_of(name, sources)
     [fault] = [item for item in faults() if item.name == fault_name]
-    injection = inject(onnx_ir.load(source), fault, feeds_of(name), np.random.default_rng(seed))
+    injection = inject(onnx_ir.load(source), fault, feeds_of(name), np.random.default_rng(3))
     assert injection is not None
     onnx_ir.save(injection.model, tmp_path / "faulty.onnx")
     result = localized(source, tmp_path / "faulty.onnx", name, tmp_path)
@@ -111,91 +103,6 @@ def test_three_faults_at_once(sources: Path, tmp_path: Path) -> None:
     behind = [row for row in result.layers if not row.guilty and row.source_tensor.startswith(("t1", "a2"))]
     assert behind
     assert all(row.inherited > 0.99 and row.full_run_error > 1e-3 for row in behind)
-
-
-# --- conversions that are right ---
-
-
-def subject(model: Model, count: int = 4, names: Subject | None = None) -> Subject:
-    inputs = framework(model.framework).describe(model).inputs
-    samples = inputs if names is None else names.inputs
-    data = DataReference("synthetic", count, samples=samples, limits=SyntheticRange(0, -1.0, 1.0, None))
-    return Subject(model, inputs, data, None)
-
-
-def compared(source: Model, target: Model, folder: Path, **options: float) -> Localization:
-    ours = subject(source)
-    work = folder / "work"
-    work.mkdir()
-    return localize_models(ours, subject(target, names=ours), work, Options(samples=4, **options))  # type: ignore[arg-type]
-
-
-def assert_clean(result: Localization, least: int) -> None:
-    assert result.faults == ()
-    assert result.verdict is Verdict.EQUIVALENT
-    assert result.output_error < 1e-4
-    assert len(result.layers) >= least
-    assert not any(row.guilty for row in result.layers)
-
-
-def exported(folder: Path, *, dynamo: bool, damage: bool = False) -> tuple[Model, Model]:
-    import torch
-
-    network = small.torch_convnet()
-    ours = small.model_of("torch", small.export_pt2(network, [torch.from_numpy(small.images())], folder / "net.pt2"))
-    if damage:
-        with torch.no_grad():
-            network.pointwise.weight[2] *= 1.5
-    path = folder / "net.onnx"
-    torch.onnx.export(
-        network, (torch.from_numpy(small.images()),), path, dynamo=dynamo, verbose=False, input_names=["image"]
-    )
-    return ours, small.model_of("onnx", path)
-
-
-@pytest.mark.parametrize("dynamo", [False, True])
-def test_exports_of_pytorch(dynamo: bool, tmp_path: Path) -> None:
-    """Normalizations are folded by the one, and kept by the other."""
-    assert_clean(compared(*exported(tmp_path, dynamo=dynamo), tmp_path), 6)
-
-
-def test_a_channel_that_an_export_damages(tmp_path: Path) -> None:
-    result = compared(*exported(tmp_path, dynamo=False, damage=True), tmp_path)
-    [fault] = result.faults
-    assert fault.kind is Kind.PARAMETERS
-    assert "pointwise" in fault.source_layers[0]
-    assert "scaled by 1.5 to 1.5 in 1 of 7 slices of axis 0" in fault.evidence[0]
-
-
-def keras_and_tflite(folder: Path, *, damage: bool = False, kind: str = "float") -> tuple[Model, Model]:
-    network = small.keras_convnet()
-    network.save(folder / "net.keras")
-    if damage:
-        layer = next(layer for layer in network.layers if layer.name.startswith("depthwise"))
-        layer.set_weights([2 * layer.get_weights()[0]])
-    small.tflite_of(network, folder / "net.tflite", kind)
-    return small.model_of("keras", folder / "net.keras"), small.model_of("tflite", folder / "net.tflite")
-
-
-def test_tflite_of_a_keras_model(tmp_path: Path) -> None:
-    assert_clean(compared(*keras_and_tflite(tmp_path), tmp_path), 6)
-
-
-def test_a_depthwise_kernel_that_a_conversion_damages(tmp_path: Path) -> None:
-    result = compared(*keras_and_tflite(tmp_path, damage=True), tmp_path)
-    [fault] = result.faults
-    assert fault.kind is Kind.PARAMETERS
-    assert fault.source_layers[0].startswith("depthwise")
-
-
-def test_half_precision_is_a_fault_unless_it_was_meant(tmp_path: Path) -> None:
-    ours, theirs = keras_and_tflite(tmp_path, kind="float16")
-    result = compared(ours, theirs, tmp_path)
-    assert result.faults
-    assert {fault.kind for fault in result.faults} == {Kind.PRECISION}
-    (tmp_path / "meant").mkdir()
-    meant = compared(ours, theirs, tmp_path / "meant", precision="float16")  # type: ignore[arg-type]
-    assert meant.faults == ()
 
 
 def simplified(source: Path, target: Path) -> None:
@@ -255,11 +162,13 @@ REWRITES: dict[str, Callable[[Path, Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("rewrite", REWRITES)
-@pytest.mark.parametrize("name", ["residual blocks", "encoder blocks", "convnet"])
+UNCHANGED = [("residual blocks", rewrite) for rewrite in REWRITES] + [
+    (name, rewrite) for name in ("encoder blocks", "convnet") for rewrite in ("simplified", "later opset", "renamed")
+]
+
+
+@pytest.mark.parametrize(("name", "rewrite"), UNCHANGED)
 def test_rewrites_that_change_nothing(name: str, rewrite: str, sources: Path, tmp_path: Path) -> None:
-    if rewrite in {"folded", "transposed"} and name != "residual blocks":
-        pytest.skip("nothing to rewrite")
     source = source_of(name, sources)
     REWRITES[rewrite](source, tmp_path / "target.onnx")
     assert_clean(localized(source, tmp_path / "target.onnx", name, tmp_path), 6)
@@ -284,19 +193,3 @@ def test_large_errors_that_are_only_accumulated_are_noise(tmp_path: Path, source
     result = localized(source, tmp_path / "target.onnx", "residual blocks", tmp_path, equivalent=1e-12)
     assert result.faults == ()
     assert result.verdict is Verdict.NOISE
-
-
-def test_torchscript_is_looked_into_through_onnx(tmp_path: Path) -> None:
-    import torch
-
-    network = small.torch_convnet()
-    example = torch.from_numpy(small.images(1))
-    traced = torch.jit.trace(network, example)
-    traced.save(tmp_path / "net.pt")
-    torch.onnx.export(network, (example,), tmp_path / "net.onnx", dynamo=False, input_names=["image"],
-        dynamic_axes={"image": {0: "batch"}})  # fmt: skip
-    shape = ("batch", small.CHANNELS, small.HEIGHT, small.WIDTH)
-    script = small.model_of("torch", tmp_path / "net.pt", inputs=(small.TensorSpec("image", shape, "float32"),))
-    result = compared(script, small.model_of("onnx", tmp_path / "net.onnx"), tmp_path)
-    assert_clean(result, 6)
-    assert any(note.startswith("net.pt is analysed through ONNX") for note in result.notes)

@@ -57,7 +57,7 @@ def unique(values: dict[str, Array]) -> set[str]:
     }
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(graphs(), seeds)
 def test_a_graph_in_other_words_is_recognised(graph: LayerGraph, seed: int) -> None:
     """Renamed, in another order, with copies in between: each tensor's partner is itself, or a copy of it."""
@@ -75,7 +75,7 @@ def test_a_graph_in_other_words_is_recognised(graph: LayerGraph, seed: int) -> N
     assert unique(mine) <= {pair.source for pair in pairs}
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(graphs(), seeds, st.data())
 def test_a_fault_moves_nothing_in_front_of_it(graph: LayerGraph, seed: int, data: st.DataObject) -> None:
     source = Computed(graph)
@@ -94,7 +94,7 @@ def test_a_fault_moves_nothing_in_front_of_it(graph: LayerGraph, seed: int, data
         assert found[name] == name
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(graphs(one_output=True), seeds)
 def test_a_missing_layer_is_missing(graph: LayerGraph, seed: int) -> None:
     """The source has copies that the target doesn't: whichever is paired, the values are the same."""

@@ -58,10 +58,14 @@ def test_some_of_the_tensors_are_enough(graph: LayerGraph, data: st.DataObject) 
     known = {name: values[name] for name in graph.inputs}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "_LEAST", 1)
-        for name, array in Pieces.in_a_row(network, wanted).run(known.__getitem__):
-            known[name] = array
+        row = Pieces.in_a_row(network, wanted)
+        found = []
+        for name, array in row.run(known.__getitem__):
             np.testing.assert_array_equal(array, values[name])
-    assert set(known) == {*graph.inputs, *wanted}
+            found.append(name)
+            if name in row.read_again:
+                known[name] = array
+    assert sorted(found) == sorted(wanted)
 
 
 def chain(count: int, shape: tuple[int, ...]) -> LayerGraph:
@@ -98,24 +102,24 @@ def resident() -> int:
 
 
 def test_activations_of_onnx_runtime_are_let_go(tmp_path: Path) -> None:
-    """160 tensors of 4 MiB, twenty times what a piece may compute."""
-    lines = "\n".join(f"t{place} = Sin ({'x' if not place else f't{place - 1}'})" for place in range(159))
-    text = f"small (float[1, 1024, 1024] x) => (float[1, 1024, 1024] y) {{ {lines}\n y = Sin (t158) }}"
+    """80 tensors of 8 MiB, twenty times what a piece may compute."""
+    lines = "\n".join(f"t{place} = Sin ({'x' if not place else f't{place - 1}'})" for place in range(79))
+    text = f"small (float[2, 1024, 1024] x) => (float[2, 1024, 1024] y) {{ {lines}\n y = Sin (t78) }}"
     path = onnx_networks.written(tmp_path / "long.onnx", text, {})
     model = onnx_networks.model_of("onnx", path)
-    feeds = {"x": onnx_networks.drawn(1, 1024, 1024)}
+    feeds = {"x": onnx_networks.drawn(2, 1024, 1024)}
     network = onnx_networks.open_network(model, onnx_networks.specs(model, feeds))
     shelf = Shelf(tmp_path)
     shelf.put("x", feeds["x"])
+    before = highest = resident()
     with large_blocks_returned():
-        before = highest = resident()
         for name, array in Pieces.in_a_row(network, onnx_networks.observable(network)).run(shelf.__getitem__):
             shelf.put(name, array)
             highest = max(highest, resident())
-    assert len(shelf.shapes()) == 161
+    assert len(shelf.shapes()) == 81
     assert highest - before < 200 * MEGABYTE
     value = feeds["x"].astype(np.float64)
-    for _ in range(160):
+    for _ in range(80):
         value = np.sin(value)
     np.testing.assert_allclose(shelf["y"], value, atol=1e-4)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
-from conrepair.localize.result import LocatedFault
+from conrepair.localize.result import Localization, LocatedFault
 
 
 def located(name: str, introduced: float, kind: Kind = Kind.PARAMETERS, layers: tuple[str, ...] = ()) -> LocatedFault:
@@ -11,3 +12,11 @@ def located(name: str, introduced: float, kind: Kind = Kind.PARAMETERS, layers: 
     return LocatedFault(
         kind, names, names, "", introduced, 2 * introduced, 1e-6, introduced, (f"of {name}",), name, name
     )
+
+
+def assert_clean(result: Localization, least: int) -> None:
+    assert result.faults == ()
+    assert result.verdict is Verdict.EQUIVALENT
+    assert result.output_error < 1e-4
+    assert len(result.layers) >= least
+    assert not any(row.guilty for row in result.layers)

@@ -61,7 +61,7 @@ def graphs(draw: st.DrawFn, most: int = 9, *, one_output: bool = False) -> Layer
 
 
 class Computed(Network):
-    """A graph that numpy computes: each node applies its function to a weighted sum of what it reads."""
+    """A graph that numpy computes: each node a function of a weighted sum of what it reads."""
 
     def __init__(self, graph: LayerGraph, changed: Mapping[str, Callable[[Array], Array]] | None = None) -> None:
         self.graph = graph
@@ -72,10 +72,12 @@ class Computed(Network):
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
         return _Piece(self, fed, wanted)
 
-    def apply(self, node: Node, reads: Sequence[Array]) -> Array:
+    def apply(self, node: Node, reads: Sequence[Array]) -> dict[str, Array]:
+        """The node's outputs; a second one has the same numbers in other places."""
         total = sum((place + 1) * array for place, array in enumerate(reads))
         result = FUNCTIONS[node.op](np.asarray(total, dtype=np.float32))
-        return np.asarray(self.changed.get(node.name, lambda x: x)(result), dtype=np.float32)
+        array = np.asarray(self.changed.get(node.name, lambda x: x)(result), dtype=np.float32)
+        return {name: np.roll(array, place, -1) if place else array for place, name in enumerate(node.outputs)}
 
 
 class _Piece(Segment):
@@ -97,8 +99,7 @@ class _Piece(Segment):
         values = dict(feeds)
         results: dict[str, Array] = {}
         for node in self._nodes:
-            array = self._network.apply(node, [values[name] for name in node.inputs if name])
-            for name in node.outputs:
+            for name, array in self._network.apply(node, [values[name] for name in node.inputs if name]).items():
                 results[name] = array
                 values.setdefault(name, array)  # who reads a tensor that's fed gets what is fed
         return {name: results[name] for name in self.wanted}
@@ -141,6 +142,5 @@ def all_values(network: Computed, feeds: Mapping[str, Array]) -> dict[str, Array
     """Every tensor of a run, node by node, without segments."""
     values = dict(feeds)
     for node in network.graph.nodes:
-        array = network.apply(node, [values[name] for name in node.inputs if name])
-        values.update(dict.fromkeys(node.outputs, array))
+        values.update(network.apply(node, [values[name] for name in node.inputs if name]))
     return values

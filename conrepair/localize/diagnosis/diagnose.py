@@ -53,7 +53,9 @@ def diagnose(region: Region, judged: Judged) -> tuple[LocatedFault, str]:
         pair.source,
         pair.target,
     )
-    return fault, certain[0].cause if certain else f"unexplained {pair.target}"
+    if certain and certain[0].weight > _CERTAIN:
+        return fault, certain[0].cause
+    return fault, f"unexplained {_ordered([], region.target)[0]}"
 
 
 def _exchanged(region: Region) -> list[Finding]:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import rewritten_networks as networks
+from random_graphs import graph_of
 
 from conrepair.faults.fault import Kind
+from conrepair.localize.diagnosis.region import region_of
+from conrepair.localize.diagnosis.wiring import wiring_findings
+from conrepair.localize.layout import layouts
 from conrepair.localize.localize import localize_networks
+from conrepair.localize.matching import Pair
 from conrepair.localize.options import Options
 from conrepair.localize.result import LocatedFault
 
@@ -72,3 +78,18 @@ def test_inputs_that_are_exchanged(tmp_path: Path) -> None:
     assert fault.kind is Kind.INPUT
     assert "inputs are exchanged" in fault.evidence[0]
     assert {*fault.target_layers} >= {"left", "right"}
+
+
+def test_an_input_of_one_layer_that_is_another() -> None:
+    """Where only one of two readers takes the wrong one, both inputs aren't simply exchanged."""
+    sides = [
+        graph_of(["x", "z"], [("join", "Sin", [name, "x"], ["j"]), ("last", "Tanh", ["j"], ["y"])], ["y"])
+        for name in ("z", "x")
+    ]
+    layout = layouts((2, 3, 4), (2, 3, 4))[0]
+    pairs = [Pair(name, name, layout, 1.0, "") for name in ("x", "z", "j")]
+    array = np.ones((2, 3, 4), np.float32)
+    region = region_of((sides[0], sides[1]), pairs, pairs[2], array, 2 * array, {})
+    [finding] = wiring_findings(region)
+    assert finding.kind is Kind.GRAPH
+    assert "['z'] isn't read by `join` in the target" in finding.words
