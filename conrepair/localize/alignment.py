@@ -24,6 +24,7 @@ __all__ = ["Alignment", "align", "comparable"]
 
 _ROUNDS = 4
 _OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
+_HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
 
@@ -85,7 +86,8 @@ def align(
     nodes = Neighbourhood(source.graph, ours, mine.shapes()), Neighbourhood(target.graph, theirs, full.shapes())
     structure = Structure(*nodes)
     similarity = compare_values(ours, mine.__getitem__, theirs, full.__getitem__)
-    clean = {name for name, errors in zip(theirs, similarity.error.T, strict=True) if errors.min() < EQUAL}
+    similarity.refine(EQUAL, ours, mine.__getitem__, theirs, full.__getitem__)
+    errors = {name: float(column.min()) for name, column in zip(theirs, similarity.error.T, strict=True)}
     if quantized:
         similarity.exclude(_OTHER_UNITS)
     pairs = match(*nodes, similarity, structure)
@@ -103,7 +105,7 @@ def align(
         if _places(again) == _places(pairs):
             break
         pairs = again
-    kept = pairs if quantized else _settled(nodes, _without_harmless(target.graph, pairs, clean), shelf)
+    kept = pairs if quantized else _settled(nodes, _without_harmless(target.graph, pairs, errors), shelf)
     outputs = output_pairs(source, target, kept, (mine.shapes(), full.shapes()))
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
 
@@ -113,19 +115,31 @@ def comparable(graph: LayerGraph) -> tuple[str, ...]:
     return tuple(name for name in graph.order if graph.tensors[name].observable and graph.tensors[name].is_real)
 
 
-def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], clean: set[str]) -> list[Pair]:
+def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float]) -> list[Pair]:
     """Leave out pairs of different values from which nothing but the right values is computed: they aren't one.
 
     Args:
         graph: The target's.
         pairs: From the matching.
-        clean: Tensors of the target that have the source's values when it runs from its inputs on.
+        errors: Of each compared tensor of the target against the closest of the source's, in the full run.
     """
-    harmful = {name for name in graph.outputs if name not in clean}
+    worst = dict.fromkeys(
+        graph.outputs, 0.0
+    )  # of what is computed from a tensor, the largest error of the next known
     for node in reversed(graph.nodes):
-        if harmful.intersection(node.outputs):
-            harmful.update(name for name in node.inputs if name and name not in clean)
-    return [pair for pair in pairs if pair.target in clean or pair.target in harmful or pair.target in graph.inputs]
+        behind = max(
+            (max(errors.get(name, 0.0), 0.0 if name in errors else worst.get(name, 0.0)) for name in node.outputs),
+            default=0.0,
+        )
+        for name in filter(None, node.inputs):
+            worst[name] = max(worst.get(name, 0.0), behind)
+    return [
+        pair
+        for pair in pairs
+        if pair.confidence == 1.0
+        or pair.target in graph.outputs
+        or worst.get(pair.target, math.inf) > min(EQUAL, _HARMLESS * errors.get(pair.target, 0.0))
+    ]
 
 
 class _Isolated:

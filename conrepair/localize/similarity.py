@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.layout import Layout, Shape, layouts
+from conrepair.metrics.running_error import RunningError
 
 __all__ = ["Similarity", "compare_values"]
 
@@ -18,6 +19,7 @@ _SAMPLED = 4096  # elements of a tensor that stand for all of it
 _SEED = 20261120
 
 Matrix = npt.NDArray[np.float64]
+Fetch = Callable[[str], Array]
 
 
 @dataclass
@@ -40,6 +42,27 @@ class Similarity:
         """The layout in which two tensors are most alike; None where none fits."""
         index = int(self.layout[source, target])
         return None if index < 0 else self.choices[index]
+
+    def refine(
+        self, alike: float, sources: Sequence[str], source: Fetch, targets: Sequence[str], target: Fetch
+    ) -> None:
+        """Compare all elements where the sampled ones can't tell which of several tensors is meant.
+
+        Args:
+            alike: Relative L2 below which two tensors may be the same.
+            sources: Names, as down.
+            source: Gives a value by its name.
+            targets: Names, as across.
+            target: The same for the other network.
+        """
+        close = self.error < alike
+        doubtful = close & ((close.sum(axis=1, keepdims=True) > 1) | (close.sum(axis=0, keepdims=True) > 1))
+        for row, column in np.argwhere(doubtful):
+            layout = self.best_layout(int(row), int(column))
+            if layout is not None:
+                whole = RunningError()
+                whole.add(source(sources[row]), layout.to_source(target(targets[column])))
+                self.error[row, column] = whole.relative_l2
 
     def exclude(self, error: float) -> None:
         """Let no pair be of which the relative L2 is larger."""

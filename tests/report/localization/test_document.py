@@ -64,8 +64,8 @@ def test_every_field_of_the_result_is_in_it() -> None:
         assert {field.name for field in dataclasses.fields(kind)} <= value.keys()
     assert [row["order"] for row in document["layers"]] == [0, 1, 2, 3, 4]
     assert document["options"] == {
-        "samples": 8, "batch_size": 4, "noise_margin": 10.0, "equivalent": 1e-4, "precision": "float32", "quantized": False, "seed": 7,
-        "recipe_runs": 300, "recipe_seconds": 60.0, "suspiciousness": None,
+        "samples": 8, "batch_size": 4, "noise_margin": 10.0, "equivalent": 1e-4, "precision": "float32",
+        "quantized": False, "seed": 7, "recipe_runs": 300, "recipe_seconds": 60.0, "suspiciousness": None,
     }  # fmt: skip
 
 

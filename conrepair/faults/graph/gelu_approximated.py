@@ -25,7 +25,7 @@ def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
 
 FAULT = Fault(
     name="gelu-approximated",
-    kind=Kind.HYPERPARAMETERS,
+    kind=Kind.GRAPH,
     provenance="tvm#18750, nobuco#9, onnxruntime#2270",
     repair="approximate",
     places=operators("Gelu"),
