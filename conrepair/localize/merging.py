@@ -11,7 +11,7 @@ __all__ = ["merge"]
 
 
 def merge(faults: Sequence[tuple[LocatedFault, str]]) -> list[LocatedFault]:
-    """Merge faults of the same kind and cause.
+    """Merge faults of the same kind and cause, that accuse the same layer first, or that differ at the same tensor.
 
     Args:
         faults: Each with its cause.
@@ -19,9 +19,17 @@ def merge(faults: Sequence[tuple[LocatedFault, str]]) -> list[LocatedFault]:
     Returns:
         The guiltiest first: by the error that they introduce.
     """
-    groups: dict[tuple[str, str], list[LocatedFault]] = {}
-    for fault, cause in faults:
-        groups.setdefault((fault.kind, cause), []).append(fault)
+    by_cause = _grouped([(fault, (fault.kind, cause)) for fault, cause in faults])
+    by_layer = _grouped(
+        [(fault, (fault.kind, *(fault.target_layers[:1] or fault.source_layers))) for fault in by_cause]
+    )
+    return _grouped([(fault, (fault.kind, fault.source_tensor)) for fault in by_layer])
+
+
+def _grouped(faults: Sequence[tuple[LocatedFault, tuple[str, ...]]]) -> list[LocatedFault]:
+    groups: dict[tuple[str, ...], list[LocatedFault]] = {}
+    for fault, key in faults:
+        groups.setdefault(key, []).append(fault)
     merged = [_together(sorted(group, key=_error, reverse=True)) for group in groups.values()]
     return sorted(merged, key=_error, reverse=True)
 

@@ -153,9 +153,8 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator
         if source.values is not None and target.values is not None and same_function(source.values, target.values):
             return
         kind = Kind.HYPERPARAMETERS if {source.op, target.op} <= {"Clip"} else Kind.GRAPH
-        yield Finding(
-            kind, f"{two} is {_called(target)} in the target, {one} is {_called(source)} in the source", *where
-        )
+        theirs, ours = _called(target), f"{_called(source)}{_only(source, target)}"
+        yield Finding(kind, f"{two} is {theirs} in the target, {one} is {ours} in the source", *where)
         return
     if source.op == "Function" and source.values is not None and target.values is not None:
         if not same_function(source.values, target.values):
@@ -220,6 +219,12 @@ def _written(source: Step, target: Step, difference: Difference) -> str:
         and (scaled if name in _FACTORS else difference.words.startswith("transposed"))
     ]
     return ", ".join(f"{name} {theirs[name]} in the target, {ours[name]} in the source" for name in differing)
+
+
+def _only(source: Step, target: Step) -> str:
+    """Attributes of the source that the target's operator doesn't have."""
+    names = [name for name, value in source.attributes.items() if name not in target.attributes and value is not None]
+    return f" with {', '.join(f'{name} {source.attributes[name]}' for name in names)}" if names else ""
 
 
 def _neighbours(side: Side) -> list[str]:

@@ -15,12 +15,12 @@ __all__ = ["GRID", "KNOWN", "evaluate", "is_elementwise", "known_function", "sam
 
 Values = npt.NDArray[np.float64]
 
-GRID: Values = np.concatenate([np.linspace(-12, 12, 193), np.linspace(-1, 1, 401), [-100.0, 100.0]])
+GRID: Values = np.concatenate([np.linspace(-12, 12, 193), np.linspace(-4, 4, 1601), [-100.0, 100.0]])
 """Where functions are compared: finely where they bend."""
 
 _CLOSE = 1e-6
 _AFFINE = ("scale", "offset")
-_FINE = slice(193, 594)  # where the grid is dense
+_FINE = slice(193, 1794)  # where the grid is dense
 _MOST_JUMPS = 0.6  # of neighbours on the dense part; a smooth function changes at each
 
 

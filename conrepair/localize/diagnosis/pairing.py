@@ -32,6 +32,7 @@ _FAMILIES = (
 )
 _GAP = 1.0  # for a step that only one side has
 _MOVE_GAP = 0.1
+_OTHER = 1.9  # for one that is something else at the same place
 _REPLACED = 1.5  # for one that is another of its family; less than two gaps
 
 
@@ -85,4 +86,4 @@ def _distance(one: Step, two: Step) -> float:
         return 0.0 if shapes[0] == shapes[1] else 0.2
     if any({one.op, two.op} <= family for family in _FAMILIES):
         return _REPLACED
-    return 10.0
+    return 10.0 if MOVES & {one.op, two.op} else _OTHER
