@@ -207,7 +207,7 @@ def test_another_name_is_not(room: Room) -> None:
 def test_other_code_is_run_again(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     room.run(room.task("a"))
     with monkeypatch.context() as patch:
-        patch.setattr(module, "code_fingerprint", lambda: "another version")
+        patch.setattr(module, "code_fingerprint", lambda kind: "another version")
         assert not room.run(room.task("a"))["a"].reused
     assert room.run(room.task("a"))["a"].reused
 
