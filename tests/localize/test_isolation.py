@@ -53,9 +53,8 @@ def test_errors_are_introduced_at_the_fault_only(graph: LayerGraph, data: st.Dat
             assert cut.introduced.relative_l2 == cut.full.relative_l2
         else:
             assert cut.introduced.relative_l2 == 0
-            assert (cut.full.relative_l2 > 0) == bool(
-                {node.name for node in graph.between([], [name])} & {faulty.name}
-            )
+            reached = faulty.name in {node.name for node in graph.between([], [name])}
+            assert reached or cut.full.relative_l2 == 0  # what's reached may be saturated, and the same nevertheless
 
 
 @settings(deadline=None, max_examples=30)
@@ -67,9 +66,10 @@ def test_floors_are_the_sources(graph: LayerGraph, data: st.DataObject) -> None:
     feeds = [drawn_feeds(graph)]
     clean = measured(source, Computed(graph), feeds, second_opinion=lambda: other)
     broken = measured(source, Computed(graph, {faulty.name: lambda x: -x}), feeds, second_opinion=lambda: other)
+    first = graph.nodes[0].outputs[0]  # what lies behind may be saturated
+    assert clean[first].disturbed > 0
     for name, cut in clean.items():
         assert (cut.disturbed, cut.other) == (broken[name].disturbed, broken[name].other)
-        assert cut.disturbed > 0
         assert cut.other == pytest.approx(1e-6, rel=0.2)
 
 
