@@ -10,7 +10,7 @@ import numpy.typing as npt
 from conrepair.data.tensor_spec import Quantization, TensorSpec, numpy_dtype
 from conrepair.runtime.errors import DataError
 
-__all__ = ["to_real", "to_stored"]
+__all__ = ["quantized", "real_values", "to_real", "to_stored"]
 
 Array = npt.NDArray[Any]
 
@@ -40,7 +40,7 @@ def to_stored(spec: TensorSpec, array: Array) -> Array:
         return array
     wanted = numpy_dtype(spec.dtype)
     if spec.quantization is not None and array.dtype.kind == "f":
-        return _quantized(array, spec.quantization, wanted)
+        return quantized(array, spec.quantization, wanted)
     if array.dtype == wanted:
         return np.ascontiguousarray(array)
     if wanted.kind in "biu" and array.dtype.kind not in "biu":
@@ -52,20 +52,24 @@ def to_stored(spec: TensorSpec, array: Array) -> Array:
 
 def to_real(spec: TensorSpec, array: Array) -> Array:
     """What a tensor's stored values stand for: float32 for a quantized tensor, else the values themselves."""
-    if spec.quantization is None:
-        return array
+    return array if spec.quantization is None else real_values(array, spec.quantization)
+
+
+def real_values(array: Array, quantization: Quantization) -> Array:
+    """What stored whole numbers stand for, float32."""
     if array.dtype.itemsize <= 2:
         # Exact in float32, as the difference of such numbers is.
         real: Array = array.astype(np.float32)
-        real -= spec.quantization.zero_point
+        real -= quantization.zero_point
     else:
-        real = (array.astype(np.int32) - spec.quantization.zero_point).astype(np.float32)
-    real *= np.float32(spec.quantization.scale)
+        real = (array.astype(np.int32) - quantization.zero_point).astype(np.float32)
+    real *= np.float32(quantization.scale)
     return real
 
 
-def _quantized(array: Array, quantization: Quantization, wanted: np.dtype[Any]) -> Array:
-    """Block by block: whoever feeds all tensors of a network spends most of the time here, in the cache or not."""
+def quantized(array: Array, quantization: Quantization, wanted: np.dtype[Any]) -> Array:
+    """The nearest whole numbers that stand for real ones, of the wanted type."""
+    # Block by block: whoever feeds all tensors of a network spends most of the time here, in the cache or not.
     limits = np.iinfo(wanted)
     result = np.empty(array.shape, wanted)
     source, target = array.reshape(-1), result.reshape(-1)

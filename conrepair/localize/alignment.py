@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.graph.layer_graph import Array, LayerGraph
-from conrepair.localize.isolation import Isolation
+from conrepair.localize.isolation import Isolation, add_result
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Pair, match
 from conrepair.localize.outputs import output_pairs
-from conrepair.localize.pieces import Pieces
+from conrepair.localize.pieces import capture
 from conrepair.localize.shelf import Shelf
 from conrepair.localize.similarity import compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
@@ -81,8 +81,8 @@ def align(
         quantized: Whether the target's values are never quite the source's, so that nothing can be proven by them.
     """
     ours, theirs = comparable(source.graph), comparable(target.graph)
-    mine = _capture(source, ours, feeds[0], _fresh(folder, "source"))
-    full = _capture(target, theirs, feeds[1], _fresh(folder, "target"))
+    mine = capture(source, ours, feeds[0], folder / "source")
+    full = capture(target, theirs, feeds[1], folder / "target")
     nodes = Neighbourhood(source.graph, ours, mine.shapes()), Neighbourhood(target.graph, theirs, full.shapes())
     structure = Structure(*nodes)
     similarity = compare_values(ours, mine.__getitem__, theirs, full.__getitem__)
@@ -123,14 +123,10 @@ def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[
         pairs: From the matching.
         errors: Of each compared tensor of the target against the closest of the source's, in the full run.
     """
-    worst = dict.fromkeys(
-        graph.outputs, 0.0
-    )  # of what is computed from a tensor, the largest error of the next known
+    # Of what's computed from each tensor, the largest error of the next tensors whose error is known.
+    worst = dict.fromkeys(graph.outputs, 0.0)
     for node in reversed(graph.nodes):
-        behind = max(
-            (max(errors.get(name, 0.0), 0.0 if name in errors else worst.get(name, 0.0)) for name in node.outputs),
-            default=0.0,
-        )
+        behind = max((errors.get(name, worst.get(name, 0.0)) for name in node.outputs), default=0.0)
         for name in filter(None, node.inputs):
             worst[name] = max(worst.get(name, 0.0), behind)
     return [
@@ -149,14 +145,13 @@ class _Isolated:
         self, target: Network, source: Shelf, feeds: Mapping[str, Array], names: Sequence[str], folder: Path
     ) -> None:
         self._target, self._source, self._feeds, self._names = target, source, feeds, names
-        self._shelf = Shelf(_fresh(folder, "isolated"))
+        self._shelf = Shelf(folder / "isolated")
 
     def run(self, pairs: Sequence[Pair]) -> Callable[[str], Array]:
         """All tensors, computed from the nearest pairs."""
-        for name, array in self._feeds.items():
-            self._shelf.put(name, array)
-        for name, array in Isolation(self._target, pairs, self._names).run(self._source.__getitem__, self._feeds):
-            self._shelf.put(name, array)
+        self._shelf.put_all(self._feeds.items())
+        isolation = Isolation(self._target, pairs, self._names)
+        self._shelf.put_all(isolation.run(self._source.__getitem__, self._feeds))
         return self._shelf.__getitem__
 
     def errors(self, pairs: Sequence[Pair], wanted: Sequence[Pair]) -> dict[str, float]:
@@ -165,12 +160,8 @@ class _Isolated:
         chosen = {pair.target: pair for pair in wanted if pair.target not in inputs}
         found = {}
         for name, array in Isolation(self._target, pairs, list(chosen)).run(self._source.__getitem__, self._feeds):
-            error = RunningError()
-            pair = chosen[name]
-            if array.size != self._source[pair.source].size:
-                found[name] = float("inf")
-                continue
-            error.add(self._source[pair.source], pair.layout.to_source(array))
+            error, pair = RunningError(), chosen[name]
+            add_result(error, pair, self._source[pair.source], array)
             found[name] = error.relative_l2
         return found
 
@@ -270,21 +261,5 @@ def _doubtful(
     return found
 
 
-def _capture(network: Network, names: Sequence[str], feeds: Mapping[str, Array], folder: Path) -> Shelf:
-    shelf = Shelf(folder)
-    for name, array in feeds.items():
-        shelf.put(name, array)
-    wanted = [name for name in names if name not in network.graph.inputs]
-    for name, array in Pieces.in_a_row(network, wanted).run(shelf.__getitem__):
-        shelf.put(name, array)
-    return shelf
-
-
 def _places(pairs: Sequence[Pair]) -> set[tuple[str, str, object]]:
     return {(pair.source, pair.target, pair.layout) for pair in pairs}
-
-
-def _fresh(folder: Path, name: str) -> Path:
-    path = folder / name
-    path.mkdir(parents=True, exist_ok=True)
-    return path

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.metrics.probabilities import softmax
+from conrepair.metrics.spread import error_of_spread
 
 __all__ = ["FinalActivation", "explain_final_activation"]
 
@@ -56,13 +57,13 @@ def explain_final_activation(
     if reference.shape != candidate.shape or reference.ndim < 2 or reference.shape[-1] < 2:
         return None
     source, target = np.asarray(reference, np.float64), np.asarray(candidate, np.float64)
-    before = _relative(source, target)
+    before = error_of_spread(source, target)
     if not (np.isfinite(source).all() and np.isfinite(target).all()) or before <= tolerance:
         return None
     found = []
     for name, function in _ACTIVATIONS.items():
-        found.append((_relative(function(source), target), name, "added"))
-        found.append((_relative(source, function(target)), name, "missing"))
+        found.append((error_of_spread(function(source), target), name, "added"))
+        found.append((error_of_spread(source, function(target)), name, "missing"))
     error, name, side = min(found)
     if error > tolerance:
         return None
@@ -104,9 +105,3 @@ _ACTIVATIONS: dict[str, Callable[[_Float64], _Float64]] = {
     "log-softmax": _log_softmax,
     "sigmoid": _sigmoid,
 }
-
-
-def _relative(reference: _Float64, candidate: _Float64) -> float:
-    """||candidate - reference|| / ||reference||, without its mean: flat answers are not right ones."""
-    scale = float(np.linalg.norm(reference - reference.mean()))
-    return float(np.linalg.norm(candidate - reference)) / scale if scale else np.inf

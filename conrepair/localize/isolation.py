@@ -10,9 +10,10 @@ from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.graph.layer_graph import Array, Tensor
 from conrepair.localize.matching import Pair
 from conrepair.localize.pieces import Pieces
+from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
 
-__all__ = ["Isolation", "as_stored"]
+__all__ = ["Isolation", "add_result", "as_stored"]
 
 
 class Isolation:
@@ -52,6 +53,21 @@ class Isolation:
             return as_stored(pair.layout.to_target(source(pair.source)), self._tensors[name])
 
         yield from self._pieces.run(fetch)
+
+
+def add_result(error: RunningError, pair: Pair, expected: Array, result: Array) -> None:
+    """Add what a target gave to an error; one of another size is a mismatch everywhere.
+
+    Args:
+        error: That grows.
+        pair: The tensors.
+        expected: The source's.
+        result: The target's, in its own layout.
+    """
+    if result.size == expected.size:
+        error.add(expected, pair.layout.to_source(result))
+    else:
+        error.mismatched += max(result.size, expected.size)
 
 
 def as_stored(array: Array, tensor: Tensor) -> Array:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from conrepair.metrics.spread import error_of_spread
+
 __all__ = ["ClassPermutation", "LabelShift", "explain_class_permutation", "explain_label_shift"]
 
 Array = npt.NDArray[Any]
@@ -105,14 +107,14 @@ def explain_class_permutation(
     """
     if not _are_scores(reference, candidate) or reference.shape != candidate.shape or len(reference) < 2:
         return None
-    before = _relative(reference, candidate)
+    before = error_of_spread(reference, candidate)
     found, held_out = slice(0, None, 2), slice(1, None, 2)
     order = _assigned(reference[found], candidate[found])
-    unseen = _relative(reference[held_out], candidate[held_out][:, order])
+    unseen = error_of_spread(reference[held_out], candidate[held_out][:, order])
     if unseen > tolerance or unseen > _BETTER * before:
         return None
     order = _assigned(reference, candidate)
-    error = _relative(reference, candidate[:, order])
+    error = error_of_spread(reference, candidate[:, order])
     moved = np.flatnonzero(order != np.arange(len(order)))
     examples = ", ".join(f"{place} is at {order[place]}" for place in moved[:_SHOWN])
     evidence = (
@@ -140,18 +142,11 @@ def _overlap(one: int, two: int, shift: int) -> int:
 
 def _shifted_error(reference: Array, candidate: Array, shift: int) -> float:
     first, last = max(0, -shift), min(reference.shape[1], candidate.shape[1] - shift)
-    return _relative(reference[:, first:last], candidate[:, first + shift : last + shift])
+    return error_of_spread(reference[:, first:last], candidate[:, first + shift : last + shift])
 
 
 def _is_circular(reference: Array, candidate: Array, shift: int, tolerance: float) -> bool:
-    return _relative(reference, np.roll(candidate, -shift, axis=1)) <= tolerance
-
-
-def _relative(reference: Array, candidate: Array) -> float:
-    """||candidate - reference|| / ||reference||, without its mean: a constant explains nothing."""
-    reference, candidate = np.asarray(reference, np.float64), np.asarray(candidate, np.float64)
-    scale = float(np.linalg.norm(reference - reference.mean()))
-    return float(np.linalg.norm(candidate - reference)) / scale if scale else np.inf
+    return error_of_spread(reference, np.roll(candidate, -shift, axis=1)) <= tolerance
 
 
 def _assigned(reference: Array, candidate: Array) -> npt.NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from conrepair.localize.matching import Pair
 from conrepair.localize.measurement import Feeds
 from conrepair.localize.merging import merge
 from conrepair.localize.outputs import partners
-from conrepair.localize.pieces import Pieces
+from conrepair.localize.pieces import capture
 from conrepair.localize.result import LocatedFault
 from conrepair.localize.shelf import Shelf
 from conrepair.networks.network import Network
@@ -52,7 +53,8 @@ def located_faults(
     loose = any((ours, theirs) not in compared for _, _, ours, theirs in outputs)
     if not guilty and not loose and len(source.output_names) <= len(target.output_names):
         return []
-    shelf = _captured(source, alignment, [ours for _, _, ours, _ in outputs], feeds, folder)
+    paired = [pair.source for pair in (*alignment.pairs, *alignment.outputs)]
+    shelf = capture(source, [*paired, *(ours for _, _, ours, _ in outputs)], feeds[0], folder / "diagnosed")
     ends = [item.cut.pair.target for item in guilty] + [theirs for _, _, _, theirs in outputs]
     isolated = Isolation(target, alignment.pairs, list(dict.fromkeys(ends)))
     computed = dict(isolated.run(shelf.__getitem__, feeds[1]))
@@ -79,7 +81,7 @@ def _diagnosed(
     for item in guilty:
         pair = item.cut.pair
         found, expected = _fit(computed[pair.target], pair), shelf[pair.source]
-        region = region_of(graphs, list(alignment.pairs), pair, expected, found, _Lazy(shelf))
+        region = region_of(graphs, list(alignment.pairs), pair, expected, found)
         fault, cause = diagnose(region, item)
         if pair.target in target.graph.outputs and pair.source in source.graph.outputs:
             fault = explained(fault, expected, found)
@@ -98,21 +100,6 @@ def _outputs(source: Network, target: Network, alignment: Alignment) -> list[tup
     return found
 
 
-def _captured(source: Network, alignment: Alignment, outputs: Sequence[str], feeds: Feeds, folder: Path) -> Shelf:
-    path = folder / "diagnosed"
-    path.mkdir(parents=True, exist_ok=True)
-    shelf = Shelf(path)
-    for name, array in feeds[0].items():
-        shelf.put(name, array)
-    wanted = dict.fromkeys([*(pair.source for pair in (*alignment.pairs, *alignment.outputs)), *outputs])
-    inputs = set(source.graph.inputs)
-    for name, array in Pieces.in_a_row(source, [name for name in wanted if name not in inputs]).run(
-        shelf.__getitem__
-    ):
-        shelf.put(name, array)
-    return shelf
-
-
 def _as_expected(array: Array, alignment: Alignment, source: str, target: str) -> Array:
     """In the source's layout where that's known."""
     for pair in (*alignment.pairs, *alignment.outputs):
@@ -121,22 +108,5 @@ def _as_expected(array: Array, alignment: Alignment, source: str, target: str) -
     return array
 
 
-class _Lazy(dict[str, Array]):
-    """A shelf as a mapping."""
-
-    def __init__(self, shelf: Shelf) -> None:
-        super().__init__()
-        self._shelf = shelf
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._shelf
-
-    def __getitem__(self, name: str) -> Array:
-        return self._shelf[name]
-
-
 def _fit(array: Array, pair: Pair) -> Array:
-    size = 1
-    for extent in pair.layout.source:
-        size *= extent
-    return pair.layout.to_source(array) if array.size == size else array
+    return pair.layout.to_source(array) if array.size == math.prod(pair.layout.source) else array

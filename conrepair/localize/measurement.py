@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
-from conrepair.localize.isolation import Isolation, as_stored
+from conrepair.localize.isolation import Isolation, add_result, as_stored
 from conrepair.localize.matching import Pair
 from conrepair.localize.pieces import Pieces
 from conrepair.localize.shelf import Shelf
-from conrepair.metrics.running_error import RunningError
+from conrepair.metrics.running_error import RunningError, relative_l2
 from conrepair.networks.network import Network
 
 __all__ = ["DISTURBANCE", "Cut", "Feeds", "measure"]
@@ -59,7 +59,6 @@ def measure(
     outputs: Sequence[Pair] = (),
     whole_runs: int = 2,
     second_opinion: Callable[[], Network | None] = lambda: None,
-    advance: Callable[[], None] = lambda: None,
 ) -> list[Cut]:
     """Measure all pairs over all batches; floors on the first batch.
 
@@ -72,7 +71,6 @@ def measure(
         folder: For activations.
         whole_runs: How many batches the target runs as a whole, too; what it introduces is measured on all.
         second_opinion: Opens the source in another arithmetic; called once, and not kept.
-        advance: Called after each batch.
 
     Returns:
         In the target's order, but for those that are an input of the target: nothing computes them.
@@ -82,28 +80,27 @@ def measure(
     for pair in [*pairs, *outputs]:
         if pair.target not in inputs:
             cuts.setdefault(pair.target, []).append(Cut(pair))
-    wanted = [pair.source for pair in [*pairs, *outputs] if pair.source not in source.graph.inputs]
-    captured = Pieces.in_a_row(source, wanted)
+    captured = Pieces.in_a_row(source, [pair.source for pair in [*pairs, *outputs]])
     whole = Pieces.in_a_row(target, list(cuts))
+    kept = whole.read_again
     isolated = Isolation(target, pairs, list(cuts))
-    shelf, seen = Shelf(_fresh(folder, "measured")), Shelf(_fresh(folder, "whole"))
+    shelf, seen = Shelf(folder / "measured"), Shelf(folder / "whole")
     for number, (ours, theirs) in enumerate(batches):
-        _put(shelf, ours.items())
-        _put(shelf, captured.run(shelf.__getitem__))
+        shelf.put_all(ours.items())
+        shelf.put_all(captured.run(shelf.__getitem__))
         for name, array in isolated.run(shelf.__getitem__, theirs):
             for cut in cuts[name]:
-                _add(cut.introduced, shelf, cut.pair, array)
+                add_result(cut.introduced, cut.pair, shelf[cut.pair.source], array)
         if number < whole_runs:
-            _put(seen, theirs.items())
+            seen.put_all(theirs.items())
             for name, array in whole.run(seen.__getitem__):
                 for cut in cuts[name]:
-                    _add(cut.full, shelf, cut.pair, array)
-                if name in whole.read_again:
+                    add_result(cut.full, cut.pair, shelf[cut.pair.source], array)
+                if name in kept:
                     seen.put(name, array)
         if number == 0:
             fed = list(dict.fromkeys([*source.graph.inputs, *(pair.source for pair in pairs)]))
             _measure_floors(source, second_opinion, itertools.chain.from_iterable(cuts.values()), shelf, fed)
-        advance()
     return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]
 
 
@@ -121,14 +118,14 @@ def _measure_floors(
     wanted = [name for name in by_source if name not in source.graph.inputs]
     disturbed = _Disturbed(shelf)
     for name, array in Pieces.between(source, fed, wanted).run(disturbed.__getitem__):
-        disturbance = _relative(shelf[name], array)
+        disturbance = relative_l2(shelf[name], array)
         for cut in by_source[name]:
             cut.disturbed = disturbance
     other = second_opinion()
     if other is not None:
         stored = functools.partial(_stored, shelf, other)
         for name, array in Pieces.between(other, fed, wanted).run(stored):
-            difference = _relative(shelf[name], array)
+            difference = relative_l2(shelf[name], array)
             for cut in by_source[name]:
                 cut.other = difference
 
@@ -151,28 +148,3 @@ class _Disturbed:
             return array
         signs = np.random.default_rng(_SEED).integers(0, 2, array.shape, dtype=np.int8)
         return np.asarray(array * (1 + (2 * signs - 1) * array.dtype.type(DISTURBANCE)), dtype=array.dtype)
-
-
-def _relative(expected: Array, found: Array) -> float:
-    error = RunningError()
-    error.add(expected, found)
-    return error.relative_l2
-
-
-def _add(error: RunningError, shelf: Shelf, pair: Pair, array: Array) -> None:
-    expected = shelf[pair.source]
-    if array.size != expected.size:
-        error.mismatched += max(array.size, expected.size)
-        return
-    error.add(expected, pair.layout.to_source(array))
-
-
-def _put(shelf: Shelf, arrays: Iterable[tuple[str, Array]]) -> None:
-    for name, array in arrays:
-        shelf.put(name, array)
-
-
-def _fresh(folder: Path, name: str) -> Path:
-    path = folder / name
-    path.mkdir(parents=True, exist_ok=True)
-    return path

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from conrepair.graph.layer_graph import Array
+from conrepair.localize.shelf import Shelf
 from conrepair.networks.network import Network, Segment
 
-__all__ = ["Pieces"]
+__all__ = ["Pieces", "capture"]
 
 _LEAST = 32 << 20  # bytes; smaller pieces would save no memory worth the name
 
@@ -42,11 +44,12 @@ class Pieces:
 
         Args:
             network: To run.
-            wanted: Tensors to compute; the more, the less is computed twice.
+            wanted: Tensors to compute; the more, the less is computed twice. Inputs, which nothing computes, are
+                left out.
         """
         known = list(dict.fromkeys(network.graph.inputs))
         segments = []
-        for group in _groups(network, wanted):
+        for group in _groups(network, [name for name in wanted if name not in network.graph.inputs]):
             segments.append(network.segment(known, group))
             known += group
         return cls(segments)
@@ -70,6 +73,21 @@ class Pieces:
             results = _run(segment, fetch)
             for name in segment.wanted:
                 yield name, results.pop(name)
+
+
+def capture(network: Network, names: Sequence[str], feeds: Mapping[str, Array], folder: Path) -> Shelf:
+    """Run one batch and keep what's wanted of it.
+
+    Args:
+        network: To run.
+        names: Tensors that are wanted.
+        feeds: Of its inputs, which are kept too.
+        folder: For the shelf.
+    """
+    shelf = Shelf(folder)
+    shelf.put_all(feeds.items())
+    shelf.put_all(Pieces.in_a_row(network, names).run(shelf.__getitem__))
+    return shelf
 
 
 def _run(segment: Segment, fetch: Fetch) -> dict[str, Array]:

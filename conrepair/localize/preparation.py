@@ -19,10 +19,10 @@ from conrepair.localize.matching import EQUAL, Pair
 from conrepair.localize.measurement import Feeds
 from conrepair.localize.options import Options
 from conrepair.localize.outputs import named_alike
-from conrepair.localize.pieces import Pieces
-from conrepair.localize.preparation_words import correlation, preparation_words, relative_error
+from conrepair.localize.pieces import capture
+from conrepair.localize.preparation_words import correlation, preparation_words
 from conrepair.localize.result import LocatedFault
-from conrepair.localize.shelf import Shelf
+from conrepair.metrics.running_error import relative_l2
 from conrepair.networks.network import Network
 
 __all__ = ["Prepared", "align_with_inputs"]
@@ -157,7 +157,7 @@ def _different(source: Network, target: Network, feeds: Feeds, options: Options)
         choices = layouts(expected.shape, given.shape)
         if not choices:
             continue
-        error = relative_error(expected, choices[0].to_source(given))
+        error = relative_l2(expected, choices[0].to_source(given))
         allowed = max(options.noise_margin * _ROUNDING, _STORED.get(tensor.dtype, 0.0))
         if error > allowed:
             likely = sorted(choices, key=lambda layout: -correlation(expected, layout.to_source(given)))
@@ -184,7 +184,6 @@ def _aligned_as_source(
     for pair in inputs:
         tensor = target.graph.tensors[pair.target]
         given[pair.target] = as_stored(pair.layout.to_target(feeds[0][pair.source]), tensor)
-    folder.mkdir(parents=True, exist_ok=True)
     alignment = align(source, target, (feeds[0], given), folder, quantized=quantized)
     forced = {pair.target for pair in inputs}
     rest = [pair for pair in alignment.pairs if pair.target not in forced]
@@ -200,18 +199,10 @@ def _error_behind(
     first = [pair for pair in cuts if names.intersection(feeding.get(pair.target, ()))]
     if not first:
         return math.inf
-    path = folder / "behind"
-    path.mkdir(parents=True, exist_ok=True)
-    shelf = Shelf(path)
-    for name, array in feeds[0].items():
-        shelf.put(name, array)
-    inputs = set(source.graph.inputs)
-    wanted = list(dict.fromkeys(pair.source for pair in cuts if pair.source not in inputs))
-    for name, array in Pieces.in_a_row(source, wanted).run(shelf.__getitem__):
-        shelf.put(name, array)
+    shelf = capture(source, [pair.source for pair in cuts], feeds[0], folder / "behind")
     by_target = {pair.target: pair for pair in first}
     errors = [
-        relative_error(shelf[by_target[name].source], by_target[name].layout.to_source(array))
+        relative_l2(shelf[by_target[name].source], by_target[name].layout.to_source(array))
         for name, array in Isolation(target, alignment.pairs, list(by_target)).run(shelf.__getitem__, feeds[1])
         if array.size == shelf[by_target[name].source].size
     ]

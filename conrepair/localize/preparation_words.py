@@ -11,9 +11,9 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localize.input_relation import explain_inputs
 from conrepair.localize.matching import Pair
 from conrepair.localize.measurement import Feeds
-from conrepair.metrics.running_error import RunningError
+from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["correlation", "preparation_words", "relative_error"]
+__all__ = ["correlation", "preparation_words"]
 
 _ALIKE = 0.5  # correlation of two pictures that are the same one
 _TOLERANCE = 0.01  # of an explanation: pictures of 8 bits are rounded
@@ -27,7 +27,7 @@ def preparation_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
         feeds: One batch for each network.
     """
     expected, given = feeds[0][pair.source], pair.layout.to_source(feeds[1][pair.target])
-    error = relative_error(expected, given)
+    error = relative_l2(expected, given)
     relation = explain_inputs(expected, given, tolerance=_TOLERANCE)
     if relation is not None and relation.is_identity:
         return Kind.PREPROCESSING, (
@@ -44,13 +44,6 @@ def preparation_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
     moved = relation.axes != tuple(range(len(relation.axes))) or relation.reshaped or bool(relation.flipped)
     kind = Kind.INPUT if moved else Kind.PREPROCESSING
     return kind, f"`{pair.target}`: {relation.evidence}"
-
-
-def relative_error(expected: Array, found: Array) -> float:
-    """Relative L2."""
-    error = RunningError()
-    error.add(expected, found)
-    return error.relative_l2
 
 
 def correlation(one: Array, two: Array) -> float:

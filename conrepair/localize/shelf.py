@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,9 @@ class Shelf:
         """Start empty.
 
         Args:
-            folder: For the files; they stay until the folder goes.
+            folder: For the files; made when it isn't there. They stay until it goes.
         """
+        folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._small: dict[str, Array] = {}
         self._places: dict[str, _Bytes] = {}
@@ -56,6 +58,11 @@ class Shelf:
         view = place[: array.nbytes].view(array.dtype).reshape(array.shape)
         np.copyto(view, array)
         self._views[name] = view
+
+    def put_all(self, arrays: Iterable[tuple[str, Array]]) -> None:
+        """Keep arrays by their names."""
+        for name, array in arrays:
+            self.put(name, array)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each array."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.layout import Layout, Shape, layouts
-from conrepair.metrics.running_error import RunningError
+from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["Similarity", "compare_values"]
 
@@ -60,9 +60,7 @@ class Similarity:
         for row, column in np.argwhere(doubtful):
             layout = self.best_layout(int(row), int(column))
             if layout is not None:
-                whole = RunningError()
-                whole.add(source(sources[row]), layout.to_source(target(targets[column])))
-                self.error[row, column] = whole.relative_l2
+                self.error[row, column] = relative_l2(source(sources[row]), layout.to_source(target(targets[column])))
 
     def exclude(self, error: float) -> None:
         """Let no pair be of which the relative L2 is larger."""

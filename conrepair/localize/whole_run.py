@@ -22,10 +22,7 @@ class WholeRun:
         """
         self._opened = opened
         network = opened.network
-        inputs = set(network.graph.inputs)
-        self._pieces = Pieces.in_a_row(
-            network, [name for name in network.output_names.values() if name not in inputs]
-        )
+        self._pieces = Pieces.in_a_row(network, list(network.output_names.values()))
 
     def __call__(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run one batch, of the size that the network was opened with.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RunningError"]
+__all__ = ["RunningError", "relative_l2"]
 
 _CHUNK = 1 << 18  # elements at a time: what's computed on the way stays in the processor's cache
 _ENDLESS = 1e37
@@ -106,6 +106,13 @@ class RunningError:
         if not self.reference:
             return math.inf if self.candidate else 1.0
         return math.sqrt(self.candidate / self.reference)
+
+
+def relative_l2(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> float:
+    """Of two arrays of one shape; see `RunningError.relative_l2`."""
+    error = RunningError()
+    error.add(reference, candidate)
+    return error.relative_l2
 
 
 def _flat(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

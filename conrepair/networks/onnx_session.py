@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+from conrepair.data.stored_values import quantized, real_values
 from conrepair.graph.layer_graph import Array, Tensor
 from conrepair.networks.network import Segment
 from conrepair.networks.onnx_cut import Cut
@@ -126,18 +127,13 @@ def _stored(tensor: Tensor, array: Array) -> Array:
     """An array as the file stores it."""
     dtype = np.dtype(tensor.dtype)
     if tensor.quantization is not None and array.dtype.kind == "f":
-        limits = np.iinfo(dtype)
-        numbers = np.rint(array / np.float32(tensor.quantization.scale)) + tensor.quantization.zero_point
-        array = np.clip(numbers, limits.min, limits.max)
+        return quantized(array, tensor.quantization, dtype)
     return np.asarray(array, dtype=dtype, order="C")
 
 
 def _real(tensor: Tensor, array: Array) -> Array:
     """An array as the real numbers that it stands for."""
-    if tensor.quantization is None:
-        return array
-    offset = array.astype(np.int32) - tensor.quantization.zero_point
-    return offset.astype(np.float32) * np.float32(tensor.quantization.scale)
+    return array if tensor.quantization is None else real_values(array, tensor.quantization)
 
 
 def _first_line(error: Exception) -> str:

@@ -72,11 +72,11 @@ def _exchanged(region: Region) -> list[Finding]:
 
 def _kind(findings: Sequence[Finding], seen: tuple[Kind | None, str] | None, region: Region) -> Kind:
     if findings and findings[0].weight > _CERTAIN:
-        return Kind(findings[0].kind)
+        return findings[0].kind
     if seen is not None and seen[0] is not None:
         return seen[0]
     if findings:
-        return Kind(findings[0].kind)
+        return findings[0].kind
     weighted = any(node.parameters for node in region.target.nodes)
     return Kind.PARAMETERS if weighted else Kind.GRAPH
 

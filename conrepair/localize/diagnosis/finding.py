@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from conrepair.faults.fault import Kind
+
 __all__ = ["Finding"]
 
 
@@ -12,7 +14,7 @@ class Finding:
     """A difference.
 
     Attributes:
-        kind: Of fault, as `conrepair.faults.fault.Kind` names them.
+        kind: Of fault.
         words: What differs, for a person.
         source_layers: The guiltiest first.
         target_layers: The same of the target.
@@ -20,7 +22,7 @@ class Finding:
         weight: How much it explains: 1 for what certainly changes values, less for what conversions may do.
     """
 
-    kind: str
+    kind: Kind
     words: str
     source_layers: tuple[str, ...]
     target_layers: tuple[str, ...]

@@ -40,7 +40,6 @@ class Region:
         layouts: Of each of the target's cuts.
         expected: The source's tensor at the end, on one batch, in the source's layout.
         computed: The target's there, fed with the source's activations, in the source's layout.
-        inputs: What the source computes it from, by name.
     """
 
     source: Side
@@ -50,7 +49,6 @@ class Region:
     layouts: dict[str, Layout]
     expected: Array
     computed: Array
-    inputs: dict[str, Array]
 
     @property
     def starts_at_input(self) -> bool:
@@ -79,7 +77,6 @@ def region_of(
     end: Pair,
     expected: Array,
     computed: Array,
-    inputs: dict[str, Array],
 ) -> Region:
     """Build the region that ends at a pair.
 
@@ -89,7 +86,6 @@ def region_of(
         end: The pair at the end; it may be one that's measured only.
         expected: The source's tensor there.
         computed: The target's there, in the source's layout.
-        inputs: The source's tensors that may be read.
     """
     ours, theirs = ({pair.source for pair in pairs}, {pair.target for pair in pairs})
     known = end not in pairs and end.source in ours
@@ -111,5 +107,4 @@ def region_of(
         {pair.target: pair.layout for pair in pairs},
         expected,
         computed,
-        {name: inputs[name] for name in source.begins if name in inputs},
     )
