@@ -11,9 +11,10 @@ from pathlib import Path
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.isolation import Isolation, add_result
 from conrepair.localize.layout import layouts
-from conrepair.localize.matching import EQUAL, Pair, match
+from conrepair.localize.matching import EQUAL, Pair
 from conrepair.localize.outputs import output_pairs
 from conrepair.localize.pieces import capture
+from conrepair.localize.proving import Evidence, prove
 from conrepair.localize.shelf import Shelf
 from conrepair.localize.similarity import compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
@@ -22,7 +23,6 @@ from conrepair.networks.network import Network
 
 __all__ = ["Alignment", "align", "comparable"]
 
-_ROUNDS = 4
 _OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
 _HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 _TRIALS = 40
@@ -90,29 +90,29 @@ def align(
     errors = {name: float(column.min()) for name, column in zip(theirs, similarity.error.T, strict=True)}
     if quantized:
         similarity.exclude(_OTHER_UNITS)
-    pairs = match(*nodes, similarity, structure)
-    shelf = _Isolated(target, mine, feeds[1], theirs, folder)
-    ends = set(theirs).intersection(target.graph.outputs)
-    for _ in range(0 if quantized else _ROUNDS):
-        settled = {pair.target for pair in pairs if pair.confidence == 1.0}
-        open_ones = [place for place, name in enumerate(theirs) if name not in settled]
-        if not open_ones or settled.issuperset(ends):
-            break  # what's left lies inside what libraries write in other ways
-        values = shelf.run(pairs)
-        names = [theirs[place] for place in open_ones]
-        similarity.improve(compare_values(ours, mine.__getitem__, names, values), open_ones)
-        again = match(*nodes, similarity, structure)
-        if _places(again) == _places(pairs):
-            break
-        pairs = again
-    kept = pairs if quantized else _settled(nodes, _without_harmless(target.graph, pairs, errors), shelf)
+    evidence = Evidence(*nodes, similarity, structure, mine.__getitem__)
+    if quantized:
+        kept = evidence.match()
+    else:
+        isolated = _Isolated(target, mine, feeds[1], folder)
+        pairs = prove(evidence, isolated.run)
+        kept = _settled(nodes, _without_harmless(target.graph, pairs, errors), isolated)
     outputs = output_pairs(source, target, kept, (mine.shapes(), full.shapes()))
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
 
 
 def comparable(graph: LayerGraph) -> tuple[str, ...]:
-    """The tensors that can be compared: observable, of real numbers, in the graph's order."""
-    return tuple(name for name in graph.order if graph.tensors[name].observable and graph.tensors[name].is_real)
+    """The tensors that can be compared: observable, of real numbers, no copies of others; in the graph's order."""
+    return tuple(
+        name
+        for name in graph.order
+        if graph.tensors[name].observable and graph.tensors[name].is_real and not _is_copy(graph, name)
+    )
+
+
+def _is_copy(graph: LayerGraph, name: str) -> bool:
+    node = graph.producers.get(name)
+    return node is not None and node.op == "Identity" and bool(node.inputs[0]) and name not in graph.outputs
 
 
 def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float]) -> list[Pair]:
@@ -141,16 +141,14 @@ def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[
 class _Isolated:
     """Runs of the target with the source's activations, on one batch."""
 
-    def __init__(
-        self, target: Network, source: Shelf, feeds: Mapping[str, Array], names: Sequence[str], folder: Path
-    ) -> None:
-        self._target, self._source, self._feeds, self._names = target, source, feeds, names
+    def __init__(self, target: Network, source: Shelf, feeds: Mapping[str, Array], folder: Path) -> None:
+        self._target, self._source, self._feeds = target, source, feeds
         self._shelf = Shelf(folder / "isolated")
+        self._shelf.put_all(feeds.items())
 
-    def run(self, pairs: Sequence[Pair]) -> Callable[[str], Array]:
-        """All tensors, computed from the nearest pairs."""
-        self._shelf.put_all(self._feeds.items())
-        isolation = Isolation(self._target, pairs, self._names)
+    def run(self, pairs: Sequence[Pair], names: Sequence[str]) -> Callable[[str], Array]:
+        """Tensors, computed from the nearest pairs."""
+        isolation = Isolation(self._target, pairs, names)
         self._shelf.put_all(isolation.run(self._source.__getitem__, self._feeds))
         return self._shelf.__getitem__
 

@@ -14,16 +14,18 @@ from conrepair.localize.layout import Layout, layouts
 from conrepair.localize.similarity import Matrix, Similarity
 from conrepair.localize.structure import Neighbourhood, Structure
 
-__all__ = ["EQUAL", "Pair", "match"]
+__all__ = ["EQUAL", "LEAST", "Pair", "match"]
 
 EQUAL = 1e-3
 """Relative L2 below which two tensors are the same one, computed by two libraries: rounding is far below it, and two
 tensors of a network are far above."""
 
+LEAST = 0.45
+"""Of a score from 0 to 1, for tensors whose values say nothing."""
+
 _CLOSER = 30.0
 _ROUNDING = 1e-6  # relative L2 below which it's chance which of two tensors is closer
 _ROUNDS = 3
-_LEAST = 0.45  # of a score from 0 to 1, for tensors whose values say nothing
 _SURMISE = 0.99  # the most that anything but values says
 _FORBIDDEN = -1e3
 _BY_VALUES = 10  # how much more a layout counts that values show than one that a shape suggests
@@ -49,7 +51,15 @@ class Pair:
     evidence: str
 
 
-def match(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, structure: Structure) -> list[Pair]:
+def match(
+    source: Neighbourhood,
+    target: Neighbourhood,
+    similarity: Similarity,
+    structure: Structure,
+    *,
+    shaken: Matrix | float = 0.0,
+    least: float = LEAST,
+) -> list[Pair]:
     """Pair the tensors of two networks.
 
     Values decide where they are equal; where a fault in front changed them all, operators, weights (which are read
@@ -62,12 +72,14 @@ def match(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, 
         target: Tensors across.
         similarity: Of values.
         structure: Of the graphs.
+        shaken: Added to the scores, for other guesses where values say nothing.
+        least: Of a score from 0 to 1, for tensors whose values say nothing.
 
     Returns:
         In the target's order.
     """
     possible = similarity.layout >= 0
-    equal = possible & (similarity.error < EQUAL) & _closest(similarity.error)
+    equal = possible & (similarity.proven | ((similarity.error < EQUAL) & _closest(similarity.error)))
     ends = [place for place, name in enumerate(target.names) if name in target.graph.outputs]
     conclusive = all(bool(equal[:, place].any()) for place in ends)
     static = structure.surface if conclusive else 0.5 * structure.surface + 0.5 * structure.weights
@@ -78,17 +90,15 @@ def match(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, 
         score = np.where(possible, 0.6 * local + 0.4 * structure.neighbours(score), 0.0)
     with np.errstate(divide="ignore"):
         digits = np.clip(-np.log10(similarity.error), 0, _DIGITS) / _DIGITS
-    wish = np.where(possible, score + equal * (2.0 + 0.3 * digits), _FORBIDDEN)
+    wish = np.where(possible, score + shaken + equal * (2.0 + 0.3 * digits), _FORBIDDEN)
     rows, columns = scipy.optimize.linear_sum_assignment(wish, maximize=True)
-    accepted = [
-        (int(row), int(column))
-        for row, column in zip(rows, columns, strict=True)
-        if equal[row, column] or (possible[row, column] and score[row, column] >= _LEAST)
-    ]
+    accepted = [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if possible[row, column]]
     accepted.sort(key=lambda pair: -wish[pair])
+    same = _without_crossing([pair for pair in accepted if equal[pair]], source.reaches, target.reaches)
+    guessed = [pair for pair in accepted if not equal[pair] and score[pair] >= least]
+    kept = _in_order(same, guessed, source.reaches, target.reaches)
     pairs = [
-        _pair(source, target, similarity, score, equal, *pair)
-        for pair in sorted(_in_order(accepted, source.reaches, target.reaches), key=lambda pair: pair[1])
+        _pair(source, target, similarity, score, equal, *pair) for pair in sorted(kept, key=lambda pair: pair[1])
     ]
     return _with_usual_layouts(pairs)
 
@@ -99,12 +109,32 @@ def _closest(error: Matrix) -> npt.NDArray[np.bool_]:
     return np.asarray(error <= _CLOSER * np.maximum(best, _ROUNDING))
 
 
-def _in_order(
+def _without_crossing(
     pairs: list[tuple[int, int]], ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]
 ) -> list[tuple[int, int]]:
-    """Leave out pairs of which one side lies before, the other behind, those of a better pair."""
-    rows, columns = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
-    count = 0
+    """Leave out as few pairs as it takes for no two to contradict one another; of two, the worse one, which is later.
+
+    A tensor that happens to have the same values as one far away contradicts whatever lies between.
+    """
+    rows, columns = (np.array([pair[side] for pair in pairs], np.int64) for side in range(2))
+    crossed = ours[np.ix_(rows, rows)] & theirs[np.ix_(columns, columns)].T
+    crossed |= crossed.T
+    kept = np.ones(len(pairs), np.bool_)
+    while kept.any() and (counts := (crossed & kept).sum(axis=1) * kept).any():
+        kept[len(pairs) - 1 - int(counts[::-1].argmax())] = False
+    return [pair for pair, stays in zip(pairs, kept, strict=True) if stays]
+
+
+def _in_order(
+    known: list[tuple[int, int]],
+    pairs: list[tuple[int, int]],
+    ours: npt.NDArray[np.bool_],
+    theirs: npt.NDArray[np.bool_],
+) -> list[tuple[int, int]]:
+    """Add pairs, better ones first, that contradict none of those that are there."""
+    size, count = len(known) + len(pairs), len(known)
+    rows, columns = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    rows[:count], columns[:count] = np.array(known, np.int64).reshape(-1, 2).T
     for row, column in pairs:
         one, two = rows[:count], columns[:count]
         crossed = (ours[one, row] & theirs[column, two]) | (ours[row, one] & theirs[two, column])
@@ -152,13 +182,9 @@ def _pair(
     if layout is None:
         raise ValueError("a pair without a layout")
     if equal[row, column]:
-        return Pair(
-            source.names[row],
-            target.names[column],
-            layout,
-            1.0,
-            f"the same values (relative error {similarity.error[row, column]:.1e}, {layout})",
-        )
+        same = f"the same values (relative error {similarity.error[row, column]:.1e}, {layout})"
+        words = "what's computed from it comes out right" if similarity.proven[row, column] else same
+        return Pair(source.names[row], target.names[column], layout, 1.0, words)
     return Pair(
         source.names[row],
         target.names[column],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,17 @@ class Similarity:
         correlation: Of the values in that layout, -1 to 1; 0 where it means nothing (constant values).
         layout: The best layout; indices into `choices`, -1 where none fits.
         choices: The layouts that occur.
+        proven: Pairs that something else than their values has shown to be right.
     """
 
     error: Matrix
     correlation: Matrix
     layout: npt.NDArray[np.int32]
     choices: list[Layout]
+    proven: npt.NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.proven = np.zeros(self.error.shape, np.bool_)
 
     def best_layout(self, source: int, target: int) -> Layout | None:
         """The layout in which two tensors are most alike; None where none fits."""
@@ -66,6 +71,29 @@ class Similarity:
         """Let no pair be of which the relative L2 is larger."""
         self.layout[self.error > error] = -1
 
+    def equal(self, alike: float) -> int:
+        """How many targets have a source that's closer than a relative L2."""
+        return int(((self.error < alike) & (self.layout >= 0)).any(axis=0).sum())
+
+    def chosen(self, columns: Sequence[int]) -> Similarity:
+        """The same of some of the targets."""
+        places = list(columns)
+        return Similarity(self.error[:, places], self.correlation[:, places], self.layout[:, places], self.choices)
+
+    def prove(self, row: int, column: int, layout: Layout) -> None:
+        """Let two tensors be a pair, and neither of them any other's.
+
+        Args:
+            row: Of the source.
+            column: Of the target.
+            layout: How the one lies in the other.
+        """
+        self.layout[row, :] = -1
+        self.layout[:, column] = -1
+        self.layout[row, column] = len(self.choices)
+        self.choices = [*self.choices, layout]
+        self.proven[row, column] = True
+
     def improve(self, other: Similarity, columns: Sequence[int]) -> None:
         """Take over targets whose values were computed anew, where that makes them more like a source.
 
@@ -75,7 +103,7 @@ class Similarity:
         """
         known = len(self.choices)
         for place, column in enumerate(columns):
-            better = other.error[:, place] < self.error[:, column]
+            better = (other.error[:, place] < self.error[:, column]) & (self.layout[:, column] >= 0)
             self.error[better, column] = other.error[better, place]
             self.correlation[better, column] = other.correlation[better, place]
             moved = other.layout[better, place]

@@ -9,13 +9,14 @@ from typing import cast
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import FRAMEWORKS
+from conrepair.graph.sizes import without_sizes
 from conrepair.networks.network import Network
 
 __all__ = ["open_network"]
 
 
 def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> Network:
-    """Open a model as a network.
+    """Open a model as a network, whose graph leaves out what only computes sizes.
 
     Args:
         model: What to open.
@@ -28,4 +29,6 @@ def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: 
     if model.framework not in FRAMEWORKS:
         raise ValueError(f"unknown framework {model.framework!r}; known: {', '.join(FRAMEWORKS)}")
     module = importlib.import_module(f"conrepair.networks.{model.framework}")
-    return cast(Network, module.open_network(model, inputs, second_opinion=second_opinion))
+    network = cast(Network, module.open_network(model, inputs, second_opinion=second_opinion))
+    network.graph = without_sizes(network.graph)
+    return network
