@@ -79,6 +79,7 @@ def match(
         In the target's order.
     """
     possible = similarity.layout >= 0
+    possible &= _as_outputs(source, target) | (similarity.error < EQUAL)
     equal = possible & (similarity.proven | ((similarity.error < EQUAL) & _closest(similarity.error)))
     ends = [place for place, name in enumerate(target.names) if name in target.graph.outputs]
     conclusive = all(bool(equal[:, place].any()) for place in ends)
@@ -101,6 +102,12 @@ def match(
         _pair(source, target, similarity, score, equal, *pair) for pair in sorted(kept, key=lambda pair: pair[1])
     ]
     return _with_usual_layouts(pairs)
+
+
+def _as_outputs(source: Neighbourhood, target: Neighbourhood) -> npt.NDArray[np.bool_]:
+    """Whether both tensors, or none of them, are results of their networks."""
+    ours, theirs = (np.array([name in side.graph.outputs for name in side.names]) for side in (source, target))
+    return np.asarray(ours[:, None] == theirs[None, :])
 
 
 def _closest(error: Matrix) -> npt.NDArray[np.bool_]:

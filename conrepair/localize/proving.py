@@ -129,8 +129,8 @@ class _Trials:
         settled, names = {pair.target for pair in known}, self._evidence.target.names
         if inside:
             similarity = self._evidence.similarity
-            behind = (similarity.proven & (similarity.error >= EQUAL)).any(axis=0)
-            return [name for name, is_behind in zip(names, behind, strict=True) if is_behind]
+            wrong = similarity.proven & (similarity.error >= EQUAL)
+            return [name for place, name in enumerate(names) if wrong[:, place].any()]
         return [name for name in names if name not in settled]
 
     def _before(self, guesses: Sequence[Pair], known: Sequence[Pair], ends: Sequence[str]) -> list[Pair]:
@@ -172,7 +172,7 @@ def _learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values
         read = feeding.get(name, ())
         guessed = [guesses[item] for item in read if item in guesses]
         same = [
-            evidence.source.names[row]
+            evidence.source.names[int(row)]
             for row in np.flatnonzero((found.error[:, place] < EQUAL) & (similarity.layout[:, columns[name]] >= 0))
             if all(evidence.source.reaches[rows[pair.source], row] for pair in guessed)
         ]
