@@ -79,7 +79,8 @@ def match(
         In the target's order.
     """
     possible = similarity.layout >= 0
-    possible &= _as_outputs(source, target) | (similarity.error < EQUAL)
+    ours, theirs = _results(source)[:, None], _results(target)[None, :]
+    possible &= (ours == theirs) | (similarity.error < EQUAL)
     equal = possible & (similarity.proven | ((similarity.error < EQUAL) & _closest(similarity.error)))
     ends = [place for place, name in enumerate(target.names) if name in target.graph.outputs]
     conclusive = all(bool(equal[:, place].any()) for place in ends)
@@ -91,7 +92,7 @@ def match(
         score = np.where(possible, 0.6 * local + 0.4 * structure.neighbours(score), 0.0)
     with np.errstate(divide="ignore"):
         digits = np.clip(-np.log10(similarity.error), 0, _DIGITS) / _DIGITS
-    wish = np.where(possible, score + shaken + equal * (2.0 + 0.3 * digits), _FORBIDDEN)
+    wish = np.where(possible, score + shaken + equal * (2.0 + 0.3 * digits) + (ours & theirs), _FORBIDDEN)
     rows, columns = scipy.optimize.linear_sum_assignment(wish, maximize=True)
     accepted = [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if possible[row, column]]
     accepted.sort(key=lambda pair: -wish[pair])
@@ -104,10 +105,9 @@ def match(
     return _with_usual_layouts(pairs)
 
 
-def _as_outputs(source: Neighbourhood, target: Neighbourhood) -> npt.NDArray[np.bool_]:
-    """Whether both tensors, or none of them, are results of their networks."""
-    ours, theirs = (np.array([name in side.graph.outputs for name in side.names]) for side in (source, target))
-    return np.asarray(ours[:, None] == theirs[None, :])
+def _results(side: Neighbourhood) -> npt.NDArray[np.bool_]:
+    """Which tensors are results of their network."""
+    return np.array([name in side.graph.outputs for name in side.names], np.bool_)
 
 
 def _closest(error: Matrix) -> npt.NDArray[np.bool_]:

@@ -9,13 +9,15 @@ import numpy as np
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.attributes import attribute_differences
+from conrepair.localize.diagnosis.biases import bias_lost_before, with_whole_biases
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.functions import same_function
+from conrepair.localize.diagnosis.mutations import mending_mutation
 from conrepair.localize.diagnosis.normalization import explain_folding
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
 from conrepair.localize.diagnosis.region import Region, Side
-from conrepair.localize.diagnosis.steps import MOVES, Step, as_written, fused
+from conrepair.localize.diagnosis.steps import MOVES, Step, as_written, fused, step_of, with_functions
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localize.layout import Layout
 
@@ -29,32 +31,55 @@ _PREPARING = {  # what's done to pixels before the first layer
 }
 _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
 _BENIGN = 0.2
+_ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
+_READINGS = (as_written, with_functions, fused)
 _FACTORS = {"alpha", "beta"}
 
 
 def static_findings(region: Region) -> list[Finding]:
-    """Compare the sides as they are written and fused; the shorter explanation is the right one.
+    """Compare the sides as they are written, and fused more and more; the shortest explanation is the right one.
 
     Returns:
         Differences, the likeliest first.
     """
-    written = list(_compare(as_written(region.source), as_written(region.target), region))
-    together = list(_compare(fused(region.source), fused(region.target), region))
-    certain, fewer = ([item for item in found if item.weight > _BENIGN] for found in (written, together))
-    chosen = written if (len(certain) or np.inf) <= (len(fewer) or np.inf) else together
+    readings = [list(_compare(read(region.source), read(region.target), region)) for read in _READINGS]
+    chosen = min(readings, key=_length)
     chosen = [*chosen, *wiring_findings(region)]
     return sorted(chosen, key=lambda item: -item.weight)
 
 
+def _length(findings: Sequence[Finding]) -> float:
+    """How many differences there are; infinitely many where none explains anything."""
+    return sum(item.weight > _BENIGN for item in findings) or np.inf
+
+
 def _compare(source: Sequence[Step], target: Sequence[Step], region: Region) -> Iterator[Finding]:
     layouts = _layouts(region)
-    for ours, theirs in pair_steps(source, target):
+    for ours, theirs in with_whole_biases(pair_steps(source, target), (region.source.graph, region.target.graph)):
         if ours is None and theirs is not None:
             yield _extra(theirs, region)
         elif theirs is None and ours is not None:
             yield _missing(ours, region)
         elif ours is not None and theirs is not None:
-            yield from _both(ours, theirs, layouts)
+            mutated = _mutated(ours, theirs, region)
+            yield from [mutated] if mutated else _both(ours, theirs, layouts)
+
+
+def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
+    """The one node of elementwise ones that makes another function of them."""
+    one, two = source.values, target.values
+    if one is None or two is None or len(source.nodes) + len(target.nodes) < 3 or same_function(one, two):
+        return None
+    found = mending_mutation(target.nodes[::-1], target.inputs[0], target.outputs[0], one)
+    if found is None:
+        lost = mending_mutation(source.nodes[::-1], source.inputs[0], source.outputs[0], two)
+        return None if lost is None or lost.other is not None else _missing(step_of(lost.node), region)
+    if found.other is None:
+        return _extra(step_of(found.node), region)
+    node, other = found.node, found.other
+    right = f"is {other.op} instead of {node.op}" if node.op != other.op else "has its operands exchanged"
+    words = f"`{target.layer}` would compute what `{source.layer}` does if `{node.layer}` {right}"
+    return Finding(Kind.GRAPH, words, source.layers, (node.layer, *target.layers), f"at {node.layer}")
 
 
 def _layouts(region: Region) -> Mapping[int, Layout]:
@@ -81,6 +106,8 @@ def _missing(step: Step, region: Region) -> Finding:
     kind = Kind.INPUT if step.op == "Transpose" and region.starts_at_input else Kind.GRAPH
     if step.op in {"Transpose", "Gather", "Reshape"} and not region.starts_at_input:
         kind = Kind.STRUCTURE
+    if bias_lost_before(step, region):
+        kind, what = Kind.PARAMETERS, f"{what}: the layer before it has no bias, or one of zeros"
     theirs = {source: target for target, source in region.partners.items()}
     before = [_layer_before(name, region.target, theirs.get(name)) for name in step.inputs]
     around = tuple(filter(None, dict.fromkeys([*before, *_neighbours(region.target)])))
@@ -102,7 +129,8 @@ def _weight(step: Step, *, extra: bool) -> float:
         return 0.05
     if step.op == "Transpose":
         return 0.3 if extra else 0.1
-    return 0.9
+    joins = len(dict.fromkeys(filter(None, step.inputs))) > 1
+    return _ALONE[joins]
 
 
 def _kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:

@@ -11,7 +11,7 @@ from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Para
 from conrepair.localize.diagnosis.functions import Values, evaluate, is_elementwise, known_function
 from conrepair.localize.diagnosis.region import Side
 
-__all__ = ["MOVES", "Step", "as_written", "fused"]
+__all__ = ["MOVES", "Step", "as_written", "fused", "step_of", "with_functions"]
 
 MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})
 """Operators that leave values what they are: conversions add and remove them freely."""
@@ -47,29 +47,36 @@ class Step:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """Names as they stand in the file."""
-        return tuple(dict.fromkeys(node.layer for node in self.nodes))
+        """Names as they stand in the file; of what computes nothing last."""
+        ordered = sorted(self.nodes, key=lambda node: node.op == "Identity")
+        return tuple(dict.fromkeys(node.layer for node in ordered))
 
     @property
     def layer(self) -> str:
         """The first of them."""
-        return self.nodes[0].layer
+        return self.layers[0]
 
 
 def as_written(side: Side) -> list[Step]:
     """Each node a step."""
-    return [_step(node) for node in side.nodes]
+    return [step_of(node) for node in side.nodes]
+
+
+def with_functions(side: Side) -> list[Step]:
+    """Elementwise pieces as functions, each other node a step."""
+    return [step for step in _functions(as_written(side), side) if step.op != "Identity"]
 
 
 def fused(side: Side) -> list[Step]:
-    """As few steps as possible: folded normalizations, biases and pads, elementwise pieces as functions."""
+    """As few steps as possible: elementwise pieces as functions, folded normalizations, biases and pads."""
     steps = _functions(as_written(side), side)
     for fold in (_fold_pad, _fold_linear):
         steps = _folded(steps, side, fold)
     return [step for step in steps if step.op != "Identity"]
 
 
-def _step(node: Node) -> Step:
+def step_of(node: Node) -> Step:
+    """A node as a step of its own."""
     attributes: Mapping[str, Attribute] = dict(node.attributes)
     op = node.op
     if op == "Relu":
