@@ -11,6 +11,7 @@ import onnx_networks
 import pytest
 import scipy.special
 import torch
+from elementwise_pieces import graph_of
 from torch.nn import functional
 
 from conrepair.graph.layer_graph import LayerGraph
@@ -26,12 +27,6 @@ from conrepair.localize.diagnosis.region import side
 from conrepair.localize.diagnosis.steps import fused
 
 Array = np.ndarray
-CONSTANTS = {
-    "zero": 0.0, "one": 1.0, "half": 0.5, "two": 2.0, "three": 3.0, "six": 6.0, "sixth": 1 / 6, "fifth": 0.2,
-    "root2": np.sqrt(2), "root_half": np.sqrt(0.5), "cubic": 0.044715, "slope": np.sqrt(2 / np.pi),
-    "selu_alpha": 1.6732632423543772, "selu_gamma": 1.0507009873554805,
-}  # fmt: skip
-
 WRITTEN: dict[str, list[str]] = {
     "ReLU": ["y = Relu (x)", "y = Max (x, zero)", "y = Clip (x, zero)",
         "n = Neg (x)\n c = Clip (n, , zero)\n y = Neg (c)",
@@ -88,15 +83,6 @@ ONE_OPERATOR: dict[str, Callable[[Array], Array]] = {
     "Celu <alpha = 0.5>": lambda x: functional.celu(torch.from_numpy(x), 0.5).numpy(),
     "ThresholdedRelu <alpha = 0.7>": lambda x: np.where(x > 0.7, x, 0),
 }  # fmt: skip
-
-
-def graph_of(lines: str, folder: Path, opset: int = 20) -> LayerGraph:
-    text = f"small (float[2, 3, 4] x) => (float[2, 3, 4] y) {{ {lines} }}"
-    used = {name: np.float32(value) for name, value in CONSTANTS.items() if name in lines}
-    path = onnx_networks.written(folder / "piece.onnx", text, used, opset)
-    model = onnx_networks.model_of("onnx", path)
-    feeds = {"x": onnx_networks.drawn(2, 3, 4)}
-    return onnx_networks.open_network(model, onnx_networks.specs(model, feeds)).graph
 
 
 def values_of(graph: LayerGraph) -> Array | None:
