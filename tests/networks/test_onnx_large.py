@@ -99,10 +99,13 @@ resource.setrlimit(resource.RLIMIT_DATA, (data + (24 << 20), resource.RLIM_INFIN
 loaded = load_mapped(Path(path))  # fails where the weights come by the heap
 resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 network = open_network(Model("onnx", path, ""), [TensorSpec("x", (2, size), "float32")])
+other = network.second_opinion()
 feeds = {"x": np.ones((2, size), "float32")}
 segment = network.segment(["x"], ["y"])
 assert (segment.run(feeds)["y"] == 2).all()
 print(held() - before)
+second = other.segment(["x"], ["y"])
+assert (second.run(feeds)["y"] == 2).all()
 """
 )
 
