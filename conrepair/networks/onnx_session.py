@@ -19,7 +19,7 @@ from conrepair.runtime.errors import InferenceError
 __all__ = ["OnnxSegment", "OpenPiece", "Sessions"]
 
 _FATAL_ONLY = 4  # what can't be built is raised; printing it too helps nobody
-_PACKED = 1 << 30  # bytes of weights in a network up to which each session may have its own, packed copy
+_PACKED = 32 << 20  # bytes of weights in a network up to which each session may have its own, packed copy
 
 
 @dataclass(frozen=True)
