@@ -41,7 +41,7 @@ def with_exchanged_inputs(
     if not faults or not answers or max(alike.values(), default=0) < 2:
         return list(faults)
     tensors = {answer.target: answer.target_tensor for answer in answers}
-    whole = Pieces.in_a_row(target, list(dict.fromkeys(tensors.values())))
+    whole = Pieces.in_a_row(target, list(dict.fromkeys(tensors.values())), keep=True)
 
     def run(given: NamedFeeds) -> dict[str, Array]:
         values = dict(given)

@@ -19,20 +19,23 @@ __all__ = ["Isolation", "add_result", "as_stored"]
 class Isolation:
     """A target cut at all pairs."""
 
-    def __init__(self, target: Network, pairs: Sequence[Pair], wanted: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, target: Network, pairs: Sequence[Pair], wanted: Sequence[str] | None = None, *, keep: bool = False
+    ) -> None:
         """Cut.
 
         Args:
             target: The network.
             pairs: Where to cut, and what to feed there.
             wanted: Tensors of the target to compute; those of the pairs when None.
+            keep: Hold all pieces, for more than one batch.
         """
         self._tensors = target.graph.tensors
         self._pairs = {pair.target: pair for pair in pairs}
         inputs = dict.fromkeys(target.graph.inputs)
         chosen = self._pairs if wanted is None else wanted
         self._pieces = Pieces.between(
-            target, {**inputs, **self._pairs}, [name for name in chosen if name not in inputs]
+            target, {**inputs, **self._pairs}, [name for name in chosen if name not in inputs], keep=keep
         )
 
     def run(self, source: Callable[[str], Array], feeds: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:

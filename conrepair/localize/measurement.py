@@ -27,6 +27,7 @@ DISTURBANCE = 2.0**-20
 """Relative change by which conditioning is measured: eight units in the last place of float32."""
 
 _SEED = 20261120
+_CHUNK = 1 << 18  # elements at a time: what's computed on the way takes no memory worth the name
 
 
 @dataclass
@@ -80,10 +81,10 @@ def measure(
     for pair in [*pairs, *outputs]:
         if pair.target not in inputs:
             cuts.setdefault(pair.target, []).append(Cut(pair))
-    captured = Pieces.in_a_row(source, [pair.source for pair in [*pairs, *outputs]])
-    whole = Pieces.in_a_row(target, list(cuts))
+    captured = Pieces.in_a_row(source, [pair.source for pair in [*pairs, *outputs]], keep=True)
+    whole = Pieces.in_a_row(target, list(cuts), keep=True)
     kept = whole.read_again
-    isolated = Isolation(target, pairs, list(cuts))
+    isolated = Isolation(target, pairs, list(cuts), keep=True)
     shelf, seen = Shelf(folder / "measured"), Shelf(folder / "whole")
     for number, (ours, theirs) in enumerate(batches):
         shelf.put_all(ours.items())
@@ -91,6 +92,7 @@ def measure(
         for name, array in isolated.run(shelf.__getitem__, theirs):
             for cut in cuts[name]:
                 add_result(cut.introduced, cut.pair, shelf[cut.pair.source], array)
+            del array  # so that nothing holds it while the next piece runs; below too
         if number < whole_runs:
             seen.put_all(theirs.items())
             for name, array in whole.run(seen.__getitem__):
@@ -98,6 +100,7 @@ def measure(
                     add_result(cut.full, cut.pair, shelf[cut.pair.source], array)
                 if name in kept:
                     seen.put(name, array)
+                del array
         if number == 0:
             fed = list(dict.fromkeys([*source.graph.inputs, *(pair.source for pair in pairs)]))
             _measure_floors(source, second_opinion, itertools.chain.from_iterable(cuts.values()), shelf, fed)
@@ -121,6 +124,7 @@ def _measure_floors(
         disturbance = relative_l2(shelf[name], array)
         for cut in by_source[name]:
             cut.disturbed = disturbance
+        del array
     other = second_opinion()
     if other is not None:
         stored = functools.partial(_stored, shelf, other)
@@ -128,6 +132,7 @@ def _measure_floors(
             difference = relative_l2(shelf[name], array)
             for cut in by_source[name]:
                 cut.other = difference
+            del array
 
 
 def _stored(shelf: Shelf, network: Network, name: str) -> Array:
@@ -146,5 +151,11 @@ class _Disturbed:
     def shake(self, array: Array) -> Array:
         if array.dtype.kind != "f":
             return array
-        signs = np.random.default_rng(_SEED).integers(0, 2, array.shape, dtype=np.int8)
-        return np.asarray(array * (1 + (2 * signs - 1) * array.dtype.type(DISTURBANCE)), dtype=array.dtype)
+        generator, one = np.random.default_rng(_SEED), array.dtype.type(1)
+        result = np.array(array, order="C")
+        flat = result.reshape(-1)
+        for start in range(0, flat.size, _CHUNK):
+            part = flat[start : start + _CHUNK]
+            signs = 2 * generator.integers(0, 2, part.shape, dtype=np.int8) - 1
+            part *= one + signs * array.dtype.type(DISTURBANCE)
+        return result

@@ -88,7 +88,7 @@ def _localize(
         _feeds(*sides, size, samples),
         work,
         options,
-        second_opinion=lambda: None if ours.note else second_opinion(source.model, ours.inputs),
+        second_opinion=lambda: second_opinion(ours),
         advance=advance,
     )
     notes = tuple(filter(None, (ours.note, theirs.note)))

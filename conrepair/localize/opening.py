@@ -54,10 +54,12 @@ def open_model(model: Model, inputs: Sequence[TensorSpec], folder: Path) -> Open
     return Opened(network, tuple(inputs), dict(network.input_names))
 
 
-def second_opinion(model: Model, inputs: Sequence[TensorSpec]) -> Network | None:
-    """The same network in another arithmetic; None where there's none."""
+def second_opinion(opened: Opened) -> Network | None:
+    """The same network in another arithmetic; None where there's none, and for a conversion."""
+    if opened.note:
+        return None
     try:
-        return open_network(model, inputs, second_opinion=True)
+        return opened.network.second_opinion()
     except ConrepairError:
         return None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.shelf import Shelf
 from conrepair.networks.network import Network, Segment
+from conrepair.runtime.memory import return_freed
 
 __all__ = ["Pieces", "capture"]
 
@@ -23,41 +24,44 @@ class Pieces:
     are bounded by the two largest, whatever the activations of the whole network add up to.
     """
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
+    def __init__(self, segments: Sequence[_Segment]) -> None:
         """Use `between` or `in_a_row` instead."""
         self._segments = segments
 
     @classmethod
-    def between(cls, network: Network, fed: Collection[str], wanted: Sequence[str]) -> Pieces:
-        """Prepare what lies between cuts: each wanted tensor is computed from the nearest tensors that are fed.
+    def between(cls, network: Network, fed: Collection[str], wanted: Sequence[str], *, keep: bool = False) -> Pieces:
+        """What lies between cuts: each wanted tensor is computed from the nearest tensors that are fed.
 
         Args:
             network: To cut.
             fed: Tensors whose values will be given, the network's inputs among them.
             wanted: Tensors to compute.
+            keep: Hold all segments, for more than one batch; otherwise one is made when it's run, and dropped.
         """
-        return cls([network.segment(fed, group) for group in _groups(network, wanted)])
+        fed = tuple(fed)
+        return cls([_Segment(network, fed, group, keep) for group in _groups(network, wanted)])
 
     @classmethod
-    def in_a_row(cls, network: Network, wanted: Sequence[str]) -> Pieces:
-        """Prepare the network as it is, each piece fed by what the pieces before it have computed.
+    def in_a_row(cls, network: Network, wanted: Sequence[str], *, keep: bool = False) -> Pieces:
+        """The network as it is, each piece fed by what the pieces before it have computed.
 
         Args:
             network: To run.
             wanted: Tensors to compute; the more, the less is computed twice. Inputs, which nothing computes, are
                 left out.
+            keep: As for `between`.
         """
-        known = list(dict.fromkeys(network.graph.inputs))
+        known = tuple(dict.fromkeys(network.graph.inputs))
         segments = []
         for group in _groups(network, [name for name in wanted if name not in network.graph.inputs]):
-            segments.append(network.segment(known, group))
+            segments.append(_Segment(network, known, group, keep))
             known += group
         return cls(segments)
 
     @property
     def read_again(self) -> frozenset[str]:
         """Tensors that a later piece reads: what runs in a row must keep them."""
-        return frozenset(name for segment in self._segments[1:] for name in segment.needs)
+        return frozenset(name for segment in self._segments[1:] for name in segment.opened().needs)
 
     def run(self, fetch: Fetch) -> Iterator[tuple[str, Array]]:
         """Compute one batch.
@@ -70,9 +74,29 @@ class Pieces:
             Each wanted tensor and its value, in the network's order.
         """
         for segment in self._segments:
-            results = _run(segment, fetch)
+            results = segment.run(fetch)
             for name in segment.wanted:
                 yield name, results.pop(name)
+            return_freed()
+
+
+class _Segment:
+    """A segment that's made when it's needed."""
+
+    def __init__(self, network: Network, fed: tuple[str, ...], wanted: tuple[str, ...], keep: bool) -> None:
+        self.wanted = wanted
+        self._network, self._fed, self._keep = network, fed, keep
+        self._opened: Segment | None = None
+
+    def opened(self) -> Segment:
+        segment = self._opened or self._network.segment(self._fed, self.wanted)
+        if self._keep:
+            self._opened = segment
+        return segment
+
+    def run(self, fetch: Fetch) -> dict[str, Array]:
+        segment = self.opened()
+        return segment.run({name: fetch(name) for name in segment.needs})
 
 
 def capture(network: Network, names: Sequence[str], feeds: Mapping[str, Array], folder: Path) -> Shelf:
@@ -90,12 +114,7 @@ def capture(network: Network, names: Sequence[str], feeds: Mapping[str, Array], 
     return shelf
 
 
-def _run(segment: Segment, fetch: Fetch) -> dict[str, Array]:
-    feeds: Mapping[str, Array] = {name: fetch(name) for name in segment.needs}
-    return segment.run(feeds)
-
-
-def _groups(network: Network, wanted: Sequence[str]) -> Iterator[list[str]]:
+def _groups(network: Network, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Neighbours in the graph's order, as many as the limit allows; tensors of unknown size count as the largest."""
     tensors = network.graph.tensors
     ordered = sorted(dict.fromkeys(wanted), key=network.graph.order.__getitem__)
@@ -107,9 +126,9 @@ def _groups(network: Network, wanted: Sequence[str]) -> Iterator[list[str]]:
     for name in ordered:
         size = largest if sizes[name] is None else int(sizes[name] or 0)
         if group and total + size > limit:
-            yield group
+            yield tuple(group)
             group, total = [], 0
         group.append(name)
         total += size
     if group:
-        yield group
+        yield tuple(group)

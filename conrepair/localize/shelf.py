@@ -63,6 +63,7 @@ class Shelf:
         """Keep arrays by their names."""
         for name, array in arrays:
             self.put(name, array)
+            del array  # so that nothing holds it while what gives the arrays computes the next
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each array."""

@@ -131,7 +131,7 @@ def _captured(source: Observed, target: Observed, pairs: Sequence[Pair], chosen:
     """Differences [samples, ...] in the source's layout, by the target's tensors."""
     found: dict[str, list[Array]] = {pair.target: [] for pair in pairs}
     sides = (source, [pair.source for pair in pairs]), (target, [pair.target for pair in pairs])
-    pieces = [Pieces.in_a_row(side.opened.network, list(dict.fromkeys(names))) for side, names in sides]
+    pieces = [Pieces.in_a_row(side.opened.network, list(dict.fromkeys(names)), keep=True) for side, names in sides]
     for ours, theirs in zip(source.batches(chosen), target.batches(chosen), strict=True):
         values = _run(source, pieces[0], ours)
         others = _run(target, pieces[1], theirs)

@@ -22,7 +22,7 @@ class WholeRun:
         """
         self._opened = opened
         network = opened.network
-        self._pieces = Pieces.in_a_row(network, list(network.output_names.values()))
+        self._pieces = Pieces.in_a_row(network, list(network.output_names.values()), keep=True)
 
     def __call__(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run one batch, of the size that the network was opened with.

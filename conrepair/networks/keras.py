@@ -23,30 +23,33 @@ from conrepair.runtime.errors import ModelLoadError
 __all__ = ["KerasNetwork", "open_network"]
 
 
-def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> Network:
+def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """Open a Keras model.
 
     Args:
         model: Of this framework.
         inputs: The model's, with concrete sizes.
-        second_opinion: Compute in float64.
 
     Raises:
-        ModelLoadError: if it can't be loaded, is no graph of layers, or can't be rebuilt in float64.
+        ModelLoadError: if it can't be loaded, or is no graph of layers.
     """
     if keras.backend.backend() != "tensorflow":
         raise ModelLoadError(
             f"{model.path}: Keras runs on {keras.backend.backend()}; its layers can be looked at with TensorFlow "
             "only. Set KERAS_BACKEND=tensorflow."
         )
-    runnable = KerasRunnable(model, double=second_opinion)
+    return _open(model, inputs, double=False)
+
+
+def _open(model: Model, inputs: Sequence[TensorSpec], *, double: bool) -> KerasNetwork:
+    runnable = KerasRunnable(model, double=double)
     if not is_functional(runnable.network):
         raise ModelLoadError(
             f"{model.path} is a subclassed model: its layers are called by code of its own, not by a graph. "
             "It's analysed through ONNX instead."
         )
     try:
-        return KerasNetwork(runnable, inputs)
+        return KerasNetwork(model, runnable, inputs)
     # Layers raise errors of any type when they are called.
     except Exception as error:
         raise load_error(model, "a graph of Keras layers", error) from error
@@ -59,21 +62,27 @@ class KerasNetwork(PieceNetwork):
         runnable: The loaded model, whose variables all pieces share.
     """
 
-    def __init__(self, runnable: KerasRunnable, inputs: Sequence[TensorSpec]) -> None:
+    def __init__(self, model: Model, runnable: KerasRunnable, inputs: Sequence[TensorSpec]) -> None:
         """Trace the model.
 
         Args:
+            model: On disk.
             runnable: The loaded model.
             inputs: With concrete sizes.
         """
         steps = steps_of(runnable.network)
         sizes = {spec.name: spec for spec in inputs}
         given = [sizes[spec.name] for spec in runnable.inputs]
+        self._model, self._inputs = model, inputs
         self.runnable = runnable
         traced = trace(steps, given, [spec.dtype for spec in runnable.inputs])
         super().__init__(_layer_graph(steps, traced), traced.pieces, traced.places)
         self.input_names = dict(zip((spec.name for spec in runnable.inputs), steps.inputs, strict=True))
         self.output_names = dict(zip((spec.name for spec in runnable.outputs), steps.outputs, strict=True))
+
+    def second_opinion(self) -> KerasNetwork:
+        """In float64."""
+        return _open(self._model, self._inputs, double=True)
 
 
 def _layer_graph(steps: Steps, traced: Trace) -> LayerGraph:

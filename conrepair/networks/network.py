@@ -6,6 +6,7 @@ import abc
 from collections.abc import Collection, Mapping, Sequence
 
 from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["Network", "Segment"]
 
@@ -67,3 +68,13 @@ class Network(abc.ABC):
             ValueError: if a tensor isn't observable, or an input is needed and not fed.
             InferenceError: if the framework can't build the piece.
         """
+
+    def second_opinion(self) -> Network:
+        """The same graph in another arithmetic: the difference between both is rounding.
+
+        What this network has loaded is used again where the framework can.
+
+        Raises:
+            ModelLoadError: if there's no other arithmetic, or the model can't be computed in it.
+        """
+        raise ModelLoadError(f"{type(self).__name__} has one arithmetic only")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 import onnx_ir
 
@@ -48,14 +49,17 @@ class OnnxNetwork(Network):
             raise ValueError(f"{inputs} are inputs of the network: nothing computes them")
         return OnnxSegment(cut(self._source, fed, wanted), self.graph.tensors, self._sessions)
 
+    def second_opinion(self) -> OnnxNetwork:
+        """With ONNX Runtime's optimizations of each piece."""
+        return OnnxNetwork(self.graph, self._source, replace(self._sessions, optimized=True))
 
-def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> OnnxNetwork:
-    """Open a model.
+
+def open_network(model: Model, inputs: Sequence[TensorSpec]) -> OnnxNetwork:
+    """Open a model; every node is computed by itself, as written.
 
     Args:
         model: An ONNX file; of more than 2 GB too.
         inputs: The model's, all sizes numbers.
-        second_opinion: Compute with ONNX Runtime's optimizations; otherwise every node by itself, as written.
 
     Raises:
         ModelLoadError: if it can't be read, or ONNX Runtime can't tell what its operators give.
@@ -72,7 +76,7 @@ def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: 
         graph = _graph(source, Constants(source, plain, sizes))
     except InferenceError as error:
         raise ModelLoadError(f"{model.path} can't be described: {error}") from error
-    return OnnxNetwork(graph, source, Sessions(source.path.parent, size, optimized=True) if second_opinion else plain)
+    return OnnxNetwork(graph, source, plain)
 
 
 def _graph(source: Source, constants: Constants) -> LayerGraph:

@@ -19,7 +19,7 @@ from conrepair.runtime.errors import InferenceError
 __all__ = ["OnnxSegment", "OpenPiece", "Sessions"]
 
 _FATAL_ONLY = 4  # what can't be built is raised; printing it too helps nobody
-_PACKED = 1 << 30  # bytes of weights in a network up to which each session may have its own, packed copy
+_PACKED = 32 << 20  # bytes of weights in a network up to which each session may have its own, packed copy
 
 
 @dataclass(frozen=True)
@@ -49,23 +49,23 @@ def _quiet() -> Any:
     return options
 
 
+@dataclass(frozen=True)
 class Sessions:
     """Opens sessions on the CPU that share the weights.
 
-    Weights inside the file are held once, as arrays that sessions compute with in place; those in external files
-    are mapped. (An optimized session copies the former: it may change them.) Kernels keep a packed copy of some
-    weights, which is faster; sessions of large networks go without: their numbers then differ by rounding.
+    Weights are mapped, and sessions compute with them in place. (An optimized session copies those that the model's
+    file holds itself: it may change them.) Kernels keep a packed copy of some weights, which is faster; sessions of
+    large networks go without: their numbers then differ by rounding.
 
-    Args:
+    Attributes:
         folder: Where external files are.
         weights: Bytes of them in the whole network.
         optimized: With all graph optimizations; otherwise as it's written.
     """
 
-    def __init__(self, folder: Path, weights: int, *, optimized: bool = False) -> None:
-        self._folder = folder
-        self._packs = weights <= _PACKED
-        self._optimized = optimized
+    folder: Path
+    weights: int
+    optimized: bool = False
 
     def open(self, piece: Cut) -> OpenPiece:
         """Make a piece ready to run.
@@ -75,7 +75,7 @@ class Sessions:
         """
         options = self._options()
         values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(item.numpy()) for name, item in piece.given.items()}
-        if self._optimized:
+        if self.optimized:
             options.add_external_initializers(list(values), list(values.values()))
         else:
             for name, value in values.items():
@@ -87,18 +87,18 @@ class Sessions:
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:
             raise InferenceError(f"ONNX Runtime can't run a piece of the network: {_first_line(error)}") from error
-        return OpenPiece(session, () if self._optimized else tuple(values.values()))
+        return OpenPiece(session, () if self.optimized else tuple(values.values()))
 
     def _options(self) -> Any:
         level = onnxruntime.GraphOptimizationLevel
         options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = level.ORT_ENABLE_ALL if self._optimized else level.ORT_DISABLE_ALL
+        options.graph_optimization_level = level.ORT_ENABLE_ALL if self.optimized else level.ORT_DISABLE_ALL
         options.log_severity_level = _FATAL_ONLY
         options.enable_mem_pattern = False  # one block for all intermediate values is larger than those alive at once
         options.enable_cpu_mem_arena = False  # an arena keeps what results took until the session goes
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self._folder))
-        if not self._packs:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self.folder))
+        if self.weights > _PACKED:
             options.add_session_config_entry("session.disable_prepacking", "1")
         return options
 

@@ -13,6 +13,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitial
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import load_error
+from conrepair.networks.onnx_file import load_mapped
 from conrepair.onnx_passes.default_domain import name_default_domain
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.onnx_passes.infer_shapes import infer_shapes
@@ -61,7 +62,7 @@ class Source:
 
 
 def open_source(model: Model, inputs: Sequence[TensorSpec]) -> Source:
-    """Load a file; weights that it keeps outside are mapped, not read, those inside are held once.
+    """Load a file, whose weights are mapped, not read: those that it keeps outside, and those inside.
 
     Args:
         model: The file.
@@ -72,7 +73,7 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> Source:
         ConversionError: if its own functions can't be inlined.
     """
     try:
-        loaded = onnx_ir.load(model.path)
+        loaded = load_mapped(Path(model.path))
     # onnx_ir, protobuf and the file system raise types of their own; whichever it is, the file is no model.
     except Exception as error:
         raise load_error(model, "an ONNX model", error) from error
@@ -144,7 +145,7 @@ def is_random(node: onnx_ir.Node) -> bool:
 
 
 def _hold_weights(model: onnx_ir.Model) -> None:
-    """Take numbers out of the file's message in place: that gives a copy at each reading, and is held as a whole."""
+    """Take what's left of numbers out of the file's message in place: that gives a copy at each reading."""
     for graph in model.graphs():
         for value in graph.initializers.values():
             tensor = value.const_value

@@ -15,20 +15,19 @@ from conrepair.networks.network import Network
 __all__ = ["open_network"]
 
 
-def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> Network:
+def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """Open a model as a network, whose graph leaves out what only computes sizes.
 
     Args:
         model: What to open.
         inputs: The model's, all sizes numbers.
-        second_opinion: Compute the same graph in another arithmetic: the difference between both is rounding.
 
     Raises:
-        ModelLoadError: if it can't be read, has no graph that can be cut, or no other arithmetic.
+        ModelLoadError: if it can't be read or has no graph that can be cut.
     """
     if model.framework not in FRAMEWORKS:
         raise ValueError(f"unknown framework {model.framework!r}; known: {', '.join(FRAMEWORKS)}")
     module = importlib.import_module(f"conrepair.networks.{model.framework}")
-    network = cast(Network, module.open_network(model, inputs, second_opinion=second_opinion))
+    network = cast(Network, module.open_network(model, inputs))
     network.graph = without_sizes(network.graph)
     return network

@@ -28,19 +28,16 @@ __all__ = ["TensorFlowNetwork", "open_network"]
 _UNOBSERVABLE = (tf.string, tf.resource, tf.variant)
 
 
-def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> Network:
+def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """Open a SavedModel's signature or a frozen graph.
 
     Args:
         model: Of this framework.
         inputs: The model's, with concrete sizes.
-        second_opinion: There is none.
 
     Raises:
-        ModelLoadError: if it can't be loaded or taken apart; for a second opinion.
+        ModelLoadError: if it can't be loaded or taken apart.
     """
-    if second_opinion:
-        raise ModelLoadError("TensorFlow offers no second arithmetic for a saved graph.")
     function, owner = load_function(model)
     try:
         return TensorFlowNetwork(function, owner, inputs)
@@ -52,7 +49,10 @@ def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: 
 
 
 class TensorFlowNetwork(PieceNetwork):
-    """A function's graph with its calls inlined; variables and large constants are shared by all pieces."""
+    """A function's graph with its calls inlined; variables and large constants are shared by all pieces.
+
+    TensorFlow offers no second arithmetic for a saved graph.
+    """
 
     def __init__(self, function: Any, owner: Any, inputs: Sequence[TensorSpec]) -> None:
         """Take the function apart.

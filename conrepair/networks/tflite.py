@@ -29,12 +29,12 @@ class TfliteNetwork(Network):
     Args:
         file: The model.
         inputs: With concrete sizes.
-        reference: Whether pieces run on the reference kernels.
+        reference: Whether pieces run on TFLite's reference kernels rather than with the default delegate (XNNPACK).
     """
 
-    def __init__(self, file: TfliteFile, inputs: Sequence[TensorSpec], *, reference: bool) -> None:
+    def __init__(self, file: TfliteFile, inputs: Sequence[TensorSpec], *, reference: bool = False) -> None:
         probed = probe(file, inputs)
-        self._file, self._reference = file, reference
+        self._file, self._inputs, self._reference = file, inputs, reference
         self._constants = TfliteConstants(file, probed)
         built = build_graph(file, self._constants, probed)
         self.graph = built.graph
@@ -78,6 +78,10 @@ class TfliteNetwork(Network):
             assigns=any(self._file.kinds[index] == "ASSIGN_VARIABLE" for index in operators),
         )
 
+    def second_opinion(self) -> TfliteNetwork:
+        """On the reference kernels, from the same file."""
+        return TfliteNetwork(self._file, self._inputs, reference=True)
+
     def _check(self, fed: Collection[str], wanted: Sequence[str]) -> None:
         for name in (*fed, *wanted):
             if name not in self._indices or name not in self.graph.tensors:
@@ -97,20 +101,19 @@ class TfliteNetwork(Network):
         return Port(TensorSpec(name, tensor.shape or (), tensor.dtype, tensor.quantization), tensor.shape is not None)
 
 
-def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> TfliteNetwork:
+def open_network(model: Model, inputs: Sequence[TensorSpec]) -> TfliteNetwork:
     """Open a TFLite model.
 
     Args:
         model: A flatbuffer.
         inputs: The model's inputs with concrete sizes, named as its `Runnable` names them.
-        second_opinion: Compute with TFLite's reference kernels rather than with the default delegate (XNNPACK).
 
     Raises:
         ModelLoadError: if it can't be loaded.
         DataError: if the inputs' sizes aren't all known.
     """
     try:
-        return TfliteNetwork(TfliteFile(model.path), inputs, reference=second_opinion)
+        return TfliteNetwork(TfliteFile(model.path), inputs)
     except ConrepairError:
         raise
     # Reading a damaged flatbuffer raises whatever its bytes make of it.

@@ -11,42 +11,45 @@ from conrepair.frameworks.model import Model
 from conrepair.networks.network import Network
 from conrepair.networks.torch_constants import Constants
 from conrepair.networks.torch_graph import named_graph
-from conrepair.networks.torch_program import Program, open_program
+from conrepair.networks.torch_program import open_program
 from conrepair.networks.torch_segment import TorchSegment
 from conrepair.runtime.errors import InferenceError
 
 __all__ = ["TorchNetwork", "open_network"]
 
 
-def open_network(model: Model, inputs: Sequence[TensorSpec], *, second_opinion: bool = False) -> Network:
+def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """Open a model for inputs of given sizes.
 
     Args:
         model: A PyTorch model.
         inputs: As running the model has them, with sizes that are numbers.
-        second_opinion: Compute the same graph in float64.
 
     Raises:
         ModelLoadError: if the model can't be loaded, isn't a graph of operators (TorchScript), or doesn't take such
             inputs.
     """
-    return TorchNetwork(open_program(model, inputs, double=second_opinion), [spec.name for spec in inputs])
+    return TorchNetwork(model, inputs)
 
 
 class TorchNetwork(Network):
     """See `conrepair.networks.network.Network`. Weights are held once, by the program."""
 
-    def __init__(self, program: Program, inputs: Sequence[str]) -> None:
-        """Describe a program.
+    def __init__(self, model: Model, inputs: Sequence[TensorSpec], *, double: bool = False) -> None:
+        """Open and describe a program.
 
         Args:
-            program: The program.
-            inputs: How running the model calls its inputs.
+            model: A PyTorch model.
+            inputs: As running the model has them, with sizes that are numbers.
+            double: Whether to compute in float64.
         """
+        program = open_program(model, inputs, double=double)
+        given = [spec.name for spec in inputs]
+        self._model, self._inputs = model, inputs
         self._constants = Constants(program)
-        named = named_graph(program, self._constants, inputs)
+        named = named_graph(program, self._constants, given)
         self.graph = named.graph
-        self.input_names = dict(zip(inputs, self.graph.inputs, strict=True))
+        self.input_names = dict(zip(given, self.graph.inputs, strict=True))
         names = [name for name, _ in program.outputs]
         self.output_names = dict(zip(names, self.graph.outputs, strict=True))
         self._origins = named.origins
@@ -68,3 +71,7 @@ class TorchNetwork(Network):
         # Constants are computed here by operators of any library.
         except Exception as error:
             raise InferenceError(f"a piece of the network can't be built: {type(error).__name__}: {error}") from error
+
+    def second_opinion(self) -> TorchNetwork:
+        """In float64."""
+        return TorchNetwork(self._model, self._inputs, double=True)

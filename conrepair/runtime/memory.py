@@ -1,4 +1,4 @@
-"""Give large blocks of memory back to the system as soon as they are freed."""
+"""Give memory back to the system once it's freed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 from collections.abc import Iterator
 
-__all__ = ["large_blocks_returned"]
+__all__ = ["large_blocks_returned", "return_freed"]
 
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
 _SMALL, _USUAL = 4 << 20, 32 << 20  # bytes; the latter is where glibc lets the threshold rise to
@@ -28,3 +28,13 @@ def large_blocks_returned() -> Iterator[None]:
         yield
     finally:
         set_option(_MMAP_THRESHOLD, _USUAL)
+
+
+def return_freed() -> None:
+    """Give back what's free between blocks that are in use, of every thread.
+
+    glibc gives back by itself what's free at the end of its heap only.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

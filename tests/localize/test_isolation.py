@@ -123,8 +123,8 @@ def test_several_faults_are_found_in_one_pass(tmp_path: Path) -> None:
 
 def test_floors_of_a_real_network_explain_another_arithmetic(tmp_path: Path) -> None:
     """What ONNX Runtime's optimizations change lies within what disturbed inputs change, give or take."""
-    source, feeds, model = onnx_networks.opened("encoder", tmp_path)
-    optimized = onnx_networks.open_network(model, onnx_networks.specs(model, feeds), second_opinion=True)
+    source, feeds, _ = onnx_networks.opened("encoder", tmp_path)
+    optimized = source.second_opinion()
     cuts = measured(source, optimized, [feeds], second_opinion=lambda: optimized)
     for name, cut in cuts.items():
         assert cut.other == pytest.approx(cut.introduced.relative_l2, rel=1e-3, abs=1e-9), name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
+import weakref
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize import pieces
 from conrepair.localize.pieces import Pieces
 from conrepair.localize.shelf import Shelf
+from conrepair.networks.network import Segment
 from conrepair.runtime.memory import large_blocks_returned
 
 MEGABYTE = 1 << 20
@@ -147,3 +150,30 @@ def test_a_shelf_takes_another_size_under_the_same_name(tmp_path: Path, first: s
         shelf.put("x", arrays[name])
     np.testing.assert_array_equal(shelf["x"], arrays[second])
     assert shelf.shapes() == {"x": arrays[second].shape}
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+@pytest.mark.parametrize("keep", [False, True])
+def test_segments_are_dropped_unless_kept(keep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, feeds, _ = onnx_networks.opened("convnet", tmp_path)
+    alive: weakref.WeakSet[Segment] = weakref.WeakSet()
+    made: list[tuple[str, ...]] = []
+    segment = network.segment
+
+    def watched(fed: Collection[str], wanted: Sequence[str]) -> Segment:
+        result = segment(fed, wanted)
+        made.append(result.wanted)
+        alive.add(result)
+        return result
+
+    monkeypatch.setattr(network, "segment", watched)
+    shelf = Shelf(tmp_path)
+    shelf.put_all(feeds.items())
+    row = Pieces.in_a_row(network, onnx_networks.observable(network), keep=keep)
+    assert not made
+    for _ in range(2):
+        for name, array in row.run(shelf.__getitem__):
+            shelf.put(name, array)
+            assert len(alive) == (len(set(made)) if keep else 0)
+    assert len(set(made)) > 2
+    assert len(made) == len(set(made)) * (1 if keep else 2)

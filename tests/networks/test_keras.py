@@ -150,13 +150,13 @@ CASES: dict[str, Callable[[], Case]] = {
 }
 
 
-def opened(case: Case, path: Path, *, second_opinion: bool = False) -> tuple[Network, KerasRunnable, dict[str, Any]]:
+def opened(case: Case, path: Path) -> tuple[Network, KerasRunnable, dict[str, Any]]:
     network, feeds = case
     network.save(path)
     model = small.model_of("keras", path)
     runnable = KerasRunnable(model)
     inputs = [replace(spec, shape=feeds[spec.name].shape) for spec in runnable.inputs]
-    return open_network(model, inputs, second_opinion=second_opinion), runnable, feeds
+    return open_network(model, inputs), runnable, feeds
 
 
 @pytest.fixture(scope="module", params=list(CASES))
@@ -283,7 +283,7 @@ def test_second_opinion_is_the_same_graph_in_float64(tmp_path: Path) -> None:
     for number, name in enumerate(("residual", "functions", "masked", "nested twice")):
         case = CASES[name]()
         network, _, feeds = opened(case, tmp_path / f"{number}.keras")
-        second = opened(case, tmp_path / f"{number}.keras", second_opinion=True)[0]
+        second = network.second_opinion()
         assert [(node.name, node.inputs, node.outputs) for node in second.graph.nodes] == [
             (node.name, node.inputs, node.outputs) for node in network.graph.nodes
         ]

@@ -87,7 +87,7 @@ def test_random_cuts_give_the_same(name: str, tmp_path: Path) -> None:
 
 def test_second_opinion_differs_by_rounding(name: str, tmp_path: Path) -> None:
     network, feeds, _ = opened(name, tmp_path)
-    other, _, _ = opened(name, tmp_path, second_opinion=True)
+    other = network.second_opinion()
     assert other.graph == network.graph
     outputs = list(network.graph.outputs)
     one = network.segment(network.graph.inputs, outputs).run(feeds)

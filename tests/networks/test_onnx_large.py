@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 from large_model import write_large_model
+from onnx import helper, numpy_helper
 
 _PIECE = """
 import sys
@@ -79,3 +82,58 @@ def test_segments_share_the_weights_inside_a_file(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 64  # MB; the weights have 192, and five segments read all of them
+
+
+_HELD = (
+    _PIECE.split("path, size")[0]
+    + """
+import resource
+from pathlib import Path
+from conrepair.networks.onnx_file import load_mapped
+
+path, size = sys.argv[1], int(sys.argv[2])
+lines = open("/proc/self/status").read().splitlines()
+data = next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmData"))
+before = held()
+resource.setrlimit(resource.RLIMIT_DATA, (data + (24 << 20), resource.RLIM_INFINITY))
+loaded = load_mapped(Path(path))  # fails where the weights come by the heap
+resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+network = open_network(Model("onnx", path, ""), [TensorSpec("x", (2, size), "float32")])
+other = network.second_opinion()
+feeds = {"x": np.ones((2, size), "float32")}
+segment = network.segment(["x"], ["y"])
+assert (segment.run(feeds)["y"] == 2).all()
+print(held() - before)
+second = other.segment(["x"], ["y"])
+assert (second.run(feeds)["y"] == 2).all()
+"""
+)
+
+_CALLS = [
+    ("Gather", ["w", "first"], ["row"]),  # kernels of products hold packed weights
+    ("Add", ["x", "row"], ["sum"]),
+    ("Gather", ["c", "first"], ["other"]),
+    ("Mul", ["sum", "other"], ["y"]),
+]
+
+
+def test_weights_inside_a_file_are_never_on_the_heap(tmp_path: Path) -> None:
+    """Initializers, and what constant nodes bring along."""
+    size = 4096
+    weight = np.ones((size, size), np.float32)
+    constant = helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(weight))
+    nodes = [constant, *(helper.make_node(*call) for call in _CALLS)]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", size])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", size])],
+        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(np.zeros(1, np.int64), "first")],
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    done = subprocess.run(
+        [sys.executable, "-c", _HELD, str(path), str(size)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 40  # MB; the weights have 128

@@ -159,7 +159,7 @@ def test_tensors_that_share_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["residual-float", "attention-float", "residual-full-int8", "gru-float"])
 def test_the_second_opinion_is_the_same_graph_in_other_arithmetic(opened: Any, name: str) -> None:
     one = opened(name)
-    other = open_network(one.model, one.inputs, second_opinion=True)
+    other = one.network.second_opinion()
     assert other.graph.nodes == one.network.graph.nodes
     result = other.segment(other.graph.inputs, one.cuts).run(one.given)
     differing = 0

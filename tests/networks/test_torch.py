@@ -269,7 +269,7 @@ def test_sixteen_bits(tmp_path: Path, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize(("name", "pt2"), ALL)
 def test_the_second_opinion_is_the_same_graph(opened: Any, name: str, pt2: bool) -> None:
     net = opened(name, pt2)
-    second = open_network(net.model, nets.specs_of(net.run_feeds), second_opinion=True)
+    second = net.network.second_opinion()
     assert [(n.name, n.op, n.inputs) for n in second.graph.nodes] == [
         (n.name, n.op, n.inputs) for n in net.graph.nodes
     ]

@@ -190,12 +190,12 @@ NETWORKS: dict[str, tuple[Callable[[Path], Path], Callable[[], dict[str, Array]]
 """By name: what writes the file, and what draws its feeds."""
 
 
-def opened(name: str, folder: Path, **options: Any) -> tuple[OnnxNetwork, dict[str, Array], Model]:
+def opened(name: str, folder: Path) -> tuple[OnnxNetwork, dict[str, Array], Model]:
     """A network of the table, its feeds, and its file."""
     write, feed = NETWORKS[name]
     model = model_of("onnx", write(folder / f"{name}.onnx"))
     feeds = feed()
-    return open_network(model, specs(model, feeds), **options), feeds, model
+    return open_network(model, specs(model, feeds)), feeds, model
 
 
 def specs(model: Model, feeds: Mapping[str, Array]) -> list[TensorSpec]:
