@@ -166,10 +166,13 @@ OPERATORS: Mapping[str, Operator] = {
     ),
     "DepthToSpace": Operator(attributes={"blocksize": None, "mode": "DCR"}),
     "SpaceToDepth": Operator(attributes={"blocksize": None}),
+    "SpaceToBatch": Operator(attributes={"block": None, "pads": None}),
+    "BatchToSpace": Operator(attributes={"block": None, "crops": None}),
     "Einsum": Operator({"operand": "a constant term"}, {"equation": None}),
     "QuantizeLinear": Operator({"scale": "scalar or [channels]", "zero_point": "as scale"}, {"axis": 1}),
     "DequantizeLinear": Operator({"scale": "scalar or [channels]", "zero_point": "as scale"}, {"axis": 1}),
 }
 """By name. `strides` of 1, `dilations` of 1 and `pads` of 0 are written out, one per spatial axis; `pads` of `Pad`
-has the begins of all axes, then the ends. `scales` of `Resize` has an entry for each axis. Operators that aren't
+has the begins of all axes, then the ends; those of `SpaceToBatch`, and `crops`, of the axes behind the first that
+`block` has an entry for. `scales` of `Resize` has an entry for each axis. Operators that aren't
 listed keep their native name and whatever attributes their framework gives them."""

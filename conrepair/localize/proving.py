@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.localize.layout import Layout
 from conrepair.localize.matching import EQUAL, LEAST, Pair, match
 from conrepair.localize.similarity import Matrix, Similarity, compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
@@ -16,8 +15,8 @@ from conrepair.localize.structure import Neighbourhood, Structure
 __all__ = ["Evidence", "prove"]
 
 _ROUNDS = 48
-_IDLE = 5  # rounds of other guesses that show nothing, after which nothing more is expected
-_SHAKEN = 0.05  # of a score, for each of them
+_IDLE = 12  # rounds that show nothing, after which nothing more is expected
+_SHAKEN = 0.02  # of a score, for each of them
 _LEAST_INSIDE = 0.1  # of a score from 0 to 1, where few are possible
 _SEED = 20261120
 
@@ -47,6 +46,10 @@ class Evidence:
         """The pairs that are likeliest by what's known."""
         return match(self.source, self.target, self.similarity, self.structure, shaken=shaken, least=least)
 
+    def known(self) -> list[Pair]:
+        """Those of them that values, or what's computed from them, show."""
+        return [pair for pair in self.match() if pair.confidence == 1.0]
+
 
 def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
     """Pair tensors, those behind faults by what is computed from them.
@@ -66,79 +69,88 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
         a confidence below 1.
     """
     trials = _Trials(evidence, compute)
-    trials.run(least=LEAST, inside=False)
-    if not trials.explained:
+    trials.run(LEAST, trials.behind)
+    known = evidence.known()
+    if not _explained(evidence, known):
         return evidence.match()
-    trials.run(least=_LEAST_INSIDE, inside=True)
-    return [pair for pair in evidence.match() if pair.confidence == 1.0]
+    trials.run(_LEAST_INSIDE, trials.inside)
+    return evidence.known()
+
+
+def _explained(evidence: Evidence, known: Sequence[Pair]) -> bool:
+    """Whether every output of the target comes out right from what's known."""
+    ends = set(evidence.target.names).intersection(evidence.target.graph.outputs)
+    return ends.issubset(pair.target for pair in known)
+
+
+Chosen = tuple[list[Pair], list[str]]
 
 
 class _Trials:
-    """Rounds of guesses."""
+    """Rounds of guesses, none of which is made twice."""
 
     def __init__(self, evidence: Evidence, compute: Compute) -> None:
         self._evidence, self._compute = evidence, compute
-        self._tried: set[tuple[str, str, Layout]] = set()
+        self._rows = {name: place for place, name in enumerate(evidence.source.names)}
+        self._columns = {name: place for place, name in enumerate(evidence.target.names)}
+        self._tried = np.zeros(evidence.similarity.error.shape, np.bool_)
         self._generator = np.random.default_rng(_SEED)
 
-    @property
-    def explained(self) -> bool:
-        """Whether every output of the target comes out right from what's known."""
-        target = self._evidence.target
-        settled = {pair.target for pair in self._evidence.match() if pair.confidence == 1.0}
-        return settled.issuperset(set(target.names).intersection(target.graph.outputs))
-
-    def run(self, *, least: float, inside: bool) -> None:
-        """Try until outputs are explained, or until nothing new is seen.
+    def run(self, least: float, choose: Callable[[Sequence[Pair], Sequence[Pair]], Chosen | None]) -> None:
+        """Try until that's enough, or until nothing new is seen.
 
         Args:
             least: Score of a guess.
-            inside: Whether to guess between what's known and the tensors behind faults that were proven, so that
-                less lies between them, instead of behind what's known.
+            choose: From what's known and what's guessed, those guesses that are made, and the tensors that they are
+                judged by; None when that's enough.
         """
-        evidence, idle = self._evidence, 0
+        idle = 0
         for _ in range(_ROUNDS):
-            if not inside and self.explained:
+            known = self._evidence.known()
+            chosen = choose(known, self._guesses(known, _SHAKEN * idle, least))
+            if chosen is None or idle > _IDLE:
                 return
-            known = [pair for pair in evidence.match() if pair.confidence == 1.0]
-            guesses = self._guesses(known, _SHAKEN * idle, least)
-            wanted = self._wanted(known, inside=inside)
-            if inside:
-                guesses = self._before(guesses, known, wanted)
-            first = _first(evidence.target.graph, {pair.target for pair in known}, guesses)
-            self._tried.update(map(_key, first))
-            if not first:
-                idle += 1
-                if inside or idle > _IDLE:
-                    return
-            elif _learn(evidence, [*known, *first], wanted, self._compute([*known, *first], wanted)):
-                idle = 0
+            made, wanted = chosen
+            for pair in made:
+                self._tried[self._rows[pair.source], self._columns[pair.target]] = True
+            fed = [*known, *made]
+            idle = 0 if made and _learn(self._evidence, fed, wanted, self._compute(fed, wanted)) else idle + 1
+
+    def behind(self, known: Sequence[Pair], guesses: Sequence[Pair]) -> Chosen | None:
+        """The first guesses behind what's known, until the outputs are explained."""
+        if _explained(self._evidence, known):
+            return None
+        target = self._evidence.target
+        made = _first(target.graph, known, guesses)
+        reached = np.asarray(target.reaches[[self._columns[pair.target] for pair in made]].any(axis=0))
+        settled = {pair.target for pair in known}
+        names = [name for name, place in self._columns.items() if reached[place] and name not in settled]
+        return made, names
+
+    def inside(self, known: Sequence[Pair], guesses: Sequence[Pair]) -> Chosen | None:
+        """The first guesses between what's known and the tensors behind faults, so that less lies between them."""
+        similarity, target = self._evidence.similarity, self._evidence.target
+        wrong = np.asarray((similarity.proven & (similarity.error >= EQUAL)).any(axis=0))
+        ends = [name for name, place in self._columns.items() if wrong[place]]
+        partner = {pair.target: pair.source for pair in known}
+        ours = _between(self._evidence.source.graph, partner.values(), [partner[name] for name in ends])
+        theirs = _between(target.graph, partner, ends)
+        made = _first(
+            target.graph, known, [pair for pair in guesses if pair.source in ours and pair.target in theirs]
+        )
+        return (made, ends) if made else None
 
     def _guesses(self, known: Sequence[Pair], shaken: float, least: float) -> list[Pair]:
         """Pairs that were not tried, of tensors that aren't known."""
-        noise = self._generator.normal(0, shaken, self._evidence.similarity.error.shape)
+        noise = self._generator.normal(0, shaken, self._tried.shape)
         ours, theirs = ({getattr(pair, side) for pair in known} for side in ("source", "target"))
         return [
             pair
-            for pair in self._evidence.match(noise, least)
-            if pair.source not in ours and pair.target not in theirs and _key(pair) not in self._tried
+            for pair in self._evidence.match(noise - self._tried, least)
+            if pair.source not in ours
+            and pair.target not in theirs
+            and not self._tried[self._rows[pair.source], self._columns[pair.target]]
         ]
-
-    def _wanted(self, known: Sequence[Pair], *, inside: bool) -> list[str]:
-        """The tensors that guesses are judged by."""
-        settled, names = {pair.target for pair in known}, self._evidence.target.names
-        if inside:
-            similarity = self._evidence.similarity
-            wrong = similarity.proven & (similarity.error >= EQUAL)
-            return [name for place, name in enumerate(names) if wrong[:, place].any()]
-        return [name for name in names if name not in settled]
-
-    def _before(self, guesses: Sequence[Pair], known: Sequence[Pair], ends: Sequence[str]) -> list[Pair]:
-        """The guesses between what's known and some tensors, on both sides."""
-        partner = {pair.target: pair.source for pair in known}
-        ours = _between(self._evidence.source.graph, partner.values(), [partner[name] for name in ends])
-        theirs = _between(self._evidence.target.graph, partner, ends)
-        return [pair for pair in guesses if pair.source in ours and pair.target in theirs]
 
 
 def _between(graph: LayerGraph, known: Iterable[str], ends: Sequence[str]) -> set[str]:
@@ -146,14 +158,10 @@ def _between(graph: LayerGraph, known: Iterable[str], ends: Sequence[str]) -> se
     return {name for node in graph.between(sorted(known), ends) for name in node.outputs}
 
 
-def _key(pair: Pair) -> tuple[str, str, Layout]:
-    return pair.source, pair.target, pair.layout
-
-
-def _first(graph: LayerGraph, settled: Collection[str], guesses: Sequence[Pair]) -> list[Pair]:
+def _first(graph: LayerGraph, known: Sequence[Pair], guesses: Sequence[Pair]) -> list[Pair]:
     """The guesses that are computed from none of the others."""
     guessed = {pair.target for pair in guesses}
-    feeding = graph.feeding({*settled, *guessed, *graph.inputs})
+    feeding = graph.feeding({*(pair.target for pair in known), *guessed, *graph.inputs})
     return [pair for pair in guesses if guessed.isdisjoint(feeding.get(pair.target, ()))]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import keras
 import numpy as np
 from keras import layers
 
@@ -146,13 +147,19 @@ def _transposed(call: Call) -> list[Part]:
 
 
 def _pooling(call: Call) -> list[Part]:
-    layer = call.operation
-    ones = (1,) * len(layer.pool_size)
-    attributes = _window(call, layer.pool_size, layer.strides, ones, layer.padding) | {"ceil_mode": False}
+    layer = call.operation  # or a function, whose sizes may be one number for all axes
+    axes = call.rank - 2
+    kernel = _of_each_axis(layer.pool_size, axes)
+    strides = kernel if layer.strides is None else _of_each_axis(layer.strides, axes)
+    attributes = _window(call, kernel, strides, (1,) * axes, layer.padding) | {"ceil_mode": False}
     last = channels_last(layer)
     if type(layer).__name__.startswith("Max"):
         return [Part("MaxPool", attributes, channels_last=last)]
     return [Part("AveragePool", attributes | {"count_include_pad": False}, channels_last=last)]
+
+
+def _of_each_axis(value: int | Sequence[int], axes: int) -> tuple[int, ...]:
+    return (int(value),) * axes if isinstance(value, int) else tuple(map(int, value))
 
 
 def _global_pooling(call: Call) -> list[Part]:
@@ -201,6 +208,7 @@ RULES: dict[type, Rule] = {
     **dict.fromkeys(
         (layers.GlobalAveragePooling1D, layers.GlobalAveragePooling2D, layers.GlobalAveragePooling3D), _global_pooling
     ),
+    **dict.fromkeys((keras.src.ops.nn.MaxPool, keras.src.ops.nn.AveragePool), _pooling),
     layers.Dense: _dense,
     layers.EinsumDense: _einsum_dense,
 }

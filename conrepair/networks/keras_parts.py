@@ -109,7 +109,8 @@ def constant(value: Any) -> Parameter:
 
 def channels_last(layer: Any) -> bool:
     """Whether the layer's channels are its tensors' last axis."""
-    return str(getattr(layer, "data_format", "channels_last")) == "channels_last"
+    chosen = getattr(layer, "data_format", "channels_last") or keras.config.image_data_format()
+    return str(chosen) == "channels_last"
 
 
 _NO_FUNCTION = {"name", "trainable", "dtype"}

@@ -43,6 +43,7 @@ def _cumsum(operation: Operation) -> list[Part]:
     return [Part("CumSum", {"axis": axis, **backwards})]
 
 
+_BLOCKS = {"SpaceToBatchND": ("SpaceToBatch", "pads"), "BatchToSpaceND": ("BatchToSpace", "crops")}
 _MODES = {"Pad": "constant", "PadV2": "constant", "MirrorPad": ""}
 
 
@@ -52,6 +53,14 @@ def _pad(operation: Operation) -> list[Part]:
     value = float(operation.parameter(2).numpy()) if operation.definition.op == "PadV2" else 0.0
     pads = (*map(int, pairs[:, 0]), *map(int, pairs[:, 1]))
     return [Part("Pad", {"pads": pads, "mode": mode, "value": value}, reads=(0,))]
+
+
+def _batches(operation: Operation) -> list[Part]:
+    """Blocks of pictures that are pictures of their own: how dilated convolutions are written."""
+    op, name = _BLOCKS[operation.definition.op]
+    block, margins = map(int, operation.numbers(1)), np.reshape(operation.numbers(2), (-1, 2))
+    both = (*map(int, margins[:, 0]), *map(int, margins[:, 1]))
+    return [Part(op, {"block": tuple(block), name: both}, reads=(0,))]
 
 
 def _concat(operation: Operation) -> list[Part]:
@@ -172,6 +181,7 @@ RULES: dict[str, Rule] = {
     "ArgMin": _arg("ArgMin"),
     "Cumsum": _cumsum,
     **dict.fromkeys(_MODES, _pad),
+    **dict.fromkeys(_BLOCKS, _batches),
     "ConcatV2": _concat,
     "Pack": _stack,
     "Split": _split,

@@ -206,6 +206,18 @@ def _space_to_depth(view: OperatorView) -> Step:
     return Step("SpaceToDepth", view.names(0), {"blocksize": int(view.options.blockSize)}, channels_last=True)
 
 
+def _batches(op: str, name: str) -> Rule:
+    """Blocks of pictures that are pictures of their own: how dilated convolutions are written."""
+
+    def rule(view: OperatorView) -> Step | None:
+        block, margins = view.integers(1), view.integers(2)
+        if block is None or margins is None:
+            return None
+        return Step(op, view.names(0), {"block": tuple(block), name: (*margins[::2], *margins[1::2])})
+
+    return rule
+
+
 RULES: Mapping[str, Rule] = {
     "MEAN": _reduction("ReduceMean"),
     "SUM": _reduction("ReduceSum"),
@@ -236,4 +248,6 @@ RULES: Mapping[str, Rule] = {
     "RESIZE_NEAREST_NEIGHBOR": _resize("nearest"),
     "DEPTH_TO_SPACE": _depth_to_space,
     "SPACE_TO_DEPTH": _space_to_depth,
+    "SPACE_TO_BATCH_ND": _batches("SpaceToBatch", "pads"),
+    "BATCH_TO_SPACE_ND": _batches("BatchToSpace", "crops"),
 }

@@ -23,7 +23,9 @@ _GRAPH = {("BatchNormalization", "training_mode"), ("Gelu", "approximate")}
 _CLOSE = 1e-6
 
 
-def attribute_differences(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator[tuple[Kind, str]]:
+def attribute_differences(
+    source: Step, target: Step, layouts: Mapping[int, Layout]
+) -> Iterator[tuple[str, Kind, str]]:
     """What differs.
 
     Args:
@@ -32,7 +34,7 @@ def attribute_differences(source: Step, target: Step, layouts: Mapping[int, Layo
         layouts: By the number of axes, how tensors of the source lie in the target hereabouts.
 
     Yields:
-        The kind of fault and the difference in words: "pads [0, 0, 1, 1], in the source [1, 1, 1, 1]".
+        The attribute, the kind of fault, the difference in words: "pads [0, 0, 1, 1], in the source [1, 1, 1, 1]".
     """
     names = [name for name in source.attributes if name in target.attributes and name not in _IGNORED]
     same_layout = source.channels_last == target.channels_last and all(
@@ -52,7 +54,7 @@ def attribute_differences(source: Step, target: Step, layouts: Mapping[int, Layo
             continue
         if not _equal(ours, theirs):
             kind = Kind.GRAPH if (source.op, name) in _GRAPH else Kind.HYPERPARAMETERS
-            yield kind, f"{name} {_shown(theirs)} in the target, {_shown(ours)} in the source"
+            yield name, kind, f"{name} {_shown(theirs)} in the target, {_shown(ours)} in the source"
 
 
 def _moved(value: Attribute, source: Step, target: Step, layouts: Mapping[int, Layout]) -> Attribute:

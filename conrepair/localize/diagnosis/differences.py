@@ -16,14 +16,17 @@ from conrepair.localize.diagnosis.mutations import mending_mutation
 from conrepair.localize.diagnosis.normalization import explain_folding
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
+from conrepair.localize.diagnosis.readings import as_written, fused, with_functions
 from conrepair.localize.diagnosis.region import Region, Side
-from conrepair.localize.diagnosis.steps import MOVES, Step, as_written, fused, step_of, with_functions
+from conrepair.localize.diagnosis.steps import MOVES, Step, step_of
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localize.layout import Layout
 
 __all__ = ["static_findings"]
 
 _CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
+_ROUNDINGS = {"Round", "Floor", "Ceil"}
+_CLAMPS = {"Clip", "Min", "Max"}
 _HALF = {"float16", "bfloat16"}
 _PREPARING = {  # what's done to pixels before the first layer
     *("Mul", "Add", "Sub", "Div", "Gather", "Function", "BatchNormalization", "Split", "Concat", "Rescaling"),
@@ -136,6 +139,8 @@ def _weight(step: Step, *, extra: bool) -> float:
 def _kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
     if step.op == "Rounding":
         return Kind.PRECISION, f": values are rounded to steps of {step.attributes['step']:g}"
+    if step.op in _ROUNDINGS:
+        return Kind.PRECISION, ": values are rounded"
     if step.op in _CASTS:
         return Kind.PRECISION, f": values pass through {_narrow_type(step)}"
     if step.op == "Transpose":
@@ -148,12 +153,20 @@ def _kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
     at_output = region.target.end in region.target.graph.outputs
     if step.op in {"Gather", "Slice", "Concat", "Pad"} and at_output and not region.source.nodes:
         return Kind.STRUCTURE, ": the answers are in other places"
+    if step.op in _CLAMPS and any(_is_clamped(region.partners.get(name), region) for name in step.inputs):
+        return Kind.HYPERPARAMETERS, ": behind the same bounds, others"
     if step.op in _PREPARING and _before_weights(step, region):
         return Kind.PREPROCESSING, ": the input is prepared in another way"
     low, high = step.attributes.get("min"), step.attributes.get("max")
     if step.op == "Clip" and isinstance(low, float) and isinstance(high, float) and low < 0 < high:
         return Kind.PRECISION, f": values saturate at {low:g} and {high:g}"
     return Kind.GRAPH, ""
+
+
+def _is_clamped(name: str | None, region: Region) -> bool:
+    """Whether a tensor of the source comes out of a clipping with bounds."""
+    node = region.source.graph.producers.get(name or "")
+    return node is not None and node.op in {"Clip", "Relu"}
 
 
 def _before_weights(step: Step, region: Region) -> bool:
@@ -188,9 +201,11 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator
         if not same_function(source.values, target.values):
             yield Finding(Kind.GRAPH, f"{two} computes another function than {one}", *where)
         return
-    for kind, words in attribute_differences(source, target, layouts):
+    for name, kind, words in attribute_differences(source, target, layouts):
         weight = 0.3 if source.op in MOVES else 1.0
-        yield Finding(kind, f"{two} has {words}", *where, weight=weight)
+        padding = [node.layer for node in target.nodes if name == "pads" and node.op == "Pad"]
+        layers = tuple(dict.fromkeys([*padding, *target.layers]))
+        yield Finding(kind, f"{two} has {words}", source.layers, layers, f"at {target.layer}", weight=weight)
     yield from _parameters(source, target)
     if _computed_in_half(source, target):
         yield Finding(Kind.PRECISION, f"{two} computes in half precision, {one} doesn't", *where, weight=0.8)

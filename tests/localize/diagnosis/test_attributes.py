@@ -12,8 +12,9 @@ import pytest
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Attribute
 from conrepair.localize.diagnosis.attributes import attribute_differences
+from conrepair.localize.diagnosis.readings import as_written
 from conrepair.localize.diagnosis.region import side
-from conrepair.localize.diagnosis.steps import Step, as_written
+from conrepair.localize.diagnosis.steps import Step
 from conrepair.localize.layout import Layout, layouts
 
 PLAIN = Layout((2, 4, 4, 4), (2, 4, 4, 4), (0, 1, 2, 3), (2, 4, 4, 4))
@@ -57,7 +58,7 @@ def written(lines: str, folder: Path) -> Step:
 )  # fmt: skip
 def test_attributes_of_files_in_one_layout(ours: str, theirs: str, words: str, tmp_path: Path) -> None:
     one, two = written(ours, tmp_path), written(theirs, tmp_path)
-    assert list(attribute_differences(one, two, {4: PLAIN})) == [(Kind.HYPERPARAMETERS, words)]
+    assert list(attribute_differences(one, two, {4: PLAIN})) == [(words.split()[0], Kind.HYPERPARAMETERS, words)]
     assert list(attribute_differences(one, one, {4: PLAIN})) == []
     assert list(attribute_differences(two, two, {4: PLAIN})) == []
 
@@ -119,7 +120,7 @@ def test_pads_of_windows_are_the_spatial_ones_in_every_layout() -> None:
     ],
 )
 def test_kinds(op: str, name: str, ours: Attribute, theirs: Attribute, kind: Kind) -> None:
-    [(found, words)] = attribute_differences(step(op, {name: ours}), step(op, {name: theirs}), {})
+    [(_, found, words)] = attribute_differences(step(op, {name: ours}), step(op, {name: theirs}), {})
     assert found is kind
     assert words.startswith(name)
 

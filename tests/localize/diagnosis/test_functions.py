@@ -23,8 +23,8 @@ from conrepair.localize.diagnosis.functions import (
     known_function,
     same_function,
 )
+from conrepair.localize.diagnosis.readings import fused
 from conrepair.localize.diagnosis.region import side
-from conrepair.localize.diagnosis.steps import fused
 
 Array = np.ndarray
 WRITTEN: dict[str, list[str]] = {

@@ -11,8 +11,9 @@ import pytest
 
 from conrepair.faults.fault import Kind
 from conrepair.localize.diagnosis.normalization import explain_folding
+from conrepair.localize.diagnosis.readings import fused
 from conrepair.localize.diagnosis.region import side
-from conrepair.localize.diagnosis.steps import Step, fused
+from conrepair.localize.diagnosis.steps import Step
 
 Array = np.ndarray
 Factor = Callable[[Array, Array], Array]

@@ -14,8 +14,9 @@ import small_models as small
 from network_checks import captured
 
 from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localize.diagnosis.readings import as_written, fused
 from conrepair.localize.diagnosis.region import side
-from conrepair.localize.diagnosis.steps import Step, as_written, fused
+from conrepair.localize.diagnosis.steps import Step
 from conrepair.networks.network import Network
 from conrepair.networks.registry import open_network
 

@@ -1,0 +1,114 @@
+"""A region's nodes read as steps: as they are written, or fused to the few that say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localize.diagnosis.folding import Fold, fold_batches, fold_linear, fold_pad
+from conrepair.localize.diagnosis.functions import evaluate, is_elementwise, known_function
+from conrepair.localize.diagnosis.region import Side
+from conrepair.localize.diagnosis.steps import Step, step_of
+
+__all__ = ["as_written", "fused", "with_functions"]
+
+
+def as_written(side: Side) -> list[Step]:
+    """Each node a step."""
+    return [step_of(node) for node in side.nodes]
+
+
+def with_functions(side: Side) -> list[Step]:
+    """Elementwise pieces as functions, dilated convolutions whole, each other node a step."""
+    return _computing(_folded(_functions(as_written(side), side), side, fold_batches))
+
+
+def fused(side: Side) -> list[Step]:
+    """As few steps as possible: elementwise pieces as functions, folded normalizations, biases and pads."""
+    steps = _functions(as_written(side), side)
+    for fold in (fold_batches, fold_pad, fold_linear):
+        steps = _folded(steps, side, fold)
+    return _computing(steps)
+
+
+def _computing(steps: Sequence[Step]) -> list[Step]:
+    return [step for step in steps if step.op != "Identity"]
+
+
+def _functions(steps: Sequence[Step], side: Side) -> list[Step]:
+    """Merge elementwise nodes that have one input together."""
+    producers = {name: step for step in steps for name in step.outputs}
+    merged: dict[int, Step] = {}
+    gone: set[int] = set()
+    for place in reversed(range(len(steps))):
+        if place in gone or not is_elementwise(steps[place].nodes[0]):
+            continue
+        group = _grown(steps[place], producers, side)
+        if group is None:
+            continue
+        nodes = [step.nodes[0] for step in steps if step in group]
+        begin = next(iter(_outside(group)))
+        values = evaluate(nodes, begin, steps[place].outputs[0])
+        if values is None:
+            continue
+        known = known_function(values)
+        op, attributes = (known[1], known[2]) if known else ("Function", {})
+        if len(nodes) == 1 and not known:
+            op, attributes = steps[place].op, steps[place].attributes
+        parameters = {} if len(nodes) > 1 else steps[place].parameters
+        gone.update(index for index, step in enumerate(steps) if step in group)
+        gone.discard(place)
+        merged[place] = Step(
+            op, attributes, parameters, tuple(reversed(nodes)), (begin,), steps[place].outputs, values=values
+        )
+    return [merged.get(place, step) for place, step in enumerate(steps) if place not in gone]
+
+
+def _grown(last: Step, producers: Mapping[str, Step], side: Side) -> list[Step] | None:
+    """The largest group that ends at a step and reads one tensor."""
+    group = [last]
+    best = [last] if len(_outside(group)) == 1 else None
+    while True:
+        outputs = {name for step in group for name in step.outputs}
+        for name in _outside(group):
+            before = producers.get(name)
+            if before is None or not is_elementwise(before.nodes[0]) or name in side.begins:
+                continue
+            readers = side.graph.consumers.get(name, ())
+            if name not in side.graph.outputs and all(set(node.outputs) <= outputs for node in readers):
+                group.append(before)
+                break
+        else:
+            return best
+        if len(_outside(group)) == 1:
+            best = list(group)
+
+
+def _outside(group: Iterable[Step]) -> dict[str, None]:
+    group = list(group)
+    inside = {name for step in group for name in step.outputs}
+    return {name: None for step in group for name in step.inputs if name and name not in inside}
+
+
+def _folded(steps: Sequence[Step], side: Side, fold: Fold) -> list[Step]:
+    """Fold pairs of a step and its only reader until nothing more can be."""
+    result = list(steps)
+    place = 0
+    while place < len(result):
+        second = result[place]
+        first = next((step for step in result[:place] if second.inputs and second.inputs[0] in step.outputs), None)
+        both = None
+        if first is not None and len(second.inputs) == 1 and _read_once(first, side.graph):
+            both = fold(first, second)
+        if both is None or first is None:
+            place += 1
+            continue
+        result[place] = both
+        result.remove(first)
+        place = max(place - 1, 0)
+    return result
+
+
+def _read_once(step: Step, graph: LayerGraph) -> bool:
+    name = step.outputs[0]
+    return len(graph.consumers.get(name, ())) == 1 and name not in graph.outputs
