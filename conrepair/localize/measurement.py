@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from conrepair.localize.pieces import Pieces
 from conrepair.localize.shelf import Shelf
 from conrepair.metrics.running_error import RunningError, relative_l2
 from conrepair.networks.network import Network
+from conrepair.runtime.errors import InferenceError
 
 __all__ = ["DISTURBANCE", "Cut", "Feeds", "measure"]
 
@@ -128,11 +130,28 @@ def _measure_floors(
     other = second_opinion()
     if other is not None:
         stored = functools.partial(_stored, shelf, other)
-        for name, array in Pieces.between(other, fed, wanted).run(stored):
+        for name, array in _opinions(other, fed, wanted, stored):
             difference = relative_l2(shelf[name], array)
             for cut in by_source[name]:
                 cut.other = difference
             del array
+
+
+def _opinions(
+    other: Network, fed: Sequence[str], wanted: Sequence[str], fetch: Callable[[str], Array]
+) -> Iterator[tuple[str, Array]]:
+    """What another arithmetic gives, but for tensors that it has no kernels for."""
+    seen = set()
+    try:
+        for name, array in Pieces.between(other, fed, wanted).run(fetch):
+            seen.add(name)
+            yield name, array
+            del array
+    except InferenceError:
+        for name in wanted:
+            if name not in seen:
+                with contextlib.suppress(InferenceError):
+                    yield from Pieces.between(other, fed, [name]).run(fetch)
 
 
 def _stored(shelf: Shelf, network: Network, name: str) -> Array:

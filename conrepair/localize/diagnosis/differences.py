@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from conrepair.faults.fault import Kind
-from conrepair.graph.layer_graph import Node
+from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.biases import bias_lost_before, with_whole_biases
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.functions import same_function
 from conrepair.localize.diagnosis.mutations import mending_mutation
-from conrepair.localize.diagnosis.normalization import explain_folding
+from conrepair.localize.diagnosis.normalization import explain_folding, lost_statistics, rounded_before_folding
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
-from conrepair.localize.diagnosis.readings import as_written, fused, with_functions
+from conrepair.localize.diagnosis.readings import as_written, fused, rearranged, with_functions
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.steps import MOVES, Step, step_of
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
@@ -35,7 +35,7 @@ _PREPARING = {  # what's done to pixels before the first layer
 _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
 _BENIGN = 0.2
 _ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
-_READINGS = (as_written, with_functions, fused)
+_READINGS = (as_written, with_functions, fused, rearranged)
 _FACTORS = {"alpha", "beta"}
 
 
@@ -65,7 +65,7 @@ def _compare(source: Sequence[Step], target: Sequence[Step], region: Region) -> 
             yield _missing(ours, region)
         elif ours is not None and theirs is not None:
             mutated = _mutated(ours, theirs, region)
-            yield from [mutated] if mutated else _both(ours, theirs, layouts)
+            yield from [mutated] if mutated else _both(ours, theirs, layouts, region.target.graph)
 
 
 def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
@@ -187,7 +187,7 @@ def _before_weights(step: Step, region: Region) -> bool:
     return True
 
 
-def _both(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator[Finding]:
+def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: LayerGraph) -> Iterator[Finding]:
     where = (source.layers, target.layers, f"at {target.layer}")
     one, two = f"`{source.layer}`", f"`{target.layer}`"
     if source.op != target.op:
@@ -206,7 +206,7 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator
         padding = [node.layer for node in target.nodes if name == "pads" and node.op == "Pad"]
         layers = tuple(dict.fromkeys([*padding, *target.layers]))
         yield Finding(kind, f"{two} has {words}", source.layers, layers, f"at {target.layer}", weight=weight)
-    yield from _parameters(source, target)
+    yield from _parameters(source, target, graph)
     if _computed_in_half(source, target):
         yield Finding(Kind.PRECISION, f"{two} computes in half precision, {one} doesn't", *where, weight=0.8)
     first, second = source.attributes.get("constant_first"), target.attributes.get("constant_first")
@@ -214,7 +214,7 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator
         yield Finding(Kind.GRAPH, f"the operands of {two} are exchanged", *where)
 
 
-def _parameters(source: Step, target: Step) -> Iterator[Finding]:
+def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Finding]:
     where = (source.layers, target.layers, f"at {target.layer}")
     for role in dict.fromkeys([*source.parameters, *target.parameters]):
         ours, theirs = source.parameters.get(role), target.parameters.get(role)
@@ -234,10 +234,16 @@ def _parameters(source: Step, target: Step) -> Iterator[Finding]:
         if written:
             yield Finding(Kind.HYPERPARAMETERS, f"`{target.layer}` has {written}", *where)
             continue
+        lost = lost_statistics(source, target, graph)
+        if lost is not None:
+            layers = tuple(dict.fromkeys([lost[0].layer, *target.layers]))
+            yield Finding(Kind.PARAMETERS, lost[1], source.layers, layers, f"at {target.layer}")
+            return
         folding = explain_folding(source, target, role)
         if folding is not None:
             yield Finding(folding[0], f"`{target.layer}`: {folding[1]}", *where)
             continue
+        difference = rounded_before_folding(difference, source, target, role)
         named = f" ({theirs.name})" if theirs.name else ""
         plural = "are" if role in {"weight", "W", "R"} else "is"
         label = "weights" if role == "weight" else role

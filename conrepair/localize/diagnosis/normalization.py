@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from conrepair.faults.fault import Kind
+from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localize.diagnosis.parameters import Difference, stored_as
 from conrepair.localize.diagnosis.steps import Step
 
-__all__ = ["explain_folding"]
+__all__ = ["explain_folding", "lost_statistics", "rounded_before_folding"]
 
 _CLOSE = 1e-3
 
@@ -49,6 +51,42 @@ def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str] |
     if np.allclose(factors, (variance + epsilon) ** -0.5, rtol=_CLOSE):
         return Kind.PARAMETERS, f"the variance of `{name}` is taken for a standard deviation"
     return None
+
+
+def lost_statistics(source: Step, target: Step, graph: LayerGraph) -> tuple[Node, str] | None:
+    """A normalization of the target whose numbers are all one, where the network's other normalizations have many.
+
+    Args:
+        source: With that normalization folded into its weights.
+        target: With the normalization among its nodes.
+        graph: Of the target.
+
+    Returns:
+        The normalization, and what's wrong with it in words.
+    """
+    if any(node.op == "BatchNormalization" for node in source.nodes):
+        return None
+    for node in target.nodes:
+        others = [other for other in graph.nodes if other.op == "BatchNormalization" and other is not node]
+        if node.op != "BatchNormalization" or not others:
+            continue
+        for role, parameter in node.parameters.items():
+            held = parameter.numpy()
+            spread = [np.ptp(other.parameters[role].numpy()) > 0 for other in others if role in other.parameters]
+            if held.size > 1 and np.ptp(held) == 0 and spread and all(spread):
+                return node, f"the {role} of `{node.layer}` is {held.flat[0]:g} everywhere"
+    return None
+
+
+def rounded_before_folding(difference: Difference, source: Step, target: Step, role: str) -> Difference:
+    """A difference, or what explains it: that the target's file has the weights in fewer bits."""
+    own, given = (step.nodes[0].parameters.get(role) for step in (target, source))
+    if len(target.nodes) < 2 or own is None or given is None or difference.kind is Kind.PRECISION:
+        return difference
+    kept = stored_as(own.numpy())
+    if kept is None or stored_as(given.numpy()) is not None:
+        return difference
+    return Difference(Kind.PRECISION, f"rounded to {kept}", difference.relative)
 
 
 def _factors(source: Step, target: Step) -> np.ndarray | None:

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Array, Parameter
 
-__all__ = ["Difference", "compare_parameters", "difference"]
+__all__ = ["Difference", "compare_parameters", "difference", "stored_as"]
 
 _SAME = 1e-5  # relative L2; folding and other arithmetic leave less
 _SAMPLED_ROWS = 4096
 _FEW_LEVELS = 256
+_MANY = 16  # numbers that aren't in a narrower type by chance
 _STEP_MARGIN = 1.01  # a value is at most half a step from its quantized one
 
 Values = npt.NDArray[np.float64]
@@ -168,6 +169,16 @@ def _some_rows(one: Values, two: Values) -> Found:
             places = ", ".join(map(str, np.flatnonzero(wrong)[:6]))
             return Kind.PARAMETERS, f"wrong in {int(wrong.sum())} of {wrong.size} slices of axis {axis} ({places})"
     return None
+
+
+def stored_as(array: Array) -> str | None:
+    """The narrower type that holds each of many numbers of 32 bits exactly; None when there's none."""
+    if array.dtype != np.float32 or array.size < _MANY or not array.any():
+        return None
+    if not (array.view(np.uint32) & 0xFFFF).any():
+        return "bfloat16"
+    with np.errstate(over="ignore"):
+        return "float16" if np.array_equal(array.astype(np.float16).astype(np.float32), array) else None
 
 
 def _rounded(one: Values, two: Values) -> Found:

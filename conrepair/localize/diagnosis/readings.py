@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.diagnosis.folding import Fold, fold_batches, fold_linear, fold_pad
@@ -10,7 +12,12 @@ from conrepair.localize.diagnosis.functions import evaluate, is_elementwise, kno
 from conrepair.localize.diagnosis.region import Side
 from conrepair.localize.diagnosis.steps import Step, step_of
 
-__all__ = ["as_written", "fused", "with_functions"]
+__all__ = ["as_written", "fused", "rearranged", "with_functions"]
+
+_LAYERS = {"Conv", "ConvTranspose", "MatMul", "BlockConv"}
+_COMPLETING = {"BatchNormalization", "BatchToSpace"}
+_ARITHMETIC = {"Add", "Sub", "Mul", "Div"}
+_CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
 
 
 def as_written(side: Side) -> list[Step]:
@@ -25,10 +32,55 @@ def with_functions(side: Side) -> list[Step]:
 
 def fused(side: Side) -> list[Step]:
     """As few steps as possible: elementwise pieces as functions, folded normalizations, biases and pads."""
-    steps = _functions(as_written(side), side)
+    return _all_folded(_functions(as_written(side), side), side)
+
+
+def rearranged(side: Side) -> list[Step]:
+    """The same, and what lies between a layer and what completes it (a bias, a normalization) is read behind both.
+
+    A clipping that a converter has put there would hide that the layer is the same one.
+    """
+    return _all_folded(_completed_first(_functions(as_written(side), side), side.graph), side)
+
+
+def _all_folded(steps: list[Step], side: Side) -> list[Step]:
     for fold in (fold_batches, fold_pad, fold_linear):
         steps = _folded(steps, side, fold)
     return _computing(steps)
+
+
+def _completed_first(steps: Sequence[Step], graph: LayerGraph) -> list[Step]:
+    """Exchange steps that keep shapes with the step behind them that completes the layer in front."""
+    result = list(steps)
+    place = 0
+    while place < len(result):
+        between = result[place]
+        later = next((at for at in range(place + 1, len(result)) if _completes(result[at], between, graph)), None)
+        if later is None or not _behind_layer(between, result[:place]):
+            place += 1
+            continue
+        last, middle = result[later], between.outputs[0]
+        result[place] = replace(last, inputs=between.inputs, outputs=(middle,))
+        result[later] = replace(between, inputs=(middle,), outputs=last.outputs)
+        place = max(place - 1, 0)
+    return result
+
+
+def _completes(step: Step, between: Step, graph: LayerGraph) -> bool:
+    name = between.outputs[0]
+    if step.inputs != (name,) or len(graph.consumers.get(name, ())) != 1 or name in graph.outputs:
+        return False
+    operand = step.parameters.get("operand")
+    constant = step.op in _ARITHMETIC and operand is not None and math.prod(operand.shape) > 1
+    return constant or step.op in _COMPLETING
+
+
+def _behind_layer(step: Step, before: Sequence[Step]) -> bool:
+    """Whether a step takes each number of a layer's result for itself."""
+    if len(step.inputs) != 1 or (step.values is None and step.op not in _CASTS):
+        return False
+    first = next((other for other in before if step.inputs[0] in other.outputs), None)
+    return first is not None and (first.op in _LAYERS | _COMPLETING or _behind_layer(first, before))
 
 
 def _computing(steps: Sequence[Step]) -> list[Step]:
