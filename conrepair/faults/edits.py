@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir
 
-from conrepair.faults.editors.editor import Step
+from conrepair.editors.editor import Step
 from conrepair.onnx_passes.initializers import new_initializer
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.editors.editor import Editor
+from conrepair.editors.editor import Editor
 from conrepair.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["Change", "Fault", "Kind", "Native", "Place"]

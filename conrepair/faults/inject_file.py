@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.editors.editor import NotEditableError
-from conrepair.faults.editors.registry import open_editor
+from conrepair.editors.editor import NotEditableError
+from conrepair.editors.registry import open_editor
 from conrepair.faults.fault import Fault, Kind
 from conrepair.faults.inject import ATTEMPTS, LEAST_EFFECT, inject
 from conrepair.frameworks.model import Model

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from conrepair.faults.editors.editor import Editor, Step
+from conrepair.editors.editor import Editor, Step
 from conrepair.faults.fault import Native
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.editors.editor import Editor
+from conrepair.editors.editor import Editor
 from conrepair.faults.edits import bypass
 from conrepair.faults.fault import Change, Fault, Kind
 from conrepair.faults.native import nodes_of, on_nodes

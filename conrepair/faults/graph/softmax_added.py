@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.editors.editor import Step
+from conrepair.editors.editor import Step
 from conrepair.faults.edits import insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
 from conrepair.faults.native import float_outputs, inserted_at

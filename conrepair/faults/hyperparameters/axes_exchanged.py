@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.editors.editor import Editor
+from conrepair.editors.editor import Editor
 from conrepair.faults.fault import Change, Fault, Kind
 from conrepair.faults.native import nodes_of, on_nodes, shape_of
 from conrepair.faults.places import nodes_with, rank_of, sizes_of

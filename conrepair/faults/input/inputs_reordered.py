@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.editors.editor import Editor
+from conrepair.editors.editor import Editor
 from conrepair.faults.fault import Change, Fault, Kind, Native
 from conrepair.faults.places import rank_of, sizes_of
 from conrepair.graph.layer_graph import LayerGraph, Node

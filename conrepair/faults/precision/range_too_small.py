@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.editors.editor import Step
+from conrepair.editors.editor import Step
 from conrepair.faults.edits import dtype_of, insert_behind
 from conrepair.faults.fault import Change, Fault, Kind
 from conrepair.faults.native import inserted_behind

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.editors.editor import Editor
+from conrepair.editors.editor import Editor
 from conrepair.faults.edits import graph_of
 from conrepair.faults.fault import Change, Fault, Kind, Native
 from conrepair.faults.places import sizes_of

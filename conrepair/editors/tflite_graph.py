@@ -12,7 +12,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.data.tensor_spec import Quantization
-from conrepair.faults.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_file import TfliteFile
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
 
 __all__ = ["ACTIVATION", "FUSED", "LAYOUTS", "LINEAR", "OPERATORS", "constant_behind", "graph_of_file", "is_computed"]

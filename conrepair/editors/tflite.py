@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from conrepair.faults.editors.editor import Editor, Step
-from conrepair.faults.editors.tflite_file import TfliteFile
-from conrepair.faults.editors.tflite_graph import ACTIVATION, FUSED, LAYOUTS, LINEAR, constant_behind, graph_of_file
-from conrepair.faults.editors.tflite_insert import insert_steps, options_for
+from conrepair.editors.editor import Editor, Step
+from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_graph import ACTIVATION, FUSED, LAYOUTS, LINEAR, constant_behind, graph_of_file
+from conrepair.editors.tflite_insert import insert_steps, options_for
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
 from conrepair.graph.layer_graph import Array, Attribute, Node

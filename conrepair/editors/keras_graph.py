@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from conrepair.faults.editors.keras_operators import (
+from conrepair.editors.keras_operators import (
     FUSING,
     function_attributes,
     function_of,

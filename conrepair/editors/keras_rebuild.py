@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from conrepair.faults.editors.keras_graph import functional_of
+from conrepair.editors.keras_graph import functional_of
 
 __all__ = ["Changes", "rebuild"]
 

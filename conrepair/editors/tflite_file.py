@@ -11,7 +11,7 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from conrepair.faults.editors.editor import NotEditableError
+from conrepair.editors.editor import NotEditableError
 from conrepair.graph.layer_graph import Array
 from conrepair.runtime.files import whole_output
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from conrepair.faults.editors.torch_operators import OPERATORS, AtenOperator, arguments_of
+from conrepair.editors.torch_operators import OPERATORS, AtenOperator, arguments_of
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
 
 __all__ = [

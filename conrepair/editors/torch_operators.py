@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from conrepair.faults.editors.editor import NotEditableError
+from conrepair.editors.editor import NotEditableError
 from conrepair.graph.layer_graph import Attribute
 
 __all__ = ["OPERATORS", "TARGETS", "AtenOperator", "arguments_of", "target_of"]

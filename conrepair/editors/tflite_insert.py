@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from conrepair.faults.editors.editor import NotEditableError, Step
-from conrepair.faults.editors.tflite_file import TfliteFile
+from conrepair.editors.editor import NotEditableError, Step
+from conrepair.editors.tflite_file import TfliteFile
 from conrepair.graph.layer_graph import Array
 
 __all__ = ["insert_steps", "options_for"]

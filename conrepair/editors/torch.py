@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from conrepair.faults.editors.editor import Editor, Step
-from conrepair.faults.editors.torch_graph import (
+from conrepair.editors.editor import Editor, Step
+from conrepair.editors.torch_graph import (
     from_canonical,
     graph_of_program,
     module_path,
     name_of_operator,
     state_of,
 )
-from conrepair.faults.editors.torch_insert import insert_steps
-from conrepair.faults.editors.torch_operators import OPERATORS, arguments_of, target_of
+from conrepair.editors.torch_insert import insert_steps
+from conrepair.editors.torch_operators import OPERATORS, arguments_of, target_of
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import example_inputs, load_module
 from conrepair.graph.layer_graph import Array, Attribute, Node

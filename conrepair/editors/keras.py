@@ -9,11 +9,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from conrepair.faults.editors.editor import Editor, NotEditableError, Step
-from conrepair.faults.editors.keras_graph import ACTIVATION, graph_of_network
-from conrepair.faults.editors.keras_insert import activation_layer, apply_steps, function_name
-from conrepair.faults.editors.keras_operators import layout_of, variables_of
-from conrepair.faults.editors.keras_rebuild import Changes, rebuild
+from conrepair.editors.editor import Editor, NotEditableError, Step
+from conrepair.editors.keras_graph import ACTIVATION, graph_of_network
+from conrepair.editors.keras_insert import activation_layer, apply_steps, function_name
+from conrepair.editors.keras_operators import layout_of, variables_of
+from conrepair.editors.keras_rebuild import Changes, rebuild
 from conrepair.frameworks.keras import load_keras
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node

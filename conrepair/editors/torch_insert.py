@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from conrepair.faults.editors.editor import Step
-from conrepair.faults.editors.torch_operators import target_of
+from conrepair.editors.editor import Step
+from conrepair.editors.torch_operators import target_of
 from conrepair.graph.layer_graph import Array
 
 __all__ = ["insert_steps"]

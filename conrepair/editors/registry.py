@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import cast
 
-from conrepair.faults.editors.editor import Editor
+from conrepair.editors.editor import Editor
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import UsageError
 
@@ -28,4 +28,4 @@ def open_editor(model: Model) -> Editor:
         raise UsageError(
             f"{model.path}: there is no editor for {model.framework}; there is for {', '.join(EDITABLE)}."
         )
-    return cast(Editor, importlib.import_module(f"conrepair.faults.editors.{model.framework}").EDITOR(model))
+    return cast(Editor, importlib.import_module(f"conrepair.editors.{model.framework}").EDITOR(model))

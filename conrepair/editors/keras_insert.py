@@ -7,8 +7,8 @@ from typing import Any
 
 import keras
 
-from conrepair.faults.editors.editor import NotEditableError, Step
-from conrepair.faults.editors.keras_operators import FUNCTIONS
+from conrepair.editors.editor import NotEditableError, Step
+from conrepair.editors.keras_operators import FUNCTIONS
 from conrepair.graph.layer_graph import Array, Attribute
 
 __all__ = ["activation_layer", "apply_steps", "function_name"]
