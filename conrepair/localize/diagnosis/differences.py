@@ -19,7 +19,7 @@ from conrepair.localize.diagnosis.steps import MOVES, Step, as_written, fused
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localize.layout import Layout
 
-__all__ = ["static_findings"]
+__all__ = ["called", "kind_of_extra", "static_findings"]
 
 _CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
 _HALF = {"float16", "bfloat16"}
@@ -28,7 +28,6 @@ _PREPARING = {  # what's done to pixels before the first layer
     *("Normalization", "Stack", "Slice"),
 }
 _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
-_BENIGN = 0.2
 _FACTORS = {"alpha", "beta"}
 
 
@@ -40,7 +39,7 @@ def static_findings(region: Region) -> list[Finding]:
     """
     written = list(_compare(as_written(region.source), as_written(region.target), region))
     together = list(_compare(fused(region.source), fused(region.target), region))
-    certain, fewer = ([item for item in found if item.weight > _BENIGN] for found in (written, together))
+    certain, fewer = ([item for item in found if item.is_certain] for found in (written, together))
     chosen = written if (len(certain) or np.inf) <= (len(fewer) or np.inf) else together
     chosen = [*chosen, *wiring_findings(region)]
     return sorted(chosen, key=lambda item: -item.weight)
@@ -67,8 +66,8 @@ def _layouts(region: Region) -> Mapping[int, Layout]:
 
 
 def _extra(step: Step, region: Region) -> Finding:
-    what = f"{_called(step)} `{step.layer}` is in the target, and not in the source"
-    kind, words = _kind_of_extra(step, region)
+    what = f"{called(step)} `{step.layer}` is in the target, and not in the source"
+    kind, words = kind_of_extra(step, region)
     before = [_layer_before(name, region.source, region.partners.get(name)) for name in step.inputs]
     around = tuple(filter(None, dict.fromkeys([*before, *_neighbours(region.source)])))
     return Finding(
@@ -77,7 +76,7 @@ def _extra(step: Step, region: Region) -> Finding:
 
 
 def _missing(step: Step, region: Region) -> Finding:
-    what = f"{_called(step)} `{step.layer}` is in the source, and not in the target"
+    what = f"{called(step)} `{step.layer}` is in the source, and not in the target"
     kind = Kind.INPUT if step.op == "Transpose" and region.starts_at_input else Kind.GRAPH
     if step.op in {"Transpose", "Gather", "Reshape"} and not region.starts_at_input:
         kind = Kind.STRUCTURE
@@ -105,7 +104,8 @@ def _weight(step: Step, *, extra: bool) -> float:
     return 0.9
 
 
-def _kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
+def kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
+    """The kind of fault that a step is which only the target has, and words for what it does to values."""
     if step.op == "Rounding":
         return Kind.PRECISION, f": values are rounded to steps of {step.attributes['step']:g}"
     if step.op in _CASTS:
@@ -153,7 +153,7 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator
         if source.values is not None and target.values is not None and same_function(source.values, target.values):
             return
         kind = Kind.HYPERPARAMETERS if {source.op, target.op} <= {"Clip"} else Kind.GRAPH
-        theirs, ours = _called(target), f"{_called(source)}{_only(source, target)}"
+        theirs, ours = called(target), f"{called(source)}{_only(source, target)}"
         yield Finding(kind, f"{two} is {theirs} in the target, {one} is {ours} in the source", *where)
         return
     if source.op == "Function" and source.values is not None and target.values is not None:
@@ -235,7 +235,8 @@ def _neighbours(side: Side) -> list[str]:
     return [side.end] if producer is None else [producer.layer]
 
 
-def _called(step: Step) -> str:
+def called(step: Step) -> str:
+    """A step's operator, for a person."""
     return step.nodes[0].native if len(step.nodes) == 1 else step.op  # of several, what they are together
 
 
