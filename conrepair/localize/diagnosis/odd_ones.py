@@ -10,7 +10,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localize.diagnosis.finding import Finding
-from conrepair.localize.diagnosis.parameters import difference
+from conrepair.localize.diagnosis.parameters import Difference, difference
 from conrepair.localize.diagnosis.region import Region
 from conrepair.localize.diagnosis.wiring import layers_of
 
@@ -31,18 +31,14 @@ def turns_of(nodes: Sequence[Node]) -> Turns:
         nodes: Of a composite.
 
     Returns:
-        Groups most of whose members have the very same numbers: other layers of one size have numbers of their own.
+        Groups most of whose members share their numbers with others: other layers of one size have their own.
     """
     groups: dict[Key, list[Node]] = defaultdict(list)
     for node in nodes:
         shapes = tuple(sorted((role, item.shape) for role, item in node.parameters.items()))
         if any(math.prod(shape) > 1 for _, shape in shapes):
             groups[node.op, shapes].append(node)
-    return [
-        tuple(group)
-        for group in groups.values()
-        if any(_usual(group, role) is not None for role in group[0].parameters)
-    ]
+    return [tuple(group) for group in groups.values() if any(_usual(group, role) for role in group[0].parameters)]
 
 
 def odd_parameters(region: Region, turns: Turns) -> Iterator[Finding]:
@@ -56,11 +52,9 @@ def odd_parameters(region: Region, turns: Turns) -> Iterator[Finding]:
     for group in turns:
         for role in group[0].parameters:
             usual = _usual(group, role)
-            if usual is None:
-                continue
             for node in group:
                 parameter = node.parameters[role]
-                found = difference(usual, parameter.numpy())
+                found = _nearest(usual, parameter.numpy())
                 if found is None:
                     continue
                 named = f" ({parameter.name})" if parameter.name else ""
@@ -68,12 +62,25 @@ def odd_parameters(region: Region, turns: Turns) -> Iterator[Finding]:
                 yield Finding(found.kind, words, tuple(source), (node.layer,), f"at {node.layer}")
 
 
-def _usual(group: Sequence[Node], role: str) -> Array | None:
-    """The numbers that a large majority has."""
-    arrays = [node.parameters[role].numpy() for node in group]
-    while len(arrays) >= max(_FEWEST, math.ceil(_MAJORITY * len(group))):
-        same = [array for array in arrays if np.array_equal(array, arrays[0])]
-        if len(same) >= max(_FEWEST, math.ceil(_MAJORITY * len(group))):
-            return same[0]
-        arrays = [array for array in arrays if not np.array_equal(array, arrays[0])]
-    return None
+def _nearest(usual: Sequence[Array], array: Array) -> Difference | None:
+    """How an array differs from the most similar one; None where it's one of them."""
+    found = [difference(one, array) for one in usual]
+    differences = [item for item in found if item is not None]
+    return (
+        min(differences, key=lambda item: item.relative) if differences and len(differences) == len(found) else None
+    )
+
+
+def _usual(group: Sequence[Node], role: str) -> list[Array]:
+    """The numbers that turns have in common: one set for each product of a turn; none when few turns agree."""
+    sets: list[list[Array]] = []
+    for node in group:
+        array = node.parameters[role].numpy()
+        same = next((arrays for arrays in sets if np.array_equal(arrays[0], array)), None)
+        if same is None:
+            sets.append([array])
+        else:
+            same.append(array)
+    shared = [arrays for arrays in sets if len(arrays) >= _FEWEST]
+    agreeing = sum(len(arrays) for arrays in shared)
+    return [arrays[0] for arrays in shared] if agreeing >= _MAJORITY * len(group) else []
