@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -71,11 +71,19 @@ def _odd_ways(ways: Sequence[_Way], region: Region) -> Iterator[Finding]:
     for operators, odd in kinds.items():
         if len(kinds[usual]) < max(_FEWEST, _RARE * len(odd)):
             continue
-        for way in odd:
+        for way in _instead(odd, kinds[usual]):
             if way.alone and operators and not usual:
                 yield from _extra(way, region)
             elif usual and not operators and all(other.alone for other in kinds[usual]):
                 yield _lacking(way, kinds[usual][0], region)
+
+
+def _instead(odd: Sequence[_Way], usual: Sequence[_Way]) -> Iterator[_Way]:
+    """Ways whose begin and end lack a usual one: from one turn to the next there are ways besides."""
+    begins, ends = Counter(way.begin.name for way in usual), Counter(way.end.name for way in usual)
+    for way in odd:
+        if begins[way.begin.name] < max(begins.values()) and ends[way.end.name] < max(ends.values()):
+            yield way
 
 
 def _extra(way: _Way, region: Region) -> Iterator[Finding]:
