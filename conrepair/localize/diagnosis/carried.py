@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,9 +21,9 @@ _UNLIKE = 1.0  # relative L2 from which on two arrays just aren't the same param
 
 @dataclass(frozen=True)
 class _Held:
-    """A parameter, and the node that has it."""
+    """A parameter, and the nodes that have it."""
 
-    node: Node
+    nodes: tuple[Node, ...]
     role: str
     parameter: Parameter
     values: Values
@@ -33,9 +33,10 @@ def carried_differences(region: Region) -> Iterator[Finding]:
     """Parameters that the pieces should have from the composite, and have otherwise.
 
     What has the same numbers on both sides is paired off. Only where one parameter of a size is left over on each
-    side do they belong together: conversions compute new ones from several, too.
+    side do they belong together: conversions compute new ones from several, too. Matrices of another shape are
+    compared without regard to their order: frameworks have gates and heads in orders of their own.
     """
-    ours, theirs = list(_held(region.source.nodes)), list(_held(region.target.nodes))
+    ours, theirs = _held(region.source.nodes), _held(region.target.nodes)
     ours = [item for item in ours if item.values.any()]  # nothing is left of zeros that are added
     kept = [item for item in ours if not any(_carries(item, other) for other in theirs)]
     left = [item for item in theirs if not any(_carries(other, item) for other in ours)]
@@ -46,36 +47,43 @@ def carried_differences(region: Region) -> Iterator[Finding]:
             yield from _compared(one, others[0])
 
 
-def _held(nodes: Sequence[Node]) -> Iterator[_Held]:
+def _held(nodes: Sequence[Node]) -> list[_Held]:
+    """Each parameter once: turns of a loop have the same."""
+    found: list[_Held] = []
     for node in nodes:
         for role, parameter in node.parameters.items():
-            if math.prod(parameter.shape) > 1:
-                array = parameter.numpy().astype(np.float64)
-                yield _Held(node, role, parameter, array.reshape([size for size in array.shape if size != 1] or [1]))
+            if math.prod(parameter.shape) < 2:
+                continue
+            array = parameter.numpy().astype(np.float64)
+            values = array.reshape([size for size in array.shape if size != 1])
+            place = next((place for place, item in enumerate(found) if np.array_equal(item.values, values)), None)
+            if place is None:
+                found.append(_Held((node,), role, parameter, values))
+            else:
+                found[place] = replace(found[place], nodes=(*found[place].nodes, node))
+    return found
 
 
 def _carries(one: _Held, two: _Held) -> bool:
-    """Whether the numbers are the same, transposed or not."""
-    first, second = one.values, two.values
-    if first.size != second.size:
+    """Whether the numbers are the same."""
+    if one.values.size != two.values.size:
         return False
-    turned = [second, second.T] if second.ndim == 2 else [second]
-    bound = _SAME * float(np.linalg.norm(first))
-    return any(float(np.linalg.norm(first.ravel() - item.ravel())) <= bound for item in turned)
+    first, second = _comparable(one.values, two.values)
+    return float(np.linalg.norm(first - second)) <= _SAME * float(np.linalg.norm(first))
+
+
+def _comparable(one: Values, two: Values) -> tuple[Values, Values]:
+    if one.shape == two.shape:
+        return one, two
+    return np.sort(one, axis=None), np.sort(two, axis=None)
 
 
 def _compared(one: _Held, two: _Held) -> Iterator[Finding]:
-    if one.values.shape != two.values.shape:
-        return  # written in another way: by gates, by heads
-    found = difference(one.values, two.values)
+    found = difference(*_comparable(one.values, two.values))
     if found is None or (found.relative > _UNLIKE and found.words.startswith("off by")):
         return
     named = f" ({two.parameter.name})" if two.parameter.name else ""
-    words = f"the {two.role}{named} of `{two.node.layer}` should be the {one.role} of `{one.node.layer}`"
-    yield Finding(
-        found.kind,
-        f"{words}, and is {found.words}",
-        (one.node.layer,),
-        (two.node.layer,),
-        f"at {two.node.layer}",
-    )
+    layers = tuple(dict.fromkeys(node.layer for node in two.nodes))
+    words = f"the {two.role}{named} of `{layers[0]}` should be the {one.role} of `{one.nodes[0].layer}`"
+    source = tuple(dict.fromkeys(node.layer for node in one.nodes))
+    yield Finding(found.kind, f"{words}, and is {found.words}", source, layers, f"at {layers[0]}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from conrepair.faults.fault import Kind
 from conrepair.localize.diagnosis.carried import carried_differences
@@ -48,7 +49,9 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
     if certain and len(certain) < sum(item.is_certain for item in known):
         return certain
     carried = list(carried_differences(region))
-    return carried or ([] if sibling is None or certain else _numbers(region))
+    if carried or (sibling is not None and not certain):
+        return carried or _numbers(region)
+    return _unexplained(region, known)
 
 
 def _numbers(region: Region) -> list[Finding]:
@@ -61,6 +64,19 @@ def _numbers(region: Region) -> list[Finding]:
     return [
         Finding(Kind.PARAMETERS, words, source or layers_of(region.source), target, f"in {target[0]}", weight=0.5)
     ]
+
+
+def _unexplained(region: Region, known: Sequence[Finding]) -> list[Finding]:
+    """That one is many is no difference to list: what's said is which operator is computed wrongly."""
+    ours, theirs = (_operators(side) for side in (region.source, region.target))
+    composites = [node.layer for node in region.source.nodes if node.op in ours - theirs and node.parameters]
+    certain = [item for item in known if item.is_certain]
+    if not composites or not certain:
+        return []
+    pieces = layers_of(region.target)
+    words = f"`{composites[0]}` is written as {len(pieces)} layers in the target, and isn't computed by them"
+    target = tuple(dict.fromkeys([*certain[0].target_layers, *pieces]))
+    return [replace(certain[0], words=words, source_layers=tuple(composites), target_layers=target, weight=0.5)]
 
 
 def _operators(side: Side) -> Counter[str]:
