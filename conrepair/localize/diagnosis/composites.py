@@ -12,6 +12,7 @@ from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.odd_ones import odd_parameters, turns_of
 from conrepair.localize.diagnosis.odd_turns import odd_operators
 from conrepair.localize.diagnosis.region import Region, Side
+from conrepair.localize.diagnosis.shuffled import shuffled_findings
 from conrepair.localize.diagnosis.siblings import Healthy, closest_sibling
 from conrepair.localize.diagnosis.steps import MOVES, fused
 from conrepair.localize.diagnosis.wiring import layers_of
@@ -38,7 +39,12 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
     Returns:
         The likeliest first; none when nothing says more than what's known.
     """
-    if not is_composite(region):
+    composite = is_composite(region)
+    if composite or all(node.op in MOVES for node in region.target.nodes):
+        shuffled = list(shuffled_findings(region))
+        if shuffled:
+            return shuffled
+    if not composite:
         return []
     turns = turns_of(region.target.nodes)
     odd = [*odd_parameters(region, turns), *(odd_operators(region) if turns else ())]

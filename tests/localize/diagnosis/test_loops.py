@@ -40,10 +40,12 @@ def recurrent(folder: Path) -> networks.Network:
     return networks.opened(networks.written(folder / "ours.onnx", f"{HEAD} {{ {lines} }}", given), feeds())
 
 
-def unrolled(folder: Path, right: str = "", wrong: str = "", **changed: Array) -> networks.Network:
+def unrolled(
+    folder: Path, right: str = "", wrong: str = "", head: str = "[split]", **changed: Array
+) -> networks.Network:
     """With a replacement in the turns, and with other weights in one of them."""
     outputs = ", ".join(f"x{turn}" for turn in range(STEPS))
-    lines = [f"[split] {outputs} = Split <axis = 0, num_outputs = {STEPS}> (x)"]
+    lines = [f"{head} {outputs} = Split <axis = 0, num_outputs = {STEPS}> ({'f' if 'f =' in head else 'x'})"]
     given: dict[str, Array] = {"zero": np.array([0]), "low": np.float32(-0.3), "high": np.float32(0.3)}
     bias = WEIGHTS["b"][0, :WIDTH] + WEIGHTS["b"][0, WIDTH:]
     for turn in range(STEPS):
@@ -122,3 +124,17 @@ def test_all_turns_alike_accuse_none(tmp_path: Path) -> None:
     right = {f"b{turn}": np.roll(WEIGHTS["b"][0, :WIDTH], 1) for turn in range(STEPS)}
     [fault] = faults_of(unrolled(tmp_path, **right), tmp_path)
     assert not any(words in fault.evidence[0] for words in ("other turns", "one turn"))
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_values_that_are_laid_out_otherwise_before_a_loop(right: bool, tmp_path: Path) -> None:
+    """A transposition that's undone leaves what it was; a reshape to the same sizes mixes time and batch."""
+    undo = "Transpose <perm = [1, 0, 2]> (g)" if right else "Reshape (g, sizes)"
+    head = f"[turn] g = Transpose <perm = [1, 0, 2]> (x)\n [undo] f = {undo}\n [split]"
+    sizes = np.array([STEPS, BATCH, WIDTH])
+    target = unrolled(tmp_path, head=head, **({} if right else {"sizes": sizes}))
+    faults = faults_of(target, tmp_path)
+    assert right == (not faults)
+    for fault in faults:
+        assert (fault.kind, fault.target_layers[0]) == (Kind.STRUCTURE, "undo"), fault
+        assert "`undo` lays values out in another order" in fault.evidence[0]
