@@ -41,9 +41,11 @@ def shuffled_findings(region: Region) -> Iterator[Finding]:
         ours = list(_moves(region.source, partner, places))
         theirs = list(_moves(region.target, name, layout.to_target(places)))
         mixed = [not _is_any_of(stage.places, ours) for stage in theirs]
-        if mixed[-1] and _known(theirs[-1].places, ours):
-            first = len(mixed) - mixed[::-1].index(False) if False in mixed else 1
-            yield _finding(theirs[min(first, len(theirs) - 1)], region)
+        if not mixed[-1]:
+            continue
+        first = theirs[max(place for place, wrong in enumerate([False, *mixed]) if not wrong)]
+        if first.nodes and any(_known(stage.places, ours) for stage in (first, theirs[-1])):
+            yield _finding(first, region)
 
 
 def _finding(stage: _Moved, region: Region) -> Finding:
