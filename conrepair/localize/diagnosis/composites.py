@@ -15,7 +15,7 @@ from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.shuffled import shuffled_findings
 from conrepair.localize.diagnosis.siblings import Healthy, closest_sibling
 from conrepair.localize.diagnosis.steps import MOVES, fused
-from conrepair.localize.diagnosis.wiring import layers_of
+from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
 
 __all__ = ["composite_findings", "is_composite"]
 
@@ -82,7 +82,8 @@ def _unexplained(region: Region, known: Sequence[Finding]) -> list[Finding]:
     pieces = layers_of(region.target)
     words = f"`{composites[0]}` is written as {len(pieces)} layers in the target, and isn't computed by them"
     target = tuple(dict.fromkeys([*certain[0].target_layers, *pieces]))
-    return [replace(certain[0], words=words, source_layers=tuple(composites), target_layers=target, weight=0.5)]
+    said = replace(certain[0], words=words, source_layers=tuple(composites), target_layers=target, weight=0.5)
+    return [said, *wiring_findings(region)]
 
 
 def _operators(side: Side) -> Counter[str]:

@@ -145,3 +145,13 @@ def test_numbers_that_nothing_is_known_of(tmp_path: Path) -> None:
 
 def test_pieces_that_are_right(tmp_path: Path) -> None:
     assert not faults_of(network(tmp_path, "theirs", PIECES), tmp_path)
+
+
+def test_a_composite_that_nothing_is_like(tmp_path: Path) -> None:
+    """Its numbers are there, and nothing tells which piece is wrong: the composite is named, not all pieces."""
+    target = network(tmp_path, "theirs", PIECES, ("Mul (e{n}, g{n})", "Add (e{n}, g{n})"), count=2)
+    norm = "[norm{n}] t{n} = LayerNormalization <epsilon = 1e-5> (d{n}, g{n}, h{n})"
+    source = network(tmp_path, "ours", norm, ("epsilon = 1e-5", "epsilon = 1e-4"), count=2)
+    [fault] = localize_networks(source, target, [(feeds(), feeds())], tmp_path, Options()).faults
+    assert fault.source_layers[0] == "norm1"
+    assert "`norm1` is written as 9 layers in the target" in fault.evidence[0], fault.evidence
