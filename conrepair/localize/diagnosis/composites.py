@@ -9,7 +9,7 @@ from dataclasses import replace
 from conrepair.faults.fault import Kind
 from conrepair.localize.diagnosis.carried import carried_differences
 from conrepair.localize.diagnosis.finding import Finding
-from conrepair.localize.diagnosis.odd_ones import odd_parameters, turns_of
+from conrepair.localize.diagnosis.odd_ones import count_of, odd_parameters, turns_of
 from conrepair.localize.diagnosis.odd_turns import odd_operators
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.shuffled import shuffled_findings
@@ -47,7 +47,7 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
     if not composite:
         return []
     turns = turns_of(region.target.nodes)
-    odd = [*odd_parameters(region, turns), *(odd_operators(region) if turns else ())]
+    odd = [*odd_parameters(region, turns), *(odd_operators(region, count_of(turns)) if turns else ())]
     if odd:
         return sorted(odd, key=lambda item: -item.weight)
     sibling = closest_sibling(region, healthy)

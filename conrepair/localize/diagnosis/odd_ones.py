@@ -14,7 +14,7 @@ from conrepair.localize.diagnosis.parameters import Difference, difference
 from conrepair.localize.diagnosis.region import Region
 from conrepair.localize.diagnosis.wiring import layers_of
 
-__all__ = ["Turns", "odd_parameters", "turns_of"]
+__all__ = ["Turns", "count_of", "odd_parameters", "turns_of"]
 
 _FEWEST = 3  # turns that agree
 _MAJORITY = 2 / 3
@@ -39,6 +39,12 @@ def turns_of(nodes: Sequence[Node]) -> Turns:
         if any(math.prod(shape) > 1 for _, shape in shapes):
             groups[node.op, shapes].append(node)
     return [tuple(group) for group in groups.values() if any(_usual(group, role) for role in group[0].parameters)]
+
+
+def count_of(turns: Turns) -> int:
+    """How many turns there are: as many as have the same numbers."""
+    shared = (arrays for group in turns for role in group[0].parameters for arrays in _shared(group, role))
+    return max(map(len, shared), default=0)
 
 
 def odd_parameters(region: Region, turns: Turns) -> Iterator[Finding]:
@@ -73,6 +79,13 @@ def _nearest(usual: Sequence[Array], array: Array) -> Difference | None:
 
 def _usual(group: Sequence[Node], role: str) -> list[Array]:
     """The numbers that turns have in common: one set for each product of a turn; none when few turns agree."""
+    shared = _shared(group, role)
+    agreeing = sum(len(arrays) for arrays in shared)
+    return [arrays[0] for arrays in shared] if agreeing >= _MAJORITY * len(group) else []
+
+
+def _shared(group: Sequence[Node], role: str) -> list[list[Array]]:
+    """Numbers that several have: each as often as there are nodes that have them."""
     sets: list[list[Array]] = []
     for node in group:
         array = node.parameters[role].numpy()
@@ -81,6 +94,4 @@ def _usual(group: Sequence[Node], role: str) -> list[Array]:
             sets.append([array])
         else:
             same.append(array)
-    shared = [arrays for arrays in sets if len(arrays) >= _FEWEST]
-    agreeing = sum(len(arrays) for arrays in shared)
-    return [arrays[0] for arrays in shared] if agreeing >= _MAJORITY * len(group) else []
+    return [arrays for arrays in sets if len(arrays) >= _FEWEST]

@@ -45,11 +45,12 @@ class _Way:
         return tuple(node.op for node in self.between)
 
 
-def odd_operators(region: Region) -> Iterator[Finding]:
+def odd_operators(region: Region, turns: int) -> Iterator[Finding]:
     """Operators that stand, are missing, or are others where all other turns have the same.
 
     Args:
         region: With an unrolled loop in the target.
+        turns: How many there are.
     """
     readers, producers = _readers(region.target.nodes), _producers(region.target.nodes)
     places: dict[Place, list[_Way]] = defaultdict(list)
@@ -58,24 +59,29 @@ def odd_operators(region: Region) -> Iterator[Finding]:
         behind = tuple(sorted(node.op for node in readers.get(way.end.name, ())))
         places[(way.begin.op, before), (way.end.op, behind)].append(way)
     for ways in places.values():
-        yield from _odd_ways(ways, region)
-    yield from _replaced(region, readers, producers)
+        yield from _odd_ways(ways, region, turns)
+    yield from _replaced(region, readers, producers, turns)
 
 
-def _odd_ways(ways: Sequence[_Way], region: Region) -> Iterator[Finding]:
+def _odd_ways(ways: Sequence[_Way], region: Region, turns: int) -> Iterator[Finding]:
     """Ways with more, or with less, in between than most that begin and end alike."""
     kinds: dict[tuple[str, ...], list[_Way]] = defaultdict(list)
     for way in ways:
         kinds[way.operators].append(way)
-    usual = max(kinds, key=lambda operators: len(kinds[operators]))
     for operators, odd in kinds.items():
-        if len(kinds[usual]) < max(_FEWEST, _RARE * len(odd)):
-            continue
-        for way in _instead(odd, kinds[usual]):
-            if way.alone and operators and not usual:
-                yield from _extra(way, region)
-            elif usual and not operators and all(other.alone for other in kinds[usual]):
-                yield _lacking(way, kinds[usual][0], region)
+        for usual, others in kinds.items():
+            if bool(operators) == bool(usual) or not _is_rare(len(odd), len(others), turns):
+                continue
+            for way in _instead(odd, others):
+                if way.alone and not usual:
+                    yield from _extra(way, region)
+                elif usual and all(other.alone for other in others):
+                    yield _lacking(way, others[0], region)
+
+
+def _is_rare(odd: int, usual: int, turns: int) -> bool:
+    """Whether so few turns have it that it's none of what a turn consists of."""
+    return usual >= max(_FEWEST, _RARE * odd) and turns >= _RARE * odd
 
 
 def _instead(odd: Sequence[_Way], usual: Sequence[_Way]) -> Iterator[_Way]:
@@ -102,7 +108,9 @@ def _lacking(way: _Way, usual: _Way, region: Region) -> Finding:
     )
 
 
-def _replaced(region: Region, readers: dict[str, list[Node]], producers: dict[str, Node]) -> Iterator[Finding]:
+def _replaced(
+    region: Region, readers: dict[str, list[Node]], producers: dict[str, Node], turns: int
+) -> Iterator[Finding]:
     """Nodes that are something else than most with the same before and behind them."""
     places: dict[object, dict[str, list[Node]]] = defaultdict(lambda: defaultdict(list))
     for node in region.target.nodes:
@@ -113,11 +121,7 @@ def _replaced(region: Region, readers: dict[str, list[Node]], producers: dict[st
     for operators in places.values():
         usual = max(operators, key=lambda name: len(operators[name]))
         for name, odd in operators.items():
-            if (
-                name == usual
-                or not of_one_family(name, usual)
-                or len(operators[usual]) < max(_FEWEST, _RARE * len(odd))
-            ):
+            if not of_one_family(name, usual) or not _is_rare(len(odd), len(operators[usual]), turns):
                 continue
             for node in odd:
                 words = f"`{node.layer}` is {node.native}, where other turns have {operators[usual][0].native}"

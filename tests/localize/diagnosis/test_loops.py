@@ -7,9 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rewritten_networks as networks
+from random_graphs import graph_of
 
 from conrepair.faults.fault import Kind
+from conrepair.localize.diagnosis.odd_turns import odd_operators
+from conrepair.localize.diagnosis.region import region_of
+from conrepair.localize.layout import layouts
 from conrepair.localize.localize import localize_networks
+from conrepair.localize.matching import Pair
 from conrepair.localize.options import Options
 from conrepair.localize.result import LocatedFault
 
@@ -138,3 +143,20 @@ def test_values_that_are_laid_out_otherwise_before_a_loop(right: bool, tmp_path:
     for fault in faults:
         assert (fault.kind, fault.target_layers[0]) == (Kind.STRUCTURE, "undo"), fault
         assert "`undo` lays values out in another order" in fault.evidence[0]
+
+
+def test_gates_of_which_one_is_another_function() -> None:
+    """Each turn has three of the one and one of the other: that's what a turn is, and no fault."""
+    gates = ("Sigmoid", "Sigmoid", "Sigmoid", "Tanh")
+    nodes = []
+    for turn in range(STEPS):
+        nodes.append((f"split{turn}", "Sin", ["x"], [f"s{turn}"]))
+        nodes += [(f"{op}{turn}{gate}", op, [f"s{turn}"], [f"g{turn}{gate}"]) for gate, op in enumerate(gates)]
+        nodes += [(f"mul{turn}{gate}", "Mul", [f"g{turn}{gate}", "x"], [f"m{turn}{gate}"]) for gate in range(4)]
+    ends = [f"m{turn}{gate}" for turn in range(STEPS) for gate in range(4)]
+    nodes.append(("join", "Concat", ends, ["y"]))
+    graph = graph_of(["x"], nodes, ["y"])
+    layout = layouts((2, 3, 4), (2, 3, 4))[0]
+    pair, array = Pair("y", "y", layout, 1.0, ""), np.ones((2, 3, 4), np.float32)
+    region = region_of((graph, graph), [Pair("x", "x", layout, 1.0, ""), pair], pair, array, array)
+    assert not list(odd_operators(region, STEPS))
