@@ -11,6 +11,7 @@ from conrepair.localize.alignment import Alignment
 from conrepair.localize.answers import Answer, exchanged_outputs, explained, misfits
 from conrepair.localize.diagnosis.diagnose import diagnose
 from conrepair.localize.diagnosis.region import region_of
+from conrepair.localize.diagnosis.siblings import Healthy
 from conrepair.localize.input_order import with_exchanged_inputs
 from conrepair.localize.isolation import Isolation
 from conrepair.localize.judgement import Judged
@@ -62,7 +63,7 @@ def located_faults(
         Answer(one, two, ours, theirs, shelf[ours], _as_expected(computed[theirs], alignment, ours, theirs))
         for one, two, ours, theirs in outputs
     ]
-    faults = _diagnosed(source, target, alignment, guilty, shelf, computed)
+    faults = _diagnosed(source, target, alignment, judged, shelf, computed)
     faults = exchanged_outputs(faults, answers)
     faults = with_exchanged_inputs(target, faults, answers, feeds[1])
     return sorted([*misfits(source, target, alignment, answers), *faults], key=lambda fault: -fault.introduced_error)
@@ -72,17 +73,18 @@ def _diagnosed(
     source: Network,
     target: Network,
     alignment: Alignment,
-    guilty: Sequence[Judged],
+    judged: Sequence[Judged],
     shelf: Shelf,
     computed: dict[str, Array],
 ) -> list[LocatedFault]:
     graphs = source.graph, target.graph
+    healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
     faults = []
-    for item in guilty:
+    for item in filter(lambda item: item.guilty, judged):
         pair = item.cut.pair
         found, expected = _fit(computed[pair.target], pair), shelf[pair.source]
         region = region_of(graphs, list(alignment.pairs), pair, expected, found)
-        fault, cause = diagnose(region, item)
+        fault, cause = diagnose(region, item, healthy)
         if pair.target in target.graph.outputs and pair.source in source.graph.outputs:
             fault = explained(fault, expected, found)
         faults.append((fault, cause))

@@ -24,7 +24,7 @@ _CLOSE = 1e-6
 
 
 def attribute_differences(
-    source: Step, target: Step, layouts: Mapping[int, Layout]
+    source: Step, target: Step, layouts: Mapping[int, Layout], words: tuple[str, str] = ("the source", "the target")
 ) -> Iterator[tuple[str, Kind, str]]:
     """What differs.
 
@@ -32,6 +32,7 @@ def attribute_differences(
         source: A step of the source.
         target: The step of the target that stands for it, with the same operator.
         layouts: By the number of axes, how tensors of the source lie in the target hereabouts.
+        words: What the two steps belong to.
 
     Yields:
         The attribute, the kind of fault, the difference in words: "pads [0, 0, 1, 1], in the source [1, 1, 1, 1]".
@@ -54,7 +55,7 @@ def attribute_differences(
             continue
         if not _equal(ours, theirs):
             kind = Kind.GRAPH if (source.op, name) in _GRAPH else Kind.HYPERPARAMETERS
-            yield name, kind, f"{name} {_shown(theirs)} in the target, {_shown(ours)} in the source"
+            yield name, kind, f"{name} {_shown(theirs)} in {words[1]}, {_shown(ours)} in {words[0]}"
 
 
 def _moved(value: Attribute, source: Step, target: Step, layouts: Mapping[int, Layout]) -> Attribute:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conrepair.faults.fault import Kind
+from conrepair.localize.diagnosis.composites import composite_findings
 from conrepair.localize.diagnosis.differences import static_findings
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region, Side
+from conrepair.localize.diagnosis.siblings import Healthy
 from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.diagnosis.values import relation
 from conrepair.localize.judgement import Judged
@@ -15,21 +17,21 @@ from conrepair.localize.result import LocatedFault
 
 __all__ = ["diagnose"]
 
-_CERTAIN = 0.2  # weight below which a difference is one that conversions make all the time
 
-
-def diagnose(region: Region, judged: Judged) -> tuple[LocatedFault, str]:
+def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedFault, str]:
     """Diagnose a region.
 
     Args:
         region: What lies between the cuts.
         judged: Its measurement.
+        healthy: Regions that are right.
 
     Returns:
         The fault, and what causes it: the same for all regions that one thing makes guilty.
     """
     findings = static_findings(region) or _exchanged(region)
-    certain = [item for item in findings if item.weight > _CERTAIN] or findings[:1]
+    findings = composite_findings(region, healthy, findings) or findings
+    certain = [item for item in findings if item.is_certain] or findings[:1]
     seen = relation(region.expected, region.computed)
     kind = _kind(certain, seen, region)
     pair, cut = judged.cut.pair, judged.cut
@@ -53,7 +55,7 @@ def diagnose(region: Region, judged: Judged) -> tuple[LocatedFault, str]:
         pair.source,
         pair.target,
     )
-    if certain and certain[0].weight > _CERTAIN:
+    if certain and certain[0].is_certain:
         return fault, certain[0].cause
     return fault, f"unexplained {_ordered([], region.target)[0]}"
 
@@ -71,7 +73,7 @@ def _exchanged(region: Region) -> list[Finding]:
 
 
 def _kind(findings: Sequence[Finding], seen: tuple[Kind | None, str] | None, region: Region) -> Kind:
-    if findings and findings[0].weight > _CERTAIN:
+    if findings and findings[0].is_certain:
         return findings[0].kind
     if seen is not None and seen[0] is not None:
         return seen[0]

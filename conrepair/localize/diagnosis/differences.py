@@ -22,7 +22,7 @@ from conrepair.localize.diagnosis.steps import MOVES, Step, step_of
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localize.layout import Layout
 
-__all__ = ["static_findings"]
+__all__ = ["called", "kind_of_extra", "static_findings"]
 
 _CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
 _ROUNDINGS = {"Round", "Floor", "Ceil"}
@@ -33,7 +33,6 @@ _PREPARING = {  # what's done to pixels before the first layer
     *("Normalization", "Stack", "Slice"),
 }
 _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
-_BENIGN = 0.2
 _ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
 _READINGS = (as_written, with_functions, fused, rearranged)
 _FACTORS = {"alpha", "beta"}
@@ -53,7 +52,7 @@ def static_findings(region: Region) -> list[Finding]:
 
 def _length(findings: Sequence[Finding]) -> float:
     """How many differences there are; infinitely many where none explains anything."""
-    return sum(item.weight > _BENIGN for item in findings) or np.inf
+    return sum(item.is_certain for item in findings) or np.inf
 
 
 def _compare(source: Sequence[Step], target: Sequence[Step], region: Region) -> Iterator[Finding]:
@@ -95,8 +94,8 @@ def _layouts(region: Region) -> Mapping[int, Layout]:
 
 
 def _extra(step: Step, region: Region) -> Finding:
-    what = f"{_called(step)} `{step.layer}` is in the target, and not in the source"
-    kind, words = _kind_of_extra(step, region)
+    what = f"{called(step)} `{step.layer}` is in the target, and not in the source"
+    kind, words = kind_of_extra(step, region)
     before = [_layer_before(name, region.source, region.partners.get(name)) for name in step.inputs]
     around = tuple(filter(None, dict.fromkeys([*before, *_neighbours(region.source)])))
     return Finding(
@@ -105,7 +104,7 @@ def _extra(step: Step, region: Region) -> Finding:
 
 
 def _missing(step: Step, region: Region) -> Finding:
-    what = f"{_called(step)} `{step.layer}` is in the source, and not in the target"
+    what = f"{called(step)} `{step.layer}` is in the source, and not in the target"
     kind = Kind.INPUT if step.op == "Transpose" and region.starts_at_input else Kind.GRAPH
     if step.op in {"Transpose", "Gather", "Reshape"} and not region.starts_at_input:
         kind = Kind.STRUCTURE
@@ -136,7 +135,8 @@ def _weight(step: Step, *, extra: bool) -> float:
     return _ALONE[joins]
 
 
-def _kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
+def kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
+    """The kind of fault that a step is which only the target has, and words for what it does to values."""
     if step.op == "Rounding":
         return Kind.PRECISION, f": values are rounded to steps of {step.attributes['step']:g}"
     if step.op in _ROUNDINGS:
@@ -194,7 +194,7 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: Laye
         if source.values is not None and target.values is not None and same_function(source.values, target.values):
             return
         kind = Kind.HYPERPARAMETERS if {source.op, target.op} <= {"Clip"} else Kind.GRAPH
-        theirs, ours = _called(target), f"{_called(source)}{_only(source, target)}"
+        theirs, ours = called(target), f"{called(source)}{_only(source, target)}"
         yield Finding(kind, f"{two} is {theirs} in the target, {one} is {ours} in the source", *where)
         return
     if source.op == "Function" and source.values is not None and target.values is not None:
@@ -284,7 +284,8 @@ def _neighbours(side: Side) -> list[str]:
     return [side.end] if producer is None else [producer.layer]
 
 
-def _called(step: Step) -> str:
+def called(step: Step) -> str:
+    """A step's operator, for a person."""
     return step.nodes[0].native if len(step.nodes) == 1 else step.op  # of several, what they are together
 
 

@@ -8,6 +8,8 @@ from conrepair.faults.fault import Kind
 
 __all__ = ["Finding"]
 
+_CERTAIN = 0.2  # weight below which a difference is one that conversions make all the time
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -28,3 +30,8 @@ class Finding:
     target_layers: tuple[str, ...]
     cause: str
     weight: float = 1.0
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether conversions that are right don't differ so."""
+        return self.weight > _CERTAIN

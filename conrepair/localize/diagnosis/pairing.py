@@ -8,7 +8,7 @@ import numpy as np
 
 from conrepair.localize.diagnosis.steps import MOVES, Step
 
-__all__ = ["pair_steps"]
+__all__ = ["of_one_family", "pair_steps"]
 
 _FAMILIES = (
     {
@@ -76,6 +76,11 @@ def pair_steps(source: Sequence[Step], target: Sequence[Step]) -> list[tuple[Ste
     return pairs[::-1]
 
 
+def of_one_family(one: str, two: str) -> bool:
+    """Whether operators do the like, so that one can stand in the other's place."""
+    return any({one, two} <= family for family in _FAMILIES)
+
+
 def _gap(step: Step) -> float:
     return _MOVE_GAP if step.op in MOVES else _GAP
 
@@ -84,6 +89,6 @@ def _distance(one: Step, two: Step) -> float:
     if one.op == two.op:
         shapes = [{role: item.shape for role, item in step.parameters.items()} for step in (one, two)]
         return 0.0 if shapes[0] == shapes[1] else 0.2
-    if any({one.op, two.op} <= family for family in _FAMILIES):
+    if of_one_family(one.op, two.op):
         return _REPLACED
     return 10.0 if MOVES & {one.op, two.op} else _OTHER

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localize.layout import Layout
 from conrepair.localize.matching import Pair
 
-__all__ = ["Region", "Side", "region_of", "side"]
+__all__ = ["Region", "Side", "region_of", "side", "sides_of"]
 
 
 @dataclass(frozen=True)
@@ -71,21 +72,13 @@ def side(graph: LayerGraph, cuts: set[str], end: str) -> Side:
     return Side(graph, nodes, tuple(begins), end)
 
 
-def region_of(
-    graphs: tuple[LayerGraph, LayerGraph],
-    pairs: list[Pair],
-    end: Pair,
-    expected: Array,
-    computed: Array,
-) -> Region:
-    """Build the region that ends at a pair.
+def sides_of(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], end: Pair) -> tuple[Side, Side]:
+    """What computes a pair from the nearest cuts, on both sides.
 
     Args:
         graphs: The source's and the target's.
         pairs: All cuts.
         end: The pair at the end; it may be one that's measured only.
-        expected: The source's tensor there.
-        computed: The target's there, in the source's layout.
     """
     ours, theirs = ({pair.source for pair in pairs}, {pair.target for pair in pairs})
     known = end not in pairs and end.source in ours
@@ -99,6 +92,26 @@ def region_of(
         if end not in pairs and end.target in theirs
         else side(graphs[1], theirs | set(graphs[1].inputs), end.target)
     )
+    return source, target
+
+
+def region_of(
+    graphs: tuple[LayerGraph, LayerGraph],
+    pairs: Sequence[Pair],
+    end: Pair,
+    expected: Array,
+    computed: Array,
+) -> Region:
+    """Build the region that ends at a pair.
+
+    Args:
+        graphs: The source's and the target's.
+        pairs: All cuts.
+        end: The pair at the end; it may be one that's measured only.
+        expected: The source's tensor there.
+        computed: The target's there, in the source's layout.
+    """
+    source, target = sides_of(graphs, pairs, end)
     return Region(
         source,
         target,

@@ -1,0 +1,89 @@
+"""A composite's parameters against those of its pieces: what's there is paired off, what's left over is compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Node, Parameter
+from conrepair.localize.diagnosis.finding import Finding
+from conrepair.localize.diagnosis.parameters import Values, difference
+from conrepair.localize.diagnosis.region import Region
+
+__all__ = ["carried_differences"]
+
+_SAME = 1e-5
+_UNLIKE = 1.0  # relative L2 from which on two arrays just aren't the same parameter
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A parameter, and the nodes that have it."""
+
+    nodes: tuple[Node, ...]
+    role: str
+    parameter: Parameter
+    values: Values
+
+
+def carried_differences(region: Region) -> Iterator[Finding]:
+    """Parameters that the pieces should have from the composite, and have otherwise.
+
+    What has the same numbers on both sides is paired off. Only where one parameter of a size is left over on each
+    side do they belong together: conversions compute new ones from several, too. Matrices of another shape are
+    compared without regard to their order: frameworks have gates and heads in orders of their own.
+    """
+    ours, theirs = _held(region.source.nodes), _held(region.target.nodes)
+    ours = [item for item in ours if item.values.any()]  # nothing is left of zeros that are added
+    kept = [item for item in ours if not any(_carries(item, other) for other in theirs)]
+    left = [item for item in theirs if not any(_carries(other, item) for other in ours)]
+    for one in kept:
+        same_size = [item for item in kept if item.values.size == one.values.size]
+        others = [item for item in left if item.values.size == one.values.size]
+        if len(same_size) == len(others) == 1:
+            yield from _compared(one, others[0])
+
+
+def _held(nodes: Sequence[Node]) -> list[_Held]:
+    """Each parameter once: turns of a loop have the same."""
+    found: list[_Held] = []
+    for node in nodes:
+        for role, parameter in node.parameters.items():
+            if math.prod(parameter.shape) < 2:
+                continue
+            array = parameter.numpy().astype(np.float64)
+            values = array.reshape([size for size in array.shape if size != 1])
+            place = next((place for place, item in enumerate(found) if np.array_equal(item.values, values)), None)
+            if place is None:
+                found.append(_Held((node,), role, parameter, values))
+            else:
+                found[place] = replace(found[place], nodes=(*found[place].nodes, node))
+    return found
+
+
+def _carries(one: _Held, two: _Held) -> bool:
+    """Whether the numbers are the same."""
+    if one.values.size != two.values.size:
+        return False
+    first, second = _comparable(one.values, two.values)
+    return float(np.linalg.norm(first - second)) <= _SAME * float(np.linalg.norm(first))
+
+
+def _comparable(one: Values, two: Values) -> tuple[Values, Values]:
+    if one.shape == two.shape:
+        return one, two
+    return np.sort(one, axis=None), np.sort(two, axis=None)
+
+
+def _compared(one: _Held, two: _Held) -> Iterator[Finding]:
+    found = difference(*_comparable(one.values, two.values))
+    if found is None or (found.relative > _UNLIKE and found.words.startswith("off by")):
+        return
+    named = f" ({two.parameter.name})" if two.parameter.name else ""
+    layers = tuple(dict.fromkeys(node.layer for node in two.nodes))
+    words = f"the {two.role}{named} of `{layers[0]}` should be the {one.role} of `{one.nodes[0].layer}`"
+    source = tuple(dict.fromkeys(node.layer for node in one.nodes))
+    yield Finding(found.kind, f"{words}, and is {found.words}", source, layers, f"at {layers[0]}")
