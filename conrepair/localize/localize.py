@@ -6,13 +6,14 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.judgement import Judged, judge_cut
-from conrepair.localize.located import located_faults
+from conrepair.localize.located import Guilty, located_faults
 from conrepair.localize.measurement import DISTURBANCE, Cut, Feeds, measure
 from conrepair.localize.options import Options
 from conrepair.localize.preparation import align_with_inputs
@@ -20,7 +21,22 @@ from conrepair.localize.quantization import QuantizationErrors
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
 from conrepair.networks.network import Network
 
-__all__ = ["localize_and_align", "localize_networks"]
+__all__ = ["Found", "localize_networks"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a localization found, and what it found it by.
+
+    Attributes:
+        result: For reports.
+        alignment: Which tensors stand for one another.
+        guilty: Pieces of the target that introduce more than rounding, in its order.
+    """
+
+    result: Localization
+    alignment: Alignment
+    guilty: tuple[Guilty, ...]
 
 
 def localize_networks(
@@ -32,7 +48,7 @@ def localize_networks(
     *,
     second_opinion: Callable[[], Network | None] = lambda: None,
     advance: Callable[[str], None] = lambda _: None,
-) -> Localization:
+) -> Found:
     """Say where a target stops being its source.
 
     Args:
@@ -44,22 +60,6 @@ def localize_networks(
         second_opinion: Opens the source in another arithmetic.
         advance: Called with what is being done.
     """
-    return localize_and_align(
-        source, target, batches, folder, options, second_opinion=second_opinion, advance=advance
-    )[0]
-
-
-def localize_and_align(
-    source: Network,
-    target: Network,
-    batches: Sequence[Feeds] | Iterable[Feeds],
-    folder: Path,
-    options: Options,
-    *,
-    second_opinion: Callable[[], Network | None] = lambda: None,
-    advance: Callable[[str], None] = lambda _: None,
-) -> tuple[Localization, Alignment]:
-    """The same as `localize_networks`, and which tensors stand for one another."""
     seconds: dict[str, float] = {}
     iterator = iter(batches)
     first = next(iterator)
@@ -89,11 +89,11 @@ def localize_and_align(
     clock("isolate")
     judged = _judge(source, target, alignment, cuts, options)
     advance("diagnosing")
-    faults = [*prepared.faults, *located_faults(source, target, alignment, judged, first, folder)]
-    faults.sort(key=lambda fault: -fault.introduced_error)
+    located = located_faults(source, target, alignment, judged, first, folder)
+    faults = sorted([*prepared.faults, *located.faults], key=lambda fault: -fault.introduced_error)
     clock("diagnose")
     result = _result(source, target, alignment, judged, faults, count, options, seconds)
-    return dataclasses.replace(result, notes=prepared.notes), alignment
+    return Found(dataclasses.replace(result, notes=prepared.notes), alignment, located.guilty)
 
 
 class _Clock:

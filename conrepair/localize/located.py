@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.graph.layer_graph import Array
+from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.answers import Answer, exchanged_outputs, explained, misfits
 from conrepair.localize.diagnosis.diagnose import diagnose
-from conrepair.localize.diagnosis.region import region_of
+from conrepair.localize.diagnosis.region import Region, region_of
 from conrepair.localize.diagnosis.siblings import Healthy
 from conrepair.localize.input_order import with_exchanged_inputs
 from conrepair.localize.isolation import Isolation
@@ -24,7 +25,33 @@ from conrepair.localize.result import LocatedFault
 from conrepair.localize.shelf import Shelf
 from conrepair.networks.network import Network
 
-__all__ = ["located_faults"]
+__all__ = ["Guilty", "Located", "located_faults"]
+
+
+@dataclass(frozen=True)
+class Guilty:
+    """A piece of the target that introduces more than rounding.
+
+    Attributes:
+        region: What lies between the cuts, on both sides.
+        judged: Its measurement.
+    """
+
+    region: Region
+    judged: Judged
+
+
+@dataclass(frozen=True)
+class Located:
+    """What was found.
+
+    Attributes:
+        faults: The guiltiest first; one may stand for several pieces that one thing makes guilty.
+        guilty: All pieces, in the target's order.
+    """
+
+    faults: tuple[LocatedFault, ...] = ()
+    guilty: tuple[Guilty, ...] = ()
 
 
 def located_faults(
@@ -34,7 +61,7 @@ def located_faults(
     judged: Sequence[Judged],
     feeds: Feeds,
     folder: Path,
-) -> list[LocatedFault]:
+) -> Located:
     """Diagnose what was judged guilty, and outputs that can't be compared.
 
     Args:
@@ -44,16 +71,13 @@ def located_faults(
         judged: All cuts.
         feeds: One batch.
         folder: For activations.
-
-    Returns:
-        The guiltiest first.
     """
     guilty = [item for item in judged if item.guilty]
     outputs = _outputs(source, target, alignment)
     compared = {(pair.source, pair.target) for pair in (*alignment.pairs, *alignment.outputs)}
     loose = any((ours, theirs) not in compared for _, _, ours, theirs in outputs)
     if not guilty and not loose and len(source.output_names) <= len(target.output_names):
-        return []
+        return Located()
     paired = [pair.source for pair in (*alignment.pairs, *alignment.outputs)]
     shelf = capture(source, [*paired, *(ours for _, _, ours, _ in outputs)], feeds[0], folder / "diagnosed")
     ends = [item.cut.pair.target for item in guilty] + [theirs for _, _, _, theirs in outputs]
@@ -63,32 +87,34 @@ def located_faults(
         Answer(one, two, ours, theirs, shelf[ours], _as_expected(computed[theirs], alignment, ours, theirs))
         for one, two, ours, theirs in outputs
     ]
-    faults = _diagnosed(source, target, alignment, judged, shelf, computed)
+    graphs = source.graph, target.graph
+    pieces = [_piece(graphs, alignment, item, shelf, computed) for item in guilty]
+    healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
+    faults = merge([_diagnosed(piece, healthy) for piece in pieces])
     faults = exchanged_outputs(faults, answers)
     faults = with_exchanged_inputs(target, faults, answers, feeds[1])
-    return sorted([*misfits(source, target, alignment, answers), *faults], key=lambda fault: -fault.introduced_error)
+    found = [*misfits(source, target, alignment, answers), *faults]
+    return Located(tuple(sorted(found, key=lambda fault: -fault.introduced_error)), tuple(pieces))
 
 
-def _diagnosed(
-    source: Network,
-    target: Network,
+def _piece(
+    graphs: tuple[LayerGraph, LayerGraph],
     alignment: Alignment,
-    judged: Sequence[Judged],
+    item: Judged,
     shelf: Shelf,
     computed: dict[str, Array],
-) -> list[LocatedFault]:
-    graphs = source.graph, target.graph
-    healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
-    faults = []
-    for item in filter(lambda item: item.guilty, judged):
-        pair = item.cut.pair
-        found, expected = _fit(computed[pair.target], pair), shelf[pair.source]
-        region = region_of(graphs, list(alignment.pairs), pair, expected, found)
-        fault, cause = diagnose(region, item, healthy)
-        if pair.target in target.graph.outputs and pair.source in source.graph.outputs:
-            fault = explained(fault, expected, found)
-        faults.append((fault, cause))
-    return merge(faults)
+) -> Guilty:
+    pair = item.cut.pair
+    found, expected = _fit(computed[pair.target], pair), shelf[pair.source]
+    return Guilty(region_of(graphs, list(alignment.pairs), pair, expected, found), item)
+
+
+def _diagnosed(piece: Guilty, healthy: Healthy) -> tuple[LocatedFault, str]:
+    region, pair = piece.region, piece.judged.cut.pair
+    fault, cause = diagnose(region, piece.judged, healthy)
+    if pair.target in region.target.graph.outputs and pair.source in region.source.graph.outputs:
+        fault = explained(fault, region.expected, region.computed)
+    return fault, cause
 
 
 def _outputs(source: Network, target: Network, alignment: Alignment) -> list[tuple[str, str, str, str]]:

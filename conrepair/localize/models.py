@@ -12,7 +12,7 @@ from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
-from conrepair.localize.localize import localize_and_align
+from conrepair.localize.localize import localize_networks
 from conrepair.localize.measurement import Feeds
 from conrepair.localize.opening import Opened, open_model, second_opinion
 from conrepair.localize.options import Options
@@ -82,7 +82,7 @@ def _localize(
     work = folder / "activations"
     work.mkdir(parents=True, exist_ok=True)
     sides = (source, ours), (target, theirs)
-    result, alignment = localize_and_align(
+    found = localize_networks(
         ours.network,
         theirs.network,
         _feeds(*sides, size, samples),
@@ -92,14 +92,14 @@ def _localize(
         advance=advance,
     )
     notes = tuple(filter(None, (ours.note, theirs.note)))
-    result = dataclasses.replace(result, notes=(*result.notes, *notes), samples=samples)
+    result = dataclasses.replace(found.result, notes=(*found.result.notes, *notes), samples=samples)
     if target.photos and any(fault.kind in _OF_INPUTS for fault in result.faults):
         advance("searching recipes")
         result = _with_recipe(result, sides, size, samples, options)
     if options.suspiciousness is not None:
         advance("ranking layers")
         one, two = (Observed(opened, _reader(subject, opened), size) for subject, opened in sides)
-        ranking = suspicious_layers(one, two, alignment, options.suspiciousness, options.equivalent)
+        ranking = suspicious_layers(one, two, found.alignment, options.suspiciousness, options.equivalent)
         result = dataclasses.replace(result, suspiciousness=ranking)
     return result
 

@@ -44,7 +44,7 @@ def localized(source: Path, target: Path, name: str, folder: Path, **options: fl
     batches = [(feeds, feeds), ({key: -array for key, array in feeds.items()},) * 2]
     work = folder / "work"
     work.mkdir()
-    return localize_networks(opened(source, feeds), opened(target, feeds), batches, work, Options(**options))  # type: ignore[arg-type]
+    return localize_networks(opened(source, feeds), opened(target, feeds), batches, work, Options(**options)).result  # type: ignore[arg-type]
 
 
 @cache
@@ -82,7 +82,9 @@ def test_a_product_that_is_transposed_by_its_attribute(tmp_path: Path) -> None:
     weights = {"w": networks.drawn(8, 8)}
     ours, theirs = (networks.written(tmp_path / f"{turned}.onnx", text.format(turned), weights) for turned in (0, 1))
     feeds = {"x": networks.drawn(4, 8, scale=1)}
-    result = localize_networks(opened(ours, feeds), opened(theirs, feeds), [(feeds, feeds)], tmp_path, Options())
+    result = localize_networks(
+        opened(ours, feeds), opened(theirs, feeds), [(feeds, feeds)], tmp_path, Options()
+    ).result
     [fault] = result.faults
     assert (fault.kind, fault.target_layers[0]) == (Kind.HYPERPARAMETERS, "h")
     assert "transB True in the target, False in the source" in fault.evidence[0]

@@ -22,7 +22,7 @@ def localized(source: Computed, target: Computed, names: dict[str, str]) -> Loca
     feeds = [drawn_feeds(source.graph, seed) for seed in (0, 1)]
     batches = [(batch, {names[name]: array for name, array in batch.items()}) for batch in feeds]
     with tempfile.TemporaryDirectory() as folder:
-        return localize_networks(source, target, batches, Path(folder), Options())
+        return localize_networks(source, target, batches, Path(folder), Options()).result
 
 
 def with_all_outputs(graph: LayerGraph) -> LayerGraph:

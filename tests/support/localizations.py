@@ -70,7 +70,7 @@ def wrong_pads(folder: Path) -> tuple[Localization, About]:
     networks = [open_network(model, inputs) for model in models]
     work = folder / "activations"
     work.mkdir()
-    result = localize_networks(networks[0], networks[1], [(feeds, feeds)], work, Options())
+    result = localize_networks(networks[0], networks[1], [(feeds, feeds)], work, Options()).result
     return result, About(models[0], models[1], Options(), {"onnx": onnx.__version__})
 
 

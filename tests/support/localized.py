@@ -87,4 +87,4 @@ def localized(folder: Path, source: Model, target: Model, ours: Any, theirs: Any
     networks = [open_network(model, specs(model, fed)) for model, fed in zip((source, target), feeds, strict=True)]
     work = folder / "work"
     work.mkdir()
-    return localize_networks(*networks, [(feeds[0], feeds[1])], work, Options(**options))
+    return localize_networks(*networks, [(feeds[0], feeds[1])], work, Options(**options)).result

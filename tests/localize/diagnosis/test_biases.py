@@ -33,7 +33,7 @@ def faults_of(ours: str, theirs: str, folder: Path, bias: float = 1.0) -> tuple[
         }
         path = networks.written(folder / f"{name}.onnx", f"{HEAD} {{ {lines} }}", used)
         opened.append(networks.opened(path, feeds))
-    return localize_networks(*opened, [(feeds, feeds)], folder, Options()).faults
+    return localize_networks(*opened, [(feeds, feeds)], folder, Options()).result.faults
 
 
 def test_both_ways_to_write_it_are_the_same(tmp_path: Path) -> None:

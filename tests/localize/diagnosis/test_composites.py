@@ -67,7 +67,7 @@ def feeds() -> dict[str, Array]:
 def faults_of(target: networks.Network, folder: Path, count: int = COUNT) -> list[LocatedFault]:
     norm = "[norm{n}] t{n} = LayerNormalization <epsilon = 1e-5> (d{n}, g{n}, h{n})"
     source = network(folder, "ours", norm, count=count)
-    return list(localize_networks(source, target, [(feeds(), feeds())], folder, Options()).faults)
+    return list(localize_networks(source, target, [(feeds(), feeds())], folder, Options()).result.faults)
 
 
 WRONG: dict[str, tuple[str, str, Kind, str, str]] = {
@@ -152,6 +152,6 @@ def test_a_composite_that_nothing_is_like(tmp_path: Path) -> None:
     target = network(tmp_path, "theirs", PIECES, ("Mul (e{n}, g{n})", "Add (e{n}, g{n})"), count=2)
     norm = "[norm{n}] t{n} = LayerNormalization <epsilon = 1e-5> (d{n}, g{n}, h{n})"
     source = network(tmp_path, "ours", norm, ("epsilon = 1e-5", "epsilon = 1e-4"), count=2)
-    [fault] = localize_networks(source, target, [(feeds(), feeds())], tmp_path, Options()).faults
+    [fault] = localize_networks(source, target, [(feeds(), feeds())], tmp_path, Options()).result.faults
     assert fault.source_layers[0] == "norm1"
     assert "`norm1` is written as 9 layers in the target" in fault.evidence[0], fault.evidence

@@ -74,7 +74,7 @@ def feeds() -> dict[str, Array]:
 
 
 def faults_of(target: networks.Network, folder: Path) -> list[LocatedFault]:
-    return list(localize_networks(recurrent(folder), target, [(feeds(), feeds())], folder, Options()).faults)
+    return list(localize_networks(recurrent(folder), target, [(feeds(), feeds())], folder, Options()).result.faults)
 
 
 NUMBERS = {

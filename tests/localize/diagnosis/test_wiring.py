@@ -38,7 +38,7 @@ def fault_of(ours: str, theirs: str, folder: Path) -> LocatedFault:
         opened.append(
             networks.opened(networks.written(folder / f"{name}.onnx", f"{HEAD} {{ {lines} }}", given), feeds)
         )
-    [fault] = localize_networks(*opened, [(feeds, feeds)], folder, Options()).faults
+    [fault] = localize_networks(*opened, [(feeds, feeds)], folder, Options()).result.faults
     return fault
 
 
