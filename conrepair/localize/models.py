@@ -22,7 +22,7 @@ from conrepair.localize.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.memory import large_blocks_returned
 
-__all__ = ["Subject", "localize_models"]
+__all__ = ["Subject", "batch_size", "concrete", "feeds_of", "localize_models"]
 
 _OF_INPUTS = {Kind.PREPROCESSING, Kind.INPUT}
 
@@ -85,7 +85,7 @@ def _localize(
     found = localize_networks(
         ours.network,
         theirs.network,
-        _feeds(*sides, size, samples),
+        feeds_of(*sides, size, samples),
         work,
         options,
         second_opinion=lambda: second_opinion(ours),
@@ -136,9 +136,17 @@ def concrete(subject: Subject, size: int) -> tuple[TensorSpec, ...]:
     return tuple(result)
 
 
-def _feeds(
+def feeds_of(
     source: tuple[Subject, Opened], target: tuple[Subject, Opened], size: int, samples: int
 ) -> Iterator[Feeds]:
+    """Batches of both models' inputs, by their graphs' tensors.
+
+    Args:
+        source: The model that is right, opened.
+        target: The other one.
+        size: Of a batch.
+        samples: How many at most; the last batch is filled up.
+    """
     sides = [_batches(subject, opened, size, samples) for subject, opened in (source, target)]
     yield from zip(*sides, strict=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from conrepair.graph.layer_graph import Attribute
 from conrepair.localize.diagnosis.steps import Step
 from conrepair.localize.layout import Layout
 
-__all__ = ["attribute_differences"]
+__all__ = ["AttributeDifference", "attribute_differences"]
 
 _AXES = {"axis", "axes"}
 _IGNORED = {"constant_first", "batch_first", "return_sequences"}  # the wiring says the one, layouts the others
@@ -23,9 +24,26 @@ _GRAPH = {("BatchNormalization", "training_mode"), ("Gelu", "approximate")}
 _CLOSE = 1e-6
 
 
+@dataclass(frozen=True)
+class AttributeDifference:
+    """An attribute that isn't what it should be.
+
+    Attributes:
+        name: Which.
+        wanted: What it should be, in the target's layout.
+        kind: Of fault.
+        words: "pads [0, 0, 1, 1] in the target, [1, 1, 1, 1] in the source".
+    """
+
+    name: str
+    wanted: Attribute
+    kind: Kind
+    words: str
+
+
 def attribute_differences(
     source: Step, target: Step, layouts: Mapping[int, Layout], words: tuple[str, str] = ("the source", "the target")
-) -> Iterator[tuple[str, Kind, str]]:
+) -> Iterator[AttributeDifference]:
     """What differs.
 
     Args:
@@ -34,8 +52,6 @@ def attribute_differences(
         layouts: By the number of axes, how tensors of the source lie in the target hereabouts.
         words: What the two steps belong to.
 
-    Yields:
-        The attribute, the kind of fault, the difference in words: "pads [0, 0, 1, 1], in the source [1, 1, 1, 1]".
     """
     names = [name for name in source.attributes if name in target.attributes and name not in _IGNORED]
     same_layout = source.channels_last == target.channels_last and all(
@@ -55,7 +71,8 @@ def attribute_differences(
             continue
         if not _equal(ours, theirs):
             kind = Kind.GRAPH if (source.op, name) in _GRAPH else Kind.HYPERPARAMETERS
-            yield name, kind, f"{name} {_shown(theirs)} in {words[1]}, {_shown(ours)} in {words[0]}"
+            said = f"{name} {_shown(theirs)} in {words[1]}, {_shown(ours)} in {words[0]}"
+            yield AttributeDifference(name, ours, kind, said)
 
 
 def _moved(value: Attribute, source: Step, target: Step, layouts: Mapping[int, Layout]) -> Attribute:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from conrepair.localize.diagnosis.steps import MOVES, Step, step_of
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localize.layout import Layout
 
-__all__ = ["called", "kind_of_extra", "static_findings"]
+__all__ = ["Reading", "called", "kind_of_extra", "layouts_of", "readings_of", "static_findings"]
 
 _CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
 _ROUNDINGS = {"Round", "Floor", "Ceil"}
@@ -38,15 +39,36 @@ _READINGS = (as_written, with_functions, fused, rearranged)
 _FACTORS = {"alpha", "beta"}
 
 
+@dataclass(frozen=True)
+class Reading:
+    """Both sides of a region as steps, and what differs.
+
+    Attributes:
+        pairs: In order; None where only the other side has a step.
+        findings: What differs between them.
+    """
+
+    pairs: tuple[tuple[Step | None, Step | None], ...]
+    findings: tuple[Finding, ...]
+
+
+def readings_of(region: Region) -> list[Reading]:
+    """The sides as they are written, and fused more and more; the shortest explanation first."""
+    found = []
+    for read in _READINGS:
+        steps = pair_steps(read(region.source), read(region.target))
+        pairs = with_whole_biases(steps, (region.source.graph, region.target.graph))
+        found.append(Reading(tuple(pairs), tuple(_compare(pairs, region))))
+    return sorted(found, key=lambda reading: _length(reading.findings))
+
+
 def static_findings(region: Region) -> list[Finding]:
-    """Compare the sides as they are written, and fused more and more; the shortest explanation is the right one.
+    """Compare the sides; the shortest explanation is the right one.
 
     Returns:
         Differences, the likeliest first.
     """
-    readings = [list(_compare(read(region.source), read(region.target), region)) for read in _READINGS]
-    chosen = min(readings, key=_length)
-    chosen = [*chosen, *wiring_findings(region)]
+    chosen = [*readings_of(region)[0].findings, *wiring_findings(region)]
     return sorted(chosen, key=lambda item: -item.weight)
 
 
@@ -55,9 +77,9 @@ def _length(findings: Sequence[Finding]) -> float:
     return sum(item.is_certain for item in findings) or np.inf
 
 
-def _compare(source: Sequence[Step], target: Sequence[Step], region: Region) -> Iterator[Finding]:
-    layouts = _layouts(region)
-    for ours, theirs in with_whole_biases(pair_steps(source, target), (region.source.graph, region.target.graph)):
+def _compare(pairs: Iterable[tuple[Step | None, Step | None]], region: Region) -> Iterator[Finding]:
+    layouts = layouts_of(region)
+    for ours, theirs in pairs:
         if ours is None and theirs is not None:
             yield _extra(theirs, region)
         elif theirs is None and ours is not None:
@@ -84,7 +106,7 @@ def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
     return Finding(Kind.GRAPH, words, source.layers, (node.layer, *target.layers), f"at {node.layer}")
 
 
-def _layouts(region: Region) -> Mapping[int, Layout]:
+def layouts_of(region: Region) -> Mapping[int, Layout]:
     """How tensors lie, by their number of axes in the source; the one at the end counts most."""
     found = {
         len(layout.source): layout
@@ -201,11 +223,12 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: Laye
         if not same_function(source.values, target.values):
             yield Finding(Kind.GRAPH, f"{two} computes another function than {one}", *where)
         return
-    for name, kind, words in attribute_differences(source, target, layouts):
+    for differing in attribute_differences(source, target, layouts):
         weight = 0.3 if source.op in MOVES else 1.0
-        padding = [node.layer for node in target.nodes if name == "pads" and node.op == "Pad"]
+        padding = [node.layer for node in target.nodes if differing.name == "pads" and node.op == "Pad"]
         layers = tuple(dict.fromkeys([*padding, *target.layers]))
-        yield Finding(kind, f"{two} has {words}", source.layers, layers, f"at {target.layer}", weight=weight)
+        words = f"{two} has {differing.words}"
+        yield Finding(differing.kind, words, source.layers, layers, f"at {target.layer}", weight=weight)
     yield from _parameters(source, target, graph)
     if _computed_in_half(source, target):
         yield Finding(Kind.PRECISION, f"{two} computes in half precision, {one} doesn't", *where, weight=0.8)

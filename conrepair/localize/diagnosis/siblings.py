@@ -156,8 +156,8 @@ def _both(right: Step, step: Step, region: Region) -> Iterator[Finding]:
         if right.values is None or step.values is None or not same_function(right.values, step.values):
             yield Finding(Kind.GRAPH, f"{two} is {called(step)}, where {one} is {called(right)}", *where)
         return
-    for _, kind, words in attribute_differences(right, step, _AS_IT_IS, (one.rstrip(","), "it")):
-        yield Finding(kind, f"{two} has {words}", *where, weight=_weight(step))
+    for differing in attribute_differences(right, step, _AS_IT_IS, (one.rstrip(","), "it")):
+        yield Finding(differing.kind, f"{two} has {differing.words}", *where, weight=_weight(step))
     first, second = right.attributes.get("constant_first"), step.attributes.get("constant_first")
     if step.op in {"Sub", "Div", "Pow"} and first != second:
         yield Finding(Kind.GRAPH, f"the operands of {two} are in another order than those of {one}", *where)

@@ -58,7 +58,9 @@ def written(lines: str, folder: Path) -> Step:
 )  # fmt: skip
 def test_attributes_of_files_in_one_layout(ours: str, theirs: str, words: str, tmp_path: Path) -> None:
     one, two = written(ours, tmp_path), written(theirs, tmp_path)
-    assert list(attribute_differences(one, two, {4: PLAIN})) == [(words.split()[0], Kind.HYPERPARAMETERS, words)]
+    [found] = attribute_differences(one, two, {4: PLAIN})
+    assert (found.name, found.kind, found.words) == (words.split()[0], Kind.HYPERPARAMETERS, words)
+    assert found.wanted == one.attributes[found.name]
     assert list(attribute_differences(one, one, {4: PLAIN})) == []
     assert list(attribute_differences(two, two, {4: PLAIN})) == []
 
@@ -120,9 +122,9 @@ def test_pads_of_windows_are_the_spatial_ones_in_every_layout() -> None:
     ],
 )
 def test_kinds(op: str, name: str, ours: Attribute, theirs: Attribute, kind: Kind) -> None:
-    [(_, found, words)] = attribute_differences(step(op, {name: ours}), step(op, {name: theirs}), {})
-    assert found is kind
-    assert words.startswith(name)
+    [found] = attribute_differences(step(op, {name: ours}), step(op, {name: theirs}), {})
+    assert found.kind is kind
+    assert found.words.startswith(name)
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(1e-5, 9.9999997e-06), (0.1, 0.10000000149), (1, 1.0), (None, 3)])

@@ -1,0 +1,201 @@
+"""Edits of a model as data: what is changed where, applied by the editor of the model's format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conrepair.editors.editor import Editor, NotEditableError
+from conrepair.graph.layer_graph import Array, Attribute, Node
+
+__all__ = [
+    "Edit",
+    "ExchangeInputs",
+    "ExchangeOutputs",
+    "Insert",
+    "Remove",
+    "SetAttributes",
+    "SetOperator",
+    "SetParameter",
+    "SwapInputs",
+    "apply",
+    "in_words",
+]
+
+
+@dataclass(frozen=True)
+class SetParameter:
+    """Other numbers for one node.
+
+    Attributes:
+        node: Its name in the editor's graph.
+        role: Of the parameter.
+        values: In the convention of `conrepair.graph.operators`.
+    """
+
+    node: str
+    role: str
+    values: Array
+
+
+@dataclass(frozen=True)
+class SetAttributes:
+    """Other attributes for one node.
+
+    Attributes:
+        node: Its name in the editor's graph.
+        attributes: In the convention of `conrepair.graph.operators`.
+    """
+
+    node: str
+    attributes: Mapping[str, Attribute]
+
+
+@dataclass(frozen=True)
+class SetOperator:
+    """Another operator of the same operands.
+
+    Attributes:
+        node: Its name in the editor's graph.
+        operator: In the vocabulary.
+        attributes: Of that operator.
+    """
+
+    node: str
+    operator: str
+    attributes: Mapping[str, Attribute]
+
+
+@dataclass(frozen=True)
+class Remove:
+    """One node less: who read it reads one of its inputs.
+
+    Attributes:
+        node: Its name in the editor's graph.
+        input: Position of that input.
+    """
+
+    node: str
+    input: int = 0
+
+
+@dataclass(frozen=True)
+class Insert:
+    """One operator more, behind a tensor.
+
+    Attributes:
+        tensor: Its name in the editor's graph.
+        operator: As ONNX calls it.
+        attributes: Of that operator.
+        constants: Behind its first input.
+    """
+
+    tensor: str
+    operator: str
+    attributes: Mapping[str, Attribute]
+    constants: tuple[Array, ...] = ()
+
+
+@dataclass(frozen=True)
+class SwapInputs:
+    """Two inputs of a node, exchanged.
+
+    Attributes:
+        node: Its name in the editor's graph.
+        one: Position.
+        two: The other one's.
+    """
+
+    node: str
+    one: int
+    two: int
+
+
+@dataclass(frozen=True)
+class ExchangeOutputs:
+    """Two outputs of the model, exchanged; their names stay where they are.
+
+    Attributes:
+        one: Position.
+        two: The other one's.
+    """
+
+    one: int
+    two: int
+
+
+@dataclass(frozen=True)
+class ExchangeInputs:
+    """Two inputs of the model, exchanged; their names stay where they are.
+
+    Attributes:
+        one: Position.
+        two: The other one's.
+    """
+
+    one: int
+    two: int
+
+
+Edit = SetParameter | SetAttributes | SetOperator | Remove | Insert | SwapInputs | ExchangeOutputs | ExchangeInputs
+
+_LABEL = "repaired"
+
+
+def apply(edit: Edit, editor: Editor) -> None:
+    """Make an edit.
+
+    Args:
+        edit: What to change.
+        editor: Of the model; changed.
+
+    Raises:
+        NotEditableError: if the model has no such node, or its format can't express the edit.
+    """
+    match edit:
+        case SetParameter():
+            editor.set_parameter(_node(edit.node, editor), edit.role, edit.values)
+        case SetAttributes():
+            editor.set_attributes(_node(edit.node, editor), edit.attributes)
+        case SetOperator():
+            editor.set_operator(_node(edit.node, editor), edit.operator, edit.attributes)
+        case Remove():
+            editor.remove(_node(edit.node, editor), edit.input)
+        case Insert():
+            step = (edit.operator, edit.attributes, edit.constants)
+            editor.insert(edit.tensor, [step], _LABEL)
+        case SwapInputs():
+            editor.swap_inputs(_node(edit.node, editor), edit.one, edit.two)
+        case ExchangeOutputs():
+            editor.exchange_outputs(edit.one, edit.two)
+        case ExchangeInputs():
+            editor.exchange_inputs(edit.one, edit.two)
+
+
+def in_words(edit: Edit) -> str:
+    """What an edit does, for a person."""
+    match edit:
+        case SetParameter():
+            return f"the {edit.role} of `{edit.node}` is the source's"
+        case SetAttributes():
+            listing = ", ".join(f"{name} {value}" for name, value in edit.attributes.items())
+            return f"`{edit.node}` has {listing}"
+        case SetOperator():
+            return f"`{edit.node}` is {edit.operator}"
+        case Remove():
+            return f"`{edit.node}` is taken out"
+        case Insert():
+            return f"{edit.operator} is put behind `{edit.tensor}`"
+        case SwapInputs():
+            return f"the inputs {edit.one} and {edit.two} of `{edit.node}` are exchanged"
+        case ExchangeOutputs():
+            return f"the outputs {edit.one} and {edit.two} are exchanged"
+        case ExchangeInputs():
+            return f"the inputs {edit.one} and {edit.two} are exchanged"
+
+
+def _node(name: str, editor: Editor) -> Node:
+    found = next((node for node in editor.graph.nodes if node.name == name), None)
+    if found is None:
+        raise NotEditableError(f"the model has no node {name}")
+    return found

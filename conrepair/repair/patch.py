@@ -1,0 +1,142 @@
+"""A list of edits, to apply to a fresh copy of a model, and to keep in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.repair import edits
+from conrepair.repair.edits import Edit
+from conrepair.runtime.errors import DataError
+
+__all__ = ["Patch", "read_patch", "write_patch"]
+
+_VERSION = 1
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        edits.SetParameter,
+        edits.SetAttributes,
+        edits.SetOperator,
+        edits.Remove,
+        edits.Insert,
+        edits.SwapInputs,
+        edits.ExchangeOutputs,
+        edits.ExchangeInputs,
+    )
+}
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What is changed in a model.
+
+    Attributes:
+        edits: In the order in which they're made.
+    """
+
+    edits: tuple[Edit, ...] = ()
+
+    def with_edits(self, more: Sequence[Edit]) -> Patch:
+        """This patch and more."""
+        return Patch((*self.edits, *more))
+
+    def without(self, place: int) -> Patch:
+        """This patch but for one edit."""
+        return Patch((*self.edits[:place], *self.edits[place + 1 :]))
+
+    def apply(self, model: Model, folder: Path, stem: str) -> Model:
+        """Write a changed copy; the model's own file stays as it is.
+
+        Args:
+            model: As it came.
+            folder: Receives the copy.
+            stem: Its name without the suffix.
+
+        Raises:
+            NotEditableError: if its format can't express an edit.
+            UsageError: if there's no editor for its format.
+        """
+        editor = open_editor(model)
+        for edit in self.edits:
+            edits.apply(edit, editor)
+        return editor.save(folder, stem)
+
+
+def write_patch(patch: Patch, path: Path, target_hash: str) -> None:
+    """Write a patch, its arrays beside it (`<stem>.npz`).
+
+    Args:
+        patch: What to write.
+        path: Of the JSON file.
+        target_hash: sha256 of the model that it's for.
+    """
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    listing = [_as_json(edit, arrays) for edit in patch.edits]
+    name = f"{path.stem}.npz" if arrays else None
+    if name is not None:
+        np.savez(path.with_name(name), **arrays)  # type: ignore[arg-type]
+    content = {"version": _VERSION, "target_sha256": target_hash, "arrays": name, "edits": listing}
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def read_patch(path: Path) -> tuple[Patch, str]:
+    """Read what `write_patch` wrote.
+
+    Returns:
+        The patch, and the sha256 of the model that it's for.
+
+    Raises:
+        DataError: if the file is no patch.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["version"] != _VERSION:
+            raise DataError(f"{path} is a patch of version {content['version']}; {_VERSION} can be read here.")
+        arrays: Mapping[str, Any] = {}
+        if content["arrays"] is not None:
+            with np.load(path.with_name(Path(content["arrays"]).name), allow_pickle=False) as held:
+                arrays = dict(held)
+        return Patch(tuple(_from_json(entry, arrays) for entry in content["edits"])), str(content["target_sha256"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} can't be read as a patch: {type(error).__name__}: {error}") from error
+
+
+def _as_json(edit: Edit, arrays: dict[str, Any]) -> dict[str, Any]:
+    return {"edit": type(edit).__name__} | {
+        field.name: _value(getattr(edit, field.name), arrays) for field in fields(edit)
+    }
+
+
+def _value(value: Any, arrays: dict[str, Any]) -> Any:
+    if isinstance(value, np.ndarray):
+        name = f"array_{len(arrays)}"
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, Mapping):
+        return {name: _value(item, arrays) for name, item in value.items()}
+    if isinstance(value, tuple):
+        return [_value(item, arrays) for item in value]
+    return value
+
+
+def _from_json(entry: Mapping[str, Any], arrays: Mapping[str, Any]) -> Edit:
+    kind = _KINDS[entry["edit"]]
+    return kind(**{name: _back(value, arrays) for name, value in entry.items() if name != "edit"})
+
+
+def _back(value: Any, arrays: Mapping[str, Any]) -> Any:
+    if isinstance(value, Mapping):
+        if set(value) == {"array"}:
+            return arrays[value["array"]]
+        return {name: _back(item, arrays) for name, item in value.items()}
+    if isinstance(value, list):
+        return tuple(_back(item, arrays) for item in value)
+    return value

@@ -1,0 +1,44 @@
+"""All sorts of proposals, in the order in which they're tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conrepair.editors.editor import Editor
+from conrepair.localize.diagnosis.differences import readings_of
+from conrepair.localize.diagnosis.region import Region
+from conrepair.repair.places import Places
+from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
+from conrepair.repair.proposals.operators import extra_proposals, missing_proposals, mutation_proposals
+from conrepair.repair.proposals.parameters import parameter_proposals
+from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
+
+__all__ = ["proposals"]
+
+_PROPOSERS: tuple[Proposer, ...] = (
+    attribute_proposals,
+    parameter_proposals,
+    extra_proposals,
+    mutation_proposals,
+    operator_proposals,
+    order_proposals,
+    missing_proposals,
+)
+
+
+def proposals(region: Region, editor: Editor) -> Iterator[Proposal]:
+    """What could mend a guilty piece: what the shortest explanation asks for first, each once.
+
+    Args:
+        region: The piece.
+        editor: Of the target.
+    """
+    seen = set[str]()
+    places = Places(editor.graph)
+    for reading in readings_of(region):
+        setting = Setting(region, reading, editor.graph, places)
+        for propose in _PROPOSERS:
+            for proposal in propose(setting):
+                if (key := repr(proposal)) not in seen:
+                    seen.add(key)
+                    yield proposal

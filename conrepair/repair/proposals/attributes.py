@@ -1,0 +1,51 @@
+"""Give a layer the source's attributes, or its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conrepair.localize.diagnosis.attributes import attribute_differences
+from conrepair.localize.diagnosis.differences import layouts_of
+from conrepair.repair.edits import SetAttributes, SetOperator, SwapInputs
+from conrepair.repair.proposals.proposal import Proposal, Setting
+
+__all__ = ["attribute_proposals", "operator_proposals", "order_proposals"]
+
+_ORDERED = {"Sub", "Div", "Pow", "Concat", "Stack", "MatMul"}
+
+
+def attribute_proposals(setting: Setting) -> Iterator[Proposal]:
+    """All differing attributes of one layer."""
+    layouts = layouts_of(setting.region)
+    for ours, theirs in setting.reading.pairs:
+        if ours is None or theirs is None or ours.op != theirs.op:
+            continue
+        wanted = {item.name: item.wanted for item in attribute_differences(ours, theirs, layouts)}
+        node = setting.places.of(theirs.nodes[0])
+        if wanted and node is not None:
+            yield (SetAttributes(node.name, wanted),)
+
+
+def operator_proposals(setting: Setting) -> Iterator[Proposal]:
+    """The source's operator where the target has another one."""
+    for ours, theirs in setting.reading.pairs:
+        if ours is None or theirs is None or ours.op == theirs.op or len(theirs.nodes) > 1:
+            continue
+        node = setting.places.of(theirs.nodes[0])
+        if node is not None and ours.op != "Function":
+            yield (SetOperator(node.name, ours.op, dict(ours.attributes)),)
+
+
+def order_proposals(setting: Setting) -> Iterator[Proposal]:
+    """Two operands of one layer, exchanged."""
+    for node in setting.region.target.nodes:
+        read = [name for name in node.inputs if name]
+        place = setting.places.of(node)
+        if place is None or node.op not in _ORDERED:
+            continue
+        if len(dict.fromkeys(read)) > 1:
+            yield from (
+                (SwapInputs(place.name, one, two),) for one in range(len(read)) for two in range(one + 1, len(read))
+            )
+        elif "operand" in node.parameters:
+            yield (SwapInputs(place.name, 0, 1),)

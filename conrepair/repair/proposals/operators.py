@@ -1,0 +1,71 @@
+"""Take out what only the target has, and put in what only the source has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conrepair.graph.layer_graph import Array, Attribute
+from conrepair.localize.diagnosis.mutations import mending_mutation
+from conrepair.localize.diagnosis.steps import Step
+from conrepair.repair.edits import Edit, Insert, Remove, SetOperator
+from conrepair.repair.proposals.proposal import Proposal, Setting
+
+__all__ = ["extra_proposals", "missing_proposals", "mutation_proposals"]
+
+
+def extra_proposals(setting: Setting) -> Iterator[Proposal]:
+    """Each node that only the target has; then all of a step's, then all."""
+    alone: list[Edit] = []
+    for ours, theirs in setting.reading.pairs:
+        if ours is not None or theirs is None:
+            continue
+        edits = _removed(theirs, setting)
+        yield from ((edit,) for edit in edits)
+        if len(edits) > 1:
+            yield tuple(edits)
+        alone += edits
+    if len(alone) > 1:
+        yield tuple(alone)
+
+
+def missing_proposals(setting: Setting) -> Iterator[Proposal]:
+    """Each operator that only the source has, behind what it reads there."""
+    theirs_of = {ours: theirs for theirs, ours in setting.region.partners.items()}
+    for ours, theirs in setting.reading.pairs:
+        if ours is not None and theirs is not None and ours.outputs and theirs.outputs:
+            theirs_of[ours.outputs[0]] = theirs.outputs[0]
+        if ours is None or theirs is not None or len(dict.fromkeys(ours.inputs)) != 1:
+            continue
+        behind = theirs_of.get(ours.inputs[0], setting.region.target.end)
+        tensor = setting.places.tensor(behind)
+        if tensor is not None and ours.op != "Function":
+            yield (Insert(tensor, *_as_inserted(ours)),)
+
+
+def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
+    """The one change of a chain of elementwise operators that makes it the source's function."""
+    for ours, theirs in setting.reading.pairs:
+        if ours is None or theirs is None or ours.values is None or theirs.values is None:
+            continue
+        found = mending_mutation(theirs.nodes[::-1], theirs.inputs[0], theirs.outputs[0], ours.values)
+        place = None if found is None else setting.places.of(found.node)
+        if found is None or place is None:
+            continue
+        if found.other is None:
+            yield (Remove(place.name),)
+        elif found.other.op != found.node.op:
+            yield (SetOperator(place.name, found.other.op, dict(found.other.attributes)),)
+
+
+def _removed(step: Step, setting: Setting) -> list[Edit]:
+    places = [setting.places.of(node) for node in step.nodes]
+    return [Remove(name) for name in dict.fromkeys(place.name for place in places if place is not None)]
+
+
+def _as_inserted(step: Step) -> tuple[str, dict[str, Attribute], tuple[Array, ...]]:
+    """An operator as ONNX has it: what the vocabulary has as attributes of some are its constants."""
+    attributes: dict[str, Attribute] = {name: value for name, value in step.attributes.items() if value is not None}
+    constants = tuple(parameter.numpy() for parameter in step.parameters.values())
+    if step.op == "Clip" and attributes.get("min") == 0.0 and attributes.get("max") is None:
+        return "Relu", {}, ()
+    return step.op, attributes, constants

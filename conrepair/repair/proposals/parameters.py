@@ -1,0 +1,54 @@
+"""Give a parameter the source's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, Node
+from conrepair.localize.diagnosis.parameters import compare_parameters
+from conrepair.localize.diagnosis.steps import Step
+from conrepair.repair.edits import Insert, SetParameter
+from conrepair.repair.proposals.proposal import Proposal, Setting
+
+__all__ = ["parameter_proposals"]
+
+
+def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
+    """One differing parameter alone, then all of a layer's; a bias that was lost behind it."""
+    for ours, theirs in setting.reading.pairs:
+        if ours is None or theirs is None or ours.op != theirs.op:
+            continue
+        node = setting.places.of(theirs.nodes[0])
+        if node is None or len(theirs.nodes) > 1:
+            continue
+        edits = [
+            SetParameter(node.name, role, values)
+            for role in ours.parameters
+            if (values := _wanted(ours, theirs, node, role)) is not None
+        ]
+        yield from ((edit,) for edit in edits)
+        if len(edits) > 1:
+            yield tuple(edits)
+        bias = ours.parameters.get("bias")
+        if bias is not None and "bias" not in theirs.parameters and len(theirs.outputs) == 1:
+            yield (Insert(theirs.outputs[0], "Add", {}, (_along_channels(bias.numpy(), theirs),)),)
+
+
+def _wanted(ours: Step, theirs: Step, node: Node, role: str) -> Array | None:
+    """The source's numbers in the shape of the target's; None where they're the same, or don't fit."""
+    if role not in theirs.parameters or role not in node.parameters:
+        return None
+    if compare_parameters(ours.parameters[role], theirs.parameters[role]) is None:
+        return None
+    values, shape = ours.parameters[role].numpy(), node.parameters[role].shape
+    if values.size != int(np.prod(shape, dtype=np.int64)):
+        return None
+    return np.ascontiguousarray(values.reshape(shape))
+
+
+def _along_channels(values: Array, step: Step) -> Array:
+    """Numbers of channels, to be added to a layer's result."""
+    rank = len(step.parameters["weight"].shape) if "weight" in step.parameters else 2
+    return values if step.channels_last or step.op == "MatMul" else values.reshape(-1, *[1] * (rank - 2))

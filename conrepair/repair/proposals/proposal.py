@@ -1,0 +1,37 @@
+"""What every sort of proposal is given, and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localize.diagnosis.differences import Reading
+from conrepair.localize.diagnosis.region import Region
+from conrepair.repair.edits import Edit
+from conrepair.repair.places import Places
+
+__all__ = ["Proposal", "Proposer", "Setting"]
+
+Proposal = tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A guilty piece, and where it can be edited.
+
+    Attributes:
+        region: Both sides of it.
+        reading: How their steps are compared.
+        graph: The editor's.
+        places: Finds nodes there.
+    """
+
+    region: Region
+    reading: Reading
+    graph: LayerGraph
+    places: Places
+
+
+Proposer = Callable[[Setting], Iterator[Proposal]]
+"""Proposes edits for a guilty piece; smaller ones first."""
