@@ -10,7 +10,7 @@ import numpy as np
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.localize.diagnosis.steps import Step
 
-__all__ = ["Fold", "fold_batches", "fold_linear", "fold_pad"]
+__all__ = ["Fold", "affine_of", "fold_batches", "fold_linear", "fold_pad"]
 
 _WINDOWS = {"Conv", "MaxPool", "AveragePool"}
 _LOWEST = -1e30  # what stands for minus infinity, that no value is smaller than
@@ -99,7 +99,7 @@ def fold_linear(first: Step, second: Step) -> Step | None:
     """A factor and an offset per output channel, behind a layer with weights, are its weights and bias."""
     if first.op not in _LINEAR or "weight" not in first.parameters:
         return None
-    affine = _affine(second, first)
+    affine = affine_of(second, first)
     if affine is None:
         return None
     axis = _LINEAR[first.op]
@@ -147,7 +147,7 @@ def _channels(step: Step) -> int:
     return int(shape[_LINEAR[step.op]])
 
 
-def _affine(step: Step, first: Step) -> Callable[[], tuple[Array, Array]] | None:
+def affine_of(step: Step, first: Step) -> Callable[[], tuple[Array, Array]] | None:
     """Reads the factor and offset per channel that a step is; None when it isn't that."""
     channels = _channels(first)
     parameters = step.parameters

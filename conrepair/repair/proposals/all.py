@@ -9,6 +9,7 @@ from conrepair.localize.diagnosis.differences import readings_of
 from conrepair.localize.diagnosis.region import Region
 from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
+from conrepair.repair.proposals.folded import folded_proposals
 from conrepair.repair.proposals.operators import extra_proposals, missing_proposals, mutation_proposals
 from conrepair.repair.proposals.parameters import parameter_proposals
 from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
@@ -18,6 +19,7 @@ __all__ = ["proposals"]
 _PROPOSERS: tuple[Proposer, ...] = (
     attribute_proposals,
     parameter_proposals,
+    folded_proposals,
     extra_proposals,
     mutation_proposals,
     operator_proposals,
