@@ -91,7 +91,7 @@ class TfliteEditor(Editor):
             return
         if node.outputs[0].endswith(LINEAR):
             self.refuse(f"{node.name} has a fused activation")
-        source, result = self._file.index(node.inputs[index]), operator.outputs[0]
+        source, result = self._read(operator)[index], operator.outputs[0]
         around = [item for item in map(self._file.producer, operator.inputs) if item is not None]
         around += self._file.readers(result)
         self._redirect(self._file.readers(result), result, source)
@@ -101,6 +101,10 @@ class TfliteEditor(Editor):
             self._file.replace_output(result, source)
         self._file.operators.remove(operator)
         self.touched |= {self._file.name(item.outputs[0]) for item in around}
+
+    def _read(self, operator: Any) -> list[int]:
+        """What an operator reads by now that isn't constant."""
+        return [index for index in operator.inputs if index >= 0 and self._file.constant(index) is None]
 
     def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
         """New operators behind the tensor's own."""
@@ -219,10 +223,11 @@ class TfliteEditor(Editor):
 
     def _set_bound(self, node: Node, operator: Any, bound: float) -> None:
         """TFLite knows a bound of 6 and none; another one follows the layer."""
+        kind = "RELU6" if bound == _SIX else "RELU"
         if node.name.endswith(ACTIVATION):
-            operator.builtinOptions.fusedActivationFunction = schema.ActivationFunctionType.RELU
+            operator.builtinOptions.fusedActivationFunction = getattr(schema.ActivationFunctionType, kind)
         else:
-            self._file.set_kind(operator, "RELU")
+            self._file.set_kind(operator, kind)
         if bound < _SIX:
             self.insert(
                 node.layer, [("Clip", {}, [np.array([number], np.float32) for number in (0.0, bound)])], "bounded"

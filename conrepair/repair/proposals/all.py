@@ -10,7 +10,12 @@ from conrepair.localize.diagnosis.region import Region
 from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
 from conrepair.repair.proposals.folded import folded_proposals
-from conrepair.repair.proposals.operators import extra_proposals, missing_proposals, mutation_proposals
+from conrepair.repair.proposals.operators import (
+    extra_proposals,
+    missing_proposals,
+    move_proposals,
+    mutation_proposals,
+)
 from conrepair.repair.proposals.parameters import parameter_proposals
 from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
 
@@ -21,6 +26,7 @@ _PROPOSERS: tuple[Proposer, ...] = (
     parameter_proposals,
     folded_proposals,
     extra_proposals,
+    move_proposals,
     mutation_proposals,
     operator_proposals,
     order_proposals,

@@ -10,7 +10,7 @@ from conrepair.localize.diagnosis.steps import Step
 from conrepair.repair.edits import Edit, Insert, Remove, SetOperator
 from conrepair.repair.proposals.proposal import Proposal, Setting
 
-__all__ = ["extra_proposals", "missing_proposals", "mutation_proposals"]
+__all__ = ["extra_proposals", "missing_proposals", "move_proposals", "mutation_proposals"]
 
 
 def extra_proposals(setting: Setting) -> Iterator[Proposal]:
@@ -40,6 +40,19 @@ def missing_proposals(setting: Setting) -> Iterator[Proposal]:
         tensor = setting.places.tensor(behind)
         if tensor is not None and ours.op != "Function":
             yield (Insert(tensor, *_as_inserted(ours)),)
+
+
+def move_proposals(setting: Setting) -> Iterator[Proposal]:
+    """A transposition in front of the piece, which only the target has: values lie elsewhere behind it."""
+    region = setting.region
+    for begin in region.target.begins:
+        node = region.target.graph.producers.get(begin)
+        other = region.source.graph.producers.get(region.partners.get(begin, ""))
+        if node is None or node.op != "Transpose" or (other is not None and other.op == node.op):
+            continue
+        place = setting.places.of(node)
+        if place is not None:
+            yield (Remove(place.name),)
 
 
 def mutation_proposals(setting: Setting) -> Iterator[Proposal]:

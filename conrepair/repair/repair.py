@@ -1,0 +1,138 @@
+"""Repair a target: localize, search edits, verify on other samples, write the result as the target came."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from conrepair.frameworks.model import Model
+from conrepair.localize.models import Subject
+from conrepair.localize.options import Options
+from conrepair.localize.result import Localization
+from conrepair.repair.bench import Bench
+from conrepair.repair.patch import Patch
+from conrepair.repair.search import search
+from conrepair.repair.verify import Agreement, agreement
+from conrepair.runtime.errors import DataError
+from conrepair.runtime.files import sha256_of
+from conrepair.runtime.memory import large_blocks_returned
+
+__all__ = ["RepairOptions", "Repaired", "apply_patch", "repair_models"]
+
+_STEM = "repaired"
+
+
+@dataclass(frozen=True)
+class RepairOptions:
+    """What a repair may take.
+
+    Attributes:
+        localization: Samples and margins of every localization on the way.
+        seconds: After which no further candidate is begun.
+        unseen: Samples behind those that are localized by, to verify on; those are looked at again where the
+            dataset has no more.
+    """
+
+    localization: Options = field(default_factory=Options)
+    seconds: float = 600.0
+    unseen: int = 64
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What became of a repair.
+
+    Attributes:
+        before: The target as it came.
+        after: With the patch.
+        patch: The edits; none where nothing was wrong, or nothing helped.
+        effects: What each edit bought, in words.
+        model: The repaired model on disk; None without edits.
+        unseen_before: The answers on other samples.
+        unseen_after: The same with the patch.
+        tried: Candidates.
+        seconds: All in all.
+        in_time: Whether the search ended by itself.
+    """
+
+    before: Localization
+    after: Localization
+    patch: Patch
+    effects: tuple[str, ...]
+    model: Model | None
+    unseen_before: Agreement
+    unseen_after: Agreement
+    tried: int
+    seconds: float
+    in_time: bool
+
+    @property
+    def mended(self) -> bool:
+        """Whether no layer is at fault any more."""
+        return not self.after.faults
+
+
+def repair_models(source: Subject, target: Subject, folder: Path, options: RepairOptions) -> Repaired:
+    """Mend a target.
+
+    Args:
+        source: The model that is right.
+        target: The model in question; its file isn't changed.
+        folder: Receives the repaired model.
+        options: Samples, time.
+
+    Raises:
+        ModelLoadError: if a model can't be opened.
+        UsageError: if models of the target's format can't be edited.
+        DataError: if the data doesn't fit.
+    """
+    started = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    with large_blocks_returned(), tempfile.TemporaryDirectory(dir=folder) as scratch:
+        bench = Bench(source, target, Path(scratch), options.localization)
+        outcome = search(bench, target.model, Path(scratch), seconds=options.seconds)
+        model = None
+        if outcome.patch.edits:
+            model = outcome.patch.apply(target.model, folder, _STEM)
+            outcome = replace(outcome, after=bench.localize(model))  # as it's read back
+    begin = options.localization.samples
+    begin = begin if min(source.data.count, target.data.count) > begin else 0
+    before = agreement(source, target, target.model, begin=begin, count=options.unseen)
+    after = before if model is None else agreement(source, target, model, begin=begin, count=options.unseen)
+    return Repaired(
+        outcome.before.result,
+        outcome.after.result,
+        outcome.patch,
+        tuple(outcome.effects),
+        model,
+        before,
+        after,
+        outcome.tried,
+        time.monotonic() - started,
+        outcome.in_time,
+    )
+
+
+def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> Model:
+    """Make the same edits again.
+
+    Args:
+        patch: From `read_patch`.
+        target_hash: Of the model that it's for.
+        model: Must be that model.
+        folder: Receives the changed copy.
+
+    Raises:
+        DataError: if the patch is for another model.
+        NotEditableError: if its format can't express an edit.
+    """
+    found = sha256_of(Path(model.path))
+    if found != target_hash:
+        raise DataError(
+            f"the patch is for a model with the sha256 {target_hash[:16]}..., {model.path} has {found[:16]}... "
+            "Edits name layers of the model that they were found for; repair this one anew."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return patch.apply(model, folder, _STEM)

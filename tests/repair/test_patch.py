@@ -1,0 +1,94 @@
+"""Patches in files, and on models of another format."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conrepair.editors.editor import NotEditableError
+from conrepair.repair.edits import (
+    Edit,
+    ExchangeInputs,
+    ExchangeOutputs,
+    Insert,
+    Remove,
+    SetAttributes,
+    SetOperator,
+    SetParameter,
+    SwapInputs,
+    in_words,
+)
+from conrepair.repair.patch import Patch, read_patch, write_patch
+from conrepair.runtime.errors import DataError
+from tests.support.native_models import tflite_file
+
+EDITS: list[Edit] = [
+    SetParameter("conv", "weight", np.arange(6, dtype=np.float32).reshape(2, 3)),
+    SetAttributes("conv", {"pads": (1, 1, 1, 1), "auto_pad": "NOTSET", "alpha": 0.5, "keepdims": True, "axis": None}),
+    SetOperator("act", "LeakyRelu", {"alpha": 0.1}),
+    Remove("extra", 1),
+    Insert("y", "Add", {}, (np.float32([1, 2]), np.int64([3]))),
+    SwapInputs("sub", 0, 1),
+    ExchangeOutputs(0, 2),
+    ExchangeInputs(1, 0),
+]
+
+
+def same(one: object, two: object) -> bool:
+    if isinstance(one, np.ndarray):
+        return isinstance(two, np.ndarray) and one.dtype == two.dtype and np.array_equal(one, two)
+    if isinstance(one, tuple) and isinstance(two, tuple):
+        return len(one) == len(two) and all(map(same, one, two))
+    return one == two
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "patch.json"
+    write_patch(Patch(tuple(EDITS)), path, "abc")
+    patch, target = read_patch(path)
+    assert target == "abc"
+    assert len(patch.edits) == len(EDITS)
+    for one, two in zip(EDITS, patch.edits, strict=True):
+        assert type(one) is type(two)
+        assert all(same(getattr(one, field.name), getattr(two, field.name)) for field in fields(one))
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: type(edit).__name__)
+def test_every_edit_has_words(edit: Edit) -> None:
+    words = in_words(edit)
+    assert getattr(edit, "node", getattr(edit, "tensor", "")) in words
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", '{"version": 2}', '{"version": 1, "arrays": "../../away.npz", "target_sha256": "", "edits": []}',
+     '{"version": 1, "arrays": null, "target_sha256": "", "edits": [{"edit": "Unknown"}]}',
+     '{"version": 1, "arrays": null, "target_sha256": "", "edits": [{"edit": "Remove", "nodes": "x"}]}'],
+)  # fmt: skip
+def test_what_is_no_patch_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "patch.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=r"patch\.json"):
+        read_patch(path)
+
+
+def test_a_patch_has_no_pickles(tmp_path: Path) -> None:
+    path = tmp_path / "patch.json"
+    write_patch(Patch((EDITS[0],)), path, "")
+    np.savez(tmp_path / "patch.npz", array_0=np.array([{}], dtype=object))
+    with pytest.raises(DataError):
+        read_patch(path)
+    assert json.loads(path.read_text())["arrays"] == "patch.npz"
+
+
+def test_a_node_that_is_not_there_is_refused_and_nothing_written(tmp_path: Path) -> None:
+    model = tflite_file("image", tmp_path)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with pytest.raises(NotEditableError, match="nobody"):
+        Patch((Remove("nobody"),)).apply(model, folder, "changed")
+    assert list(folder.iterdir()) == []
