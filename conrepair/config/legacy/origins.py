@@ -95,7 +95,7 @@ def _from_expression(text: str, shape: Sequence[Any] | None) -> Origin:
     if found := _TORCHVISION.fullmatch(text):
         name = found.group(1)
         if name == "mobilenet_v2" and tuple(shape or _ZOO_MOBILENET) == _ZOO_MOBILENET:
-            return Origin("torch", {"zoo": name}, "the zoo's mobilenet_v2, torchvision's network with these weights")
+            return Origin("torch", {"zoo": name}, "the zoo's mobilenet_v2, torchvision's with its ImageNet weights")
         fields = {"factory": f"torchvision.models:{name}", "kwargs": {"weights": "IMAGENET1K_V1"}}
         return Origin("torch", fields, f"torchvision.models:{name} with its ImageNet weights")
     if found := _KERAS.fullmatch(text):

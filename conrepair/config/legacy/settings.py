@@ -60,8 +60,8 @@ def dataset_of(context: Context, given: LegacyConfig) -> dict[str, Any]:
         account.keys(path, item, {"dataset_path_relative": "it isn't the selected dataset; there is one for a run"})
     if not 0 <= selected < len(given.datasets):
         where = "$.selected_dataset" if given.datasets else "$.datasets"
-        count = len(given.datasets)
-        account.refused(where, f"there is no dataset {selected} among {count}; the zoo's photos are taken")
+        missing = f"there is no dataset {selected} among {len(given.datasets)}" if given.datasets else "there is none"
+        account.refused(where, f"{missing}; the zoo's photos are taken")
         if "selected_dataset" in given.model_fields_set and not given.datasets:
             account.ignored("$.selected_dataset", "there are no datasets")
         return {"zoo": "photos"}

@@ -76,6 +76,16 @@ def test_the_tests_configuration_has_every_key_of_the_schema() -> None:
         assert set(kind.model_fields) <= given, name
 
 
+def test_the_documentation_has_every_key() -> None:
+    text = (ROOT / "docs" / "from-conrepair.md").read_text(encoding="utf-8")
+    summed_up = set(schema.LegacyPaths.model_fields) | set(schema.LegacyDevice.model_fields) | {"id", "selected"}
+    summed_up |= set(schema.LegacyDataset.model_fields)
+    for name in schema.__all__:
+        for key in getattr(schema, name).model_fields:
+            documented = key in text or key.removeprefix("source_").removeprefix("target_") in text
+            assert documented or key in summed_up, f"{key} of {name}"
+
+
 def test_the_result_is_valid_and_its_converters_exist(tmp_path: Path) -> None:
     result = translated(config(), tmp_path)
     assert result.value is not None
