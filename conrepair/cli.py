@@ -73,6 +73,7 @@ def _parser(default_config: str) -> argparse.ArgumentParser:
     _add_converters(verbs)
     _add_convert(verbs)
     _add_inspect(verbs)
+    _add_config(verbs)
     _add_doctor(verbs)
     _add_environments(verbs)
     return parser
@@ -276,6 +277,22 @@ def _add_inspect(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         return inspect(options)
 
     parser.set_defaults(run=run)
+
+
+def _add_config(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "config", "Check a configuration, or write an older tool's (ConRepAIr, FetaFix) as ours.")
+    parser.add_argument("action", choices=("check", "migrate"))
+    parser.add_argument("config", help="JSON file")
+    parser.add_argument("-o", "--output", help="for migrate: file to write")
+    parser.add_argument("--force", action="store_true", help="for migrate: replace the file if it exists")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.config_command import check_config, migrate_config
+
+        return migrate_config(options) if options.action == "migrate" else check_config(options)
+
+    parser.set_defaults(run=run, keeps=False)
 
 
 def _add_doctor(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -59,7 +59,18 @@ def test_help_imports_no_library() -> None:
 
 @pytest.mark.parametrize(
     "verb",
-    ["run", "compare", "architectures", "matrix", "converters", "convert", "inspect", "doctor", "environments"],
+    [
+        "run",
+        "compare",
+        "architectures",
+        "matrix",
+        "converters",
+        "convert",
+        "inspect",
+        "config",
+        "doctor",
+        "environments",
+    ],
 )
 def test_every_verb_has_help_with_exit_codes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

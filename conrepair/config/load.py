@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from conrepair.config.legacy.detect import is_legacy
 from conrepair.config.model import AuditConfig
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["load_config", "parse_config"]
+__all__ = ["explain", "load_config", "parse_config", "read_json"]
 
 _MISSING: Any = object()
 
@@ -25,6 +26,25 @@ def load_config(path: Path) -> AuditConfig:
     Raises:
         ConfigError: if it's missing, no JSON, or doesn't fit the schema; names every JSON path at fault.
     """
+    value = read_json(path)
+    if is_legacy(value):
+        raise ConfigError(
+            f"{path} is a configuration of ConRepAIr, not of conrepair. `conrepair run` reads it as it is; "
+            "`conrepair config migrate` writes the new form, which everything reads."
+        )
+    return parse_config(value, str(path))
+
+
+def read_json(path: Path, duplicates: list[str] | None = None) -> Any:
+    """Read a JSON file.
+
+    Args:
+        path: Of the file.
+        duplicates: Receives keys that stand twice in an object; they're refused when there's no such list.
+
+    Raises:
+        ConfigError: if it's missing or no JSON.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
@@ -33,8 +53,12 @@ def load_config(path: Path) -> AuditConfig:
         raise ConfigError(f"{path} is a folder; give a JSON file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: can't be read as UTF-8 text: {error}") from error
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        return _object(items, duplicates)
+
     try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse)
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"{path}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}"
@@ -43,7 +67,7 @@ def load_config(path: Path) -> AuditConfig:
         raise ConfigError(f"{path}: nested too deeply to be a configuration") from error
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from error
-    return parse_config(value, str(path))
+    return value
 
 
 def parse_config(value: Any, where: str) -> AuditConfig:
@@ -59,15 +83,25 @@ def parse_config(value: Any, where: str) -> AuditConfig:
     try:
         return AuditConfig.model_validate(value)
     except ValidationError as error:
-        problems: dict[str, str] = {}
-        for problem in _first_causes(error.errors()):
-            path = _json_path(problem["loc"], value)
-            # The alternatives of a union are refused one by one; the first is what was most likely meant.
-            problems.setdefault(path, f"  {path}: {problem['msg'].removeprefix('Value error, ')}{_given(problem)}")
         raise ConfigError(
             f"{where}: the configuration doesn't fit the schema (conrepair/config/schema.json):\n"
-            + "\n".join(problems.values())
+            + "\n".join(explain(error, value))
         ) from error
+
+
+def explain(error: ValidationError, value: Any) -> list[str]:
+    """A line for each place at fault: its JSON path, what is wrong, what is given.
+
+    Args:
+        error: Of pydantic.
+        value: What it refused.
+    """
+    problems: dict[str, str] = {}
+    for problem in _first_causes(error.errors()):
+        path = _json_path(problem["loc"], value)
+        # The alternatives of a union are refused one by one; the first is what was most likely meant.
+        problems.setdefault(path, f"  {path}: {problem['msg'].removeprefix('Value error, ')}{_given(problem)}")
+    return list(problems.values())
 
 
 def _first_causes(problems: list[Any]) -> list[Any]:
@@ -107,10 +141,12 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is not a number of JSON")
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]], duplicates: list[str] | None) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
-            raise ValueError(f"the key '{key}' stands twice in one object; remove one")
+            if duplicates is None:
+                raise ValueError(f"the key '{key}' stands twice in one object; remove one")
+            duplicates.append(key)
         result[key] = value
     return result

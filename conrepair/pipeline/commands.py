@@ -12,12 +12,13 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from conrepair.config.load import load_config, parse_config
+from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.evaluation import error_of, problem_of_failure
 from conrepair.pipeline.options import dataset_of, given, hides_inputs, input_specs, parse_input, slug
 from conrepair.pipeline.sources import framework_needs
@@ -48,7 +49,7 @@ def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> in
         The exit code.
     """
     file = Path(path)
-    config = load_config(file)
+    config = load_for_run(file, quiet=quiet)
     changes: dict[str, Any] = {"reuse": config.reuse and not fresh}
     if output is not None:
         changes["output"] = str(Path(output).absolute())

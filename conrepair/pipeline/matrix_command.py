@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conrepair.config.load import load_config
+from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.matrix import run_matrix
 from conrepair.report.route_matrix import matrix_markdown
 from conrepair.report.write import write_audit
@@ -26,7 +26,7 @@ def matrix(path: str, *, output: str | None, quiet: bool) -> int:
         See `Matrix.exit_code`.
     """
     file = Path(path)
-    config = load_config(file)
+    config = load_for_run(file, quiet=quiet)
     base = file.absolute().parent
     with ProgressDisplay(quiet=quiet) as display:
         result = run_matrix(config, base, display)

@@ -1,0 +1,109 @@
+"""Read a configuration of either form; show what became of an older one."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+from conrepair.config.legacy.account import Entry, Outcome, grouped
+from conrepair.config.legacy.detect import is_legacy
+from conrepair.config.legacy.translate import Translation, translate
+from conrepair.config.load import parse_config, read_json
+from conrepair.config.model import AuditConfig
+from conrepair.runtime.errors import ConfigError
+
+__all__ = ["Loaded", "account_lines", "moved", "read_any", "runnable_config"]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A configuration of either form.
+
+    Attributes:
+        config: Checked; None when an older one has no model that can be had.
+        translation: Of an older one.
+    """
+
+    config: AuditConfig | None
+    translation: Translation | None
+
+
+def read_any(path: Path) -> Loaded:
+    """Read and check a configuration, older or not.
+
+    Raises:
+        ConfigError: if it's missing, no JSON, or doesn't fit its schema.
+    """
+    duplicates: list[str] = []
+    value = read_json(path, duplicates)
+    if is_legacy(value):
+        translation = translate(value, path, duplicates)
+        return Loaded(translation.config, translation)
+    if duplicates:
+        raise ConfigError(f"{path}: the key '{duplicates[0]}' stands twice in one object; remove one")
+    return Loaded(parse_config(value, str(path)), None)
+
+
+def runnable_config(path: Path, loaded: Loaded) -> AuditConfig:
+    """The configuration, if there's something to run in it.
+
+    Raises:
+        ConfigError: if not; it lists what was refused.
+    """
+    translation = loaded.translation
+    if loaded.config is not None and (translation is None or translation.runnable):
+        return loaded.config
+    lines = [] if translation is None else _lines(translation.refused)
+    why = "every model has skip_analysis" if loaded.config is not None else "it has no model that can be had"
+    raise ConfigError("\n".join([f"{path}: nothing in this ConRepAIr configuration can be run: {why}", *lines]))
+
+
+def account_lines(
+    translation: Translation, outcomes: Sequence[Outcome] = tuple(Outcome), *, count: bool = True
+) -> list[str]:
+    """What became of the keys, a line for each, like ones together.
+
+    Args:
+        translation: Whose.
+        outcomes: Which to show.
+        count: Say how many others there are.
+    """
+    lines = []
+    for outcome in (Outcome.REFUSED, Outcome.KEPT, Outcome.TRANSLATED, Outcome.IGNORED):
+        entries = [entry for entry in translation.entries if entry.outcome is outcome]
+        if outcome in outcomes:
+            lines += _lines(entries)
+        elif entries and count:
+            lines.append(f"  {outcome}: {len(entries)} key{'s' if len(entries) > 1 else ''}")
+    return lines
+
+
+def moved(value: dict[str, Any], old: Path, new: Path) -> dict[str, Any]:
+    """A configuration in our form whose relative paths start at another folder.
+
+    Args:
+        value: As JSON.
+        old: The folder that they start at.
+        new: The folder that they shall start at.
+    """
+    if old.resolve() == new.resolve():
+        return value
+
+    def move(path: str) -> str:
+        return path if posixpath.isabs(path) else Path(relpath(old.resolve() / path, new.resolve())).as_posix()
+
+    def in_place(item: dict[str, Any], *keys: str) -> dict[str, Any]:
+        return item | {key: move(item[key]) for key in keys if key in item}
+
+    return value | {
+        "models": [in_place(model, "path", "weights") for model in value["models"]],
+        "dataset": in_place(value["dataset"], "folder"),
+    }
+
+
+def _lines(entries: Sequence[Entry]) -> list[str]:
+    return [f"  {entry.outcome}: {entry.path}: {entry.words}" for entry in grouped(entries)]

@@ -1,0 +1,249 @@
+"""`model_repair_config`: a pair of models whose differences are localized now, and a repair for later."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import Any
+
+from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.context import Context
+from conrepair.config.legacy.origins import CannotDoError, origin_of
+from conrepair.config.legacy.places import model_name
+from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
+from conrepair.config.legacy.schema import LegacyRepair, LegacyRepairModel
+
+__all__ = ["RepairInput", "RepairRequest", "RepairTranslation", "translate_repair"]
+
+_PATH = "$.model_repair_config"
+_LATER = "repairing isn't part of this version"
+_LEAST_SAMPLE = 2
+_SECONDS = 7200.0
+_RECORDED = {
+    "name": "a name for the model",
+    "output": "the model's file says it",
+    "output_name": "the model's file says it",
+    "dtype": "the model's file says it",
+    "library": "the file's format says it",
+    "debug_enabled": "localizing needs no debug mode of TVM",
+}
+
+
+@dataclass(frozen=True)
+class RepairInput:
+    """An input as the older configuration declares it.
+
+    Attributes:
+        name: If given.
+        shape: If given.
+    """
+
+    name: str | None
+    shape: tuple[int | str | None, ...] | None
+
+
+@dataclass(frozen=True)
+class RepairRequest:
+    """The repair that the older configuration asks for, for a stage that is to come.
+
+    Attributes:
+        source: Name of the source in the new configuration.
+        target: Name of the model to repair.
+        enabled: Whether to repair.
+        output: Folder for what is repaired, relative to the configuration's.
+        seconds: Time limit.
+        align_input: Bring the target's input into the source's order when they differ.
+        adjust_dimensions: Copy dimensions of inputs.
+        adjust_transposes: Change Transpose nodes.
+        transpose_order: Their permutation.
+        single_output: Drop all outputs but the first.
+        go_on: Repair on when a photo's answer is right.
+        rank_layers: Try suspicious layers first.
+        source_input: Declared.
+        target_input: Declared.
+    """
+
+    source: str
+    target: str
+    enabled: bool
+    output: str | None
+    seconds: float
+    align_input: bool
+    adjust_dimensions: bool
+    adjust_transposes: bool
+    transpose_order: tuple[int, ...] | None
+    single_output: bool
+    go_on: bool
+    rank_layers: bool
+    source_input: RepairInput
+    target_input: RepairInput
+
+
+@dataclass(frozen=True)
+class RepairTranslation:
+    """What became of it.
+
+    Attributes:
+        models: The pair in our form; empty where it can't be had.
+        localize: Our section of that name.
+        request: The repair itself.
+    """
+
+    models: tuple[dict[str, Any], ...]
+    localize: dict[str, Any]
+    request: RepairRequest | None
+
+
+def translate_repair(context: Context, given: LegacyRepair, taken: list[str]) -> RepairTranslation:
+    """Translate the section.
+
+    Args:
+        context: Of the translation.
+        given: The section.
+        taken: Names that other models have; those of the pair are added.
+    """
+    models = _pair(context, given, taken)
+    _account_for_models(context, given)
+    _account_for_settings(context, given)
+    localize = _suspiciousness(context, given)
+    if not models:
+        return RepairTranslation((), localize, None)
+    request = _request(context, given, models[0]["name"], models[1]["name"])
+    return RepairTranslation(models, localize, request)
+
+
+def _pair(context: Context, given: LegacyRepair, taken: list[str]) -> tuple[dict[str, Any], ...]:
+    enabled = bool(given.settings.enable_model_repair)
+    sides: list[dict[str, Any]] = []
+    for key, text, data in (
+        ("source", given.source_rel_path, given.source_model_data),
+        ("target", given.target_rel_path, given.target_model_data),
+    ):
+        side = _side(context, key, text, data)
+        if side is None:
+            continue
+        side["name"] = model_name(posixpath.basename(side["path"]), [*taken, *(other["name"] for other in sides)])
+        sides.append(side)
+    if len(sides) < 2:
+        return ()
+    source, target = sides
+    taken += [source["name"], target["name"]]
+    account = context.account
+    account.translated(f"{_PATH}.source_rel_path", f"model '{source['name']}', the file {source['path']}")
+    words = f"model '{target['name']}', the file {target['path']}, compared with '{source['name']}'"
+    account.translated(f"{_PATH}.target_rel_path", words)
+    target["compare_with"] = source["name"]
+    order = ("name", "path", "recipe", "compare_with")
+    skip = {} if enabled else {"skip_analysis": True}
+    return tuple({key: side[key] for key in order if key in side} | skip for side in sides)
+
+
+def _side(context: Context, key: str, text: str | None, data: LegacyRepairModel) -> dict[str, Any] | None:
+    place = f"{_PATH}.{key}_rel_path"
+    try:
+        if not text:
+            raise CannotDoError("there is no file to compare. Give the path of a model")
+        origin = origin_of(text, context.places)
+        if "path" not in origin.fields:
+            raise CannotDoError(f"'{text}' is no file. Give the path of a model")
+    except CannotDoError as error:
+        context.account.refused(place, str(error))
+        return None
+    context.account.note(place, Outcome.REFUSED, "the other model of the pair can't be had")
+    return {"path": origin.fields["path"], "recipe": _recipe(context, key, data)}
+
+
+def _recipe(context: Context, key: str, data: LegacyRepairModel) -> Recipe:
+    place, account = f"{_PATH}.{key}_model_data", context.account
+    name = data.model_name or data.name or ""
+    try:
+        recipe = recipe_of(data.library or "", name, enabled=data.preprocessing_enabled is not False)
+        account.keys(place, data, {"model_name": recipe_words(recipe)}, Outcome.TRANSLATED)
+    except CannotDoError as error:
+        account.refused(f"{place}.model_name", str(error))
+        recipe = "raw"
+    result = sized(recipe, data.image_dimension, data.input)
+    changed = isinstance(result, dict) and "size" in result
+    words = "the recipe's size" if changed else "the input says the same"
+    account.keys(place, data, {"image_dimension": words}, Outcome.TRANSLATED if changed else Outcome.IGNORED)
+    account.keys(place, data, {"preprocessing_enabled": "the recipe"}, Outcome.TRANSLATED)
+    return result
+
+
+def _account_for_models(context: Context, given: LegacyRepair) -> None:
+    for key, data in (("source", given.source_model_data), ("target", given.target_model_data)):
+        place, account = f"{_PATH}.{key}_model_data", context.account
+        account.keys(place, data, _RECORDED)
+        words = f"localizing pairs inputs by itself; for a repair to come: {_LATER}"
+        account.keys(place, data, dict.fromkeys(("input", "input_name", "transpose_order"), words), Outcome.KEPT)
+        words = "the model isn't read"
+        for name in ("model_name", "image_dimension", "preprocessing_enabled"):
+            if name in data.model_fields_set and f"{place}.{name}" not in account:
+                account.ignored(f"{place}.{name}", words)
+    context.account.keys(_PATH, given, {"out_rel_path": f"the folder of a repair to come: {_LATER}"}, Outcome.KEPT)
+
+
+def _account_for_settings(context: Context, given: LegacyRepair) -> None:
+    account, place, settings = context.account, f"{_PATH}.settings", given.settings
+    if settings.enable_model_repair:
+        account.refused(
+            f"{place}.enable_model_repair",
+            f"{_LATER}: the pair is compared, and the layers at fault are named (stages.localize)",
+        )
+    else:
+        words = "no repair is asked for; the pair stays, and is left out (skip_analysis)"
+        account.keys(place, settings, {"enable_model_repair": words}, Outcome.TRANSLATED)
+    keys = (
+        "enable_dim_fix",
+        "enable_transpose",
+        "align_dimension",
+        "clear_multiple_outputs",
+        "continue_repair_when_image_fixed",
+        "time_limit",
+    )
+    account.keys(place, settings, dict.fromkeys(keys, f"for a repair to come: {_LATER}"), Outcome.KEPT)
+
+
+def _suspiciousness(context: Context, given: LegacyRepair) -> dict[str, Any]:
+    """Our section `localize`; the numbers are honoured, which the older tool replaced by its own."""
+    account, place, settings = context.account, f"{_PATH}.settings", given.settings
+    enabled = bool(settings.enable_layer_analysis)
+    result: dict[str, Any] = {"enabled": enabled}
+    words = f"localize.suspiciousness.enabled: {str(enabled).lower()}"
+    account.keys(place, settings, {"enable_layer_analysis": words}, Outcome.TRANSLATED)
+    for old, new, least in (
+        ("similar_sample", "similar_sample", _LEAST_SAMPLE),
+        ("dissimilar_sample", "dissimilar_sample", _LEAST_SAMPLE),
+        ("no_of_layer_iterations", "repetitions", 1),
+    ):
+        value = getattr(settings, old)
+        if value is None:
+            account.keys(place, settings, {old: "it says nothing"})
+        elif value < least:
+            account.refused(f"{place}.{old}", f"{value} is too few for a statistic, which takes {least} or more")
+        else:
+            account.translated(f"{place}.{old}", f"localize.suspiciousness.{new}: {value}")
+            result[new] = value
+    return {"suspiciousness": result} if enabled or len(result) > 1 else {}
+
+
+def _request(context: Context, given: LegacyRepair, source: str, target: str) -> RepairRequest:
+    settings = given.settings
+    output = context.places.path(given.out_rel_path) if given.out_rel_path else None
+    ends = [RepairInput(data.input_name, data.input) for data in (given.source_model_data, given.target_model_data)]
+    return RepairRequest(
+        source=source,
+        target=target,
+        enabled=bool(settings.enable_model_repair),
+        output=output,
+        seconds=_SECONDS if settings.time_limit is None else settings.time_limit,
+        align_input=settings.align_dimension is not False,
+        adjust_dimensions=settings.enable_dim_fix is not False,
+        adjust_transposes=settings.enable_transpose is not False,
+        transpose_order=given.target_model_data.transpose_order,
+        single_output=settings.clear_multiple_outputs is not False,
+        go_on=bool(settings.continue_repair_when_image_fixed),
+        rank_layers=bool(settings.enable_layer_analysis),
+        source_input=ends[0],
+        target_input=ends[1],
+    )

@@ -1,0 +1,104 @@
+"""Translate a configuration of the older form into ours, with an account of every key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from conrepair.config.legacy.account import Account, Entry, Outcome
+from conrepair.config.legacy.context import Context
+from conrepair.config.legacy.models import translate_model
+from conrepair.config.legacy.places import Places, model_name
+from conrepair.config.legacy.repair import RepairRequest, translate_repair
+from conrepair.config.legacy.schema import LegacyConfig
+from conrepair.config.legacy.settings import account_for_settings, dataset_of, stages_of
+from conrepair.config.load import explain, parse_config
+from conrepair.config.model import AuditConfig
+from conrepair.runtime.errors import ConfigError
+
+__all__ = ["Translation", "translate"]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated configuration.
+
+    Attributes:
+        value: In our form, as JSON; None when there's not one model in it.
+        config: The same, checked.
+        entries: What became of every key, in the order of the file.
+        repair: The repair that is asked for, if there's a section for it.
+    """
+
+    value: dict[str, Any] | None
+    config: AuditConfig | None
+    entries: tuple[Entry, ...]
+    repair: RepairRequest | None
+
+    @property
+    def refused(self) -> tuple[Entry, ...]:
+        """What isn't done."""
+        return tuple(entry for entry in self.entries if entry.outcome is Outcome.REFUSED)
+
+    @property
+    def runnable(self) -> bool:
+        """Whether there's anything to run."""
+        return self.config is not None and any(
+            not model.skip_analysis for model in self.config.models if model.compare_with is None
+        )
+
+
+def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Translation:
+    """Translate a configuration.
+
+    Args:
+        value: The JSON value.
+        path: Of its file; relative paths start at its folder.
+        duplicates: Keys that stand twice in an object, of which the last counts.
+
+    Raises:
+        ConfigError: if a key that the older tool read has a value that it couldn't have read.
+    """
+    try:
+        given = LegacyConfig.model_validate(value)
+    except ValidationError as error:
+        problems = "\n".join(explain(error, value))
+        raise ConfigError(f"{path}: a ConRepAIr configuration with values of the wrong type:\n{problems}") from error
+    context = Context(Account(), Places(path.absolute().parent), given.preprocessing_enabled is not False)
+    account_for_settings(context, given)
+    models: list[dict[str, Any]] = []
+    taken: list[str] = []
+    for index, model in enumerate(given.models):
+        models += translate_model(context, f"$.models[{index}]", model, taken)
+    localize: dict[str, Any] = {}
+    repair, repairs = None, False
+    if given.model_repair_config is not None:
+        translated = translate_repair(context, given.model_repair_config, taken)
+        models += translated.models
+        localize, repair = translated.localize, translated.request
+        repairs = repair is not None and repair.enabled
+    stages = stages_of(context, given.models, repairs=repairs) | ({"localize": True} if repairs else {})
+    result = {
+        "schema_version": 1,
+        "name": _audit_name(path),
+        "dataset": dataset_of(context, given),
+        "models": models,
+        "backends": ["libraries"],
+        "stages": stages,
+    } | ({"localize": localize} if localize else {})
+    for key in duplicates:
+        context.account.ignored(f"$..{key}", "the key stands twice in one object; the last one counts")
+    entries = context.account.complete(value)
+    if not models:
+        return Translation(None, None, entries, None)
+    config = parse_config(result, f"{path}, translated")
+    return Translation(result, config, entries, repair)
+
+
+def _audit_name(path: Path) -> str:
+    name = model_name(path.stem)
+    return f"{name}-audit" if name.lower() == "store" else name

@@ -1,0 +1,122 @@
+"""What the verb `config` does, and how a run reads a configuration of either form."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.read import account_lines, moved, read_any, runnable_config
+from conrepair.config.legacy.translate import Translation
+from conrepair.config.load import parse_config
+from conrepair.config.model import AuditConfig
+from conrepair.pipeline.plan import active_models, check_converters
+from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
+from conrepair.runtime.files import write_json
+from conrepair.runtime.progress import say
+
+__all__ = ["check_config", "load_for_run", "migrate_config"]
+
+
+def load_for_run(path: Path, *, quiet: bool) -> AuditConfig:
+    """Read a configuration of either form; say on standard error what becomes of an older one.
+
+    Args:
+        path: Of the file.
+        quiet: Say only what is refused.
+
+    Raises:
+        ConfigError: if it's wrong, or nothing of it can be run.
+    """
+    loaded = read_any(path)
+    config = runnable_config(path, loaded)
+    if loaded.translation is not None:
+        shown = (Outcome.REFUSED,) if quiet else (Outcome.REFUSED, Outcome.KEPT, Outcome.TRANSLATED)
+        lines = account_lines(loaded.translation, shown, count=not quiet)
+        if not quiet:
+            lines = [
+                f"{path} is a configuration of ConRepAIr; it's run as far as it can be.",
+                *lines,
+                f"`conrepair config migrate {path} -o NEW.json` writes the new form, and says all of this.",
+            ]
+        sys.stderr.write("".join(f"{line}\n" for line in lines))
+    return config
+
+
+def check_config(options: argparse.Namespace) -> int:
+    """Say whether a configuration is right, and what becomes of one of the older form.
+
+    Returns:
+        0; 1 when something that an older one asks for isn't done.
+
+    Raises:
+        ConfigError: if it's wrong, or nothing of it can be run.
+    """
+    path = Path(options.config)
+    loaded = read_any(path)
+    config = runnable_config(path, loaded)
+    check_converters(config)
+    count = len(active_models(config))
+    if not count and not config.architectures:
+        raise ConfigError(f"{path}: $.models: every model has skip_analysis; nothing is left to do")
+    form = "a configuration" if loaded.translation is None else "a configuration of ConRepAIr"
+    lists = f", {len(config.architectures)} lists of architectures" if config.architectures else ""
+    _show(
+        options, f"{path}: {form} that can be run; models: {count} of {len(config.models)}{lists}", loaded.translation
+    )
+    return _exit_code(loaded.translation)
+
+
+def migrate_config(options: argparse.Namespace) -> int:
+    """Write a configuration of the older form as ours.
+
+    Returns:
+        0; 1 when it's written, and something that it asks for isn't done.
+
+    Raises:
+        UsageError: if there's nothing to write, or no place for it.
+    """
+    old = Path(options.config)
+    if options.output is None:
+        raise UsageError("config migrate: name the file to write: -o NEW.json")
+    new = Path(options.output)
+    translation = read_any(old).translation
+    if translation is None:
+        raise ConfigError(f"{old} has the new form already; there is nothing to migrate")
+    if translation.value is None:
+        lines = "\n".join(account_lines(translation, (Outcome.REFUSED,), count=False))
+        raise ConfigError(f"{old}: it has no model that can be had, so there is nothing to write:\n{lines}")
+    _check_output(old, new, force=options.force)
+    value = moved(translation.value, old.absolute().parent, new.absolute().parent)
+    check_converters(parse_config(value, str(new)))
+    write_json(new, value)
+    _show(options, f"{new}: written from {old}", translation)
+    return _exit_code(translation)
+
+
+def _check_output(old: Path, new: Path, *, force: bool) -> None:
+    if new.resolve() == old.resolve():
+        raise UsageError(f"{new} is the configuration that is read, and stays. Give another file")
+    if new.is_dir():
+        raise UsageError(f"{new} is a folder. Give a file")
+    if new.exists() and not force:
+        raise UsageError(f"{new} exists. Give another file, or --force to replace it")
+
+
+def _exit_code(translation: Translation | None) -> int:
+    refused = translation is not None and translation.refused
+    return int(ExitCode.DIFFERENT if refused else ExitCode.EQUIVALENT)
+
+
+def _show(options: argparse.Namespace, headline: str, translation: Translation | None) -> None:
+    entries = () if translation is None else translation.entries
+    if options.format == "json":
+        repair = None if translation is None or translation.repair is None else dataclasses.asdict(translation.repair)
+        value = {"about": headline, "keys": [dataclasses.asdict(entry) for entry in entries], "repair": repair}
+        say(json.dumps(value, indent=2, ensure_ascii=False))
+        return
+    lines = [] if translation is None else account_lines(translation)
+    say("\n".join([headline, *lines]))
