@@ -68,6 +68,7 @@ def _parser(default_config: str) -> argparse.ArgumentParser:
     _add_run(verbs, default_config)
     _add_compare(verbs)
     _add_localize(verbs)
+    _add_repair(verbs)
     _add_architectures(verbs)
     _add_matrix(verbs)
     _add_converters(verbs)
@@ -150,6 +151,30 @@ def _add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         return compare(options)
 
     parser.set_defaults(run=run)
+
+
+def _add_repair(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "Mend a conversion with the smallest change, in its own format; needs no configuration and no data."
+    parser = _verb(verbs, "repair", about)
+    parser.add_argument("source", help="the model that is right (with --apply, the model to change)")
+    parser.add_argument("target", nargs="?", help="its conversion")
+    parser.add_argument("--apply", metavar="PATCH", help="make the edits of a patch.json again")
+    _add_data(parser, samples=72)
+    _add_target_recipe(parser)
+    _add_inputs(parser)
+    parser.add_argument("--batch-size", type=int, default=4, help="for models that leave it open")
+    parser.add_argument("--margin", type=float, help="a fault is so many times the noise floor (default 10)")
+    parser.add_argument("--seconds", type=float, default=300.0, help="after which no further edit is tried")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each other step")
+    parser.add_argument("-o", "--output", required=True, help="folder to write; not made where nothing was wrong")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.repair_command import repair
+
+        return repair(options)
+
+    parser.set_defaults(run=run, keeps=False)
 
 
 def _add_localize(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -277,7 +277,9 @@ class StagesConfig(_Strict):
     localize: bool = Field(
         False, description="Name the layers at fault of targets that differ from their source; see `localize`."
     )
-    repair: Literal[False] = Field(False, description="Repair is not part of this version; only false is accepted.")
+    repair: bool = Field(
+        False, description="Mend targets whose layers are at fault, in their own format; see `repair`."
+    )
 
 
 class ToleranceConfig(_Strict):
@@ -332,6 +334,13 @@ class LocalizeConfig(_Strict):
     suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
 
 
+class RepairConfig(_Strict):
+    """How targets are mended."""
+
+    seconds: float = Field(300.0, gt=0, description="For each target; no further edit is tried then.")
+    unseen: int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
+
+
 class LimitsConfig(_Strict):
     """Bounds of a run."""
 
@@ -366,6 +375,7 @@ class AuditConfig(_Strict):
     stages: StagesConfig = StagesConfig()
     tolerance: ToleranceConfig = ToleranceConfig()
     localize: LocalizeConfig = LocalizeConfig()
+    repair: RepairConfig = RepairConfig()
     limits: LimitsConfig = LimitsConfig()
     batch_size: int = Field(16, ge=1)
     top_k: int = Field(5, ge=1)

@@ -33,6 +33,7 @@ from conrepair.pipeline.localization import (
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config, sized_recipe
+from conrepair.pipeline.repairing import rows_to_repair, with_repair
 from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.sources import Source, declared_inputs, framework_needs, model_of, source_task
 from conrepair.report.result import AuditResult, Problem, Row
@@ -178,8 +179,10 @@ def _run_part(audit: _Audit) -> _Part:
     audit.convert()
     executed = audit.execute()
     rows, pairs = evaluate(audit.config, executed, audit.datasets)
-    if audit.config.stages.localize:
+    if audit.config.stages.localize or audit.config.stages.repair:
         rows = audit.localize(executed, rows)
+    if audit.config.stages.repair:
+        rows = audit.repair(executed, rows)
     return _Part(audit.subjects, rows, pairs, audit.notes)
 
 
@@ -339,6 +342,28 @@ class _Audit:
             self.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
         results = self.scheduler.results
         return {name: Localized.of(results[task.name], _problem_of) for name, task in tasks.items()}
+
+    def repair(self, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
+        """Mend targets with layers at fault."""
+        places = rows_to_repair(rows)
+        tasks = {place: self._repair_task(executed[place]) for place in places}
+        with self.display.stage("repair", len(tasks)) as stage:
+            self.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+        result = list(rows)
+        for place, task in tasks.items():
+            result[place] = with_repair(rows[place], self.scheduler.results[task.name], _problem_of)
+        return tuple(result)
+
+    def _repair_task(self, item: Executed) -> Task:
+        """As for a localization, with what a repair needs besides."""
+        task, own = self._localization_task(item), self.config.repair.model_dump()
+        return dataclasses.replace(
+            task,
+            name=f"{item.row_name}, repair",
+            kind="repair",
+            payload=lambda entries: {**task.payload(entries), **own},
+            timeout=self.config.limits.seconds + self.config.repair.seconds,
+        )
 
     def _localization_task(self, item: Executed) -> Task:
         target, reference = (

@@ -27,7 +27,7 @@ from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
 from conrepair.runtime.notes import collected_notes
 
-__all__ = ["build", "conversion_payload", "convert", "describe", "execute", "localize"]
+__all__ = ["build", "conversion_payload", "convert", "describe", "execute", "localize", "repair"]
 
 
 def build(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -189,6 +189,31 @@ def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
     return {"localization": encode(result)}
+
+
+def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Mend a target in its own format.
+
+    Args:
+        payload: As for `localize`; and "seconds", "unseen".
+        folder: Receives the repaired model and its patch.
+
+    Returns:
+        "repair", whose model has a path relative to `folder`.
+    """
+    from conrepair.localize.models import Subject
+    from conrepair.localize.options import Options
+    from conrepair.repair.repair import RepairOptions, repair_models
+
+    source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
+    options = RepairOptions(from_json(Options, payload["options"]), payload["seconds"], payload["unseen"])
+    result = repair_models(source, target, folder, options)
+    for subject in (source, target):
+        _check_unchanged(subject.model.path, subject.model.sha256)
+    if result.model is not None:
+        model = dataclasses.replace(result.model, path=str(Path(result.model.path).relative_to(folder)))
+        result = dataclasses.replace(result, model=model)
+    return {"repair": encode(result)}
 
 
 def _check_unchanged(path: str, sha256: str) -> None:

@@ -20,12 +20,12 @@ from conrepair.report.localization.about import about_row
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.localization.write import check_localization_folder, write_localization
-from conrepair.report.result import Row
+from conrepair.report.result import Problem, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
-__all__ = ["localize"]
+__all__ = ["comparison_config", "localize", "row_problem"]
 
 
 def localize(options: argparse.Namespace) -> int:
@@ -47,13 +47,16 @@ def localize(options: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
         config = parse_config(
-            _config(options, dict(zip(names, (source, *between, target), strict=True)), scratch), "command line"
+            comparison_config(options, dict(zip(names, (source, *between, target), strict=True)), scratch),
+            "command line",
         )
         display = stack.enter_context(ProgressDisplay(quiet=options.quiet))
         result = run_audit(config, Path.cwd(), display, stack)
     rows = {row.model: row for row in result.rows}
     for name in (names[0], names[-1]):
-        _check(rows[name])
+        problem = row_problem(rows[name])
+        if problem is not None:
+            raise error_of(problem)
     last = rows[names[-1]].localization
     if last is None:
         raise ValueError(f"{target} was not localized, and nothing says why")
@@ -71,11 +74,9 @@ def localize(options: argparse.Namespace) -> int:
     return int(ExitCode.EQUIVALENT if last.verdict.severity <= Verdict.QUANTIZED.severity else ExitCode.DIFFERENT)
 
 
-def _check(row: Row) -> None:
-    """What kept a model from being looked at is the command's error."""
-    problem = row.not_localized or (row.problem if row.localization is None else None)
-    if problem is not None:
-        raise error_of(problem)
+def row_problem(row: Row) -> Problem | None:
+    """What kept a model from being looked at."""
+    return row.not_localized or (row.problem if row.localization is None else None)
 
 
 def _names(paths: list[Path]) -> list[str]:
@@ -83,8 +84,14 @@ def _names(paths: list[Path]) -> list[str]:
     return [f"{slug(path)}-{place}" for place, path in enumerate(paths)]
 
 
-def _config(options: argparse.Namespace, files: dict[str, Path], scratch: Path) -> dict[str, Any]:
-    """An audit of the source and what was made of it, of which every layer is looked at."""
+def comparison_config(options: argparse.Namespace, files: dict[str, Path], scratch: Path) -> dict[str, Any]:
+    """An audit of a source and what was made of it, of which every layer is looked at.
+
+    Args:
+        options: Of the command line.
+        files: By the models' names, the source's first.
+        scratch: For what the audit writes.
+    """
     inputs = [parse_input(text) for text in options.input] or None
     (first, source), *others = files.items()
     own = given({"recipe": options.recipe, "inputs": inputs})

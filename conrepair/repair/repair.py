@@ -10,16 +10,17 @@ from pathlib import Path
 from conrepair.frameworks.model import Model
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
-from conrepair.localize.result import Localization
 from conrepair.repair.bench import Bench
-from conrepair.repair.patch import Patch
+from conrepair.repair.edits import in_words
+from conrepair.repair.patch import Patch, write_patch
+from conrepair.repair.result import RepairResult
 from conrepair.repair.search import search
-from conrepair.repair.verify import Agreement, agreement
+from conrepair.repair.verify import agreement
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.memory import large_blocks_returned
 
-__all__ = ["RepairOptions", "Repaired", "apply_patch", "repair_models"]
+__all__ = ["PATCH", "RepairOptions", "apply_patch", "repair_models"]
 
 _STEM = "repaired"
 
@@ -40,47 +41,17 @@ class RepairOptions:
     unseen: int = 64
 
 
-@dataclass(frozen=True)
-class Repaired:
-    """What became of a repair.
-
-    Attributes:
-        before: The target as it came.
-        after: With the patch.
-        patch: The edits; none where nothing was wrong, or nothing helped.
-        effects: What each edit bought, in words.
-        model: The repaired model on disk; None without edits.
-        unseen_before: The answers on other samples.
-        unseen_after: The same with the patch.
-        tried: Candidates.
-        seconds: All in all.
-        in_time: Whether the search ended by itself.
-    """
-
-    before: Localization
-    after: Localization
-    patch: Patch
-    effects: tuple[str, ...]
-    model: Model | None
-    unseen_before: Agreement
-    unseen_after: Agreement
-    tried: int
-    seconds: float
-    in_time: bool
-
-    @property
-    def mended(self) -> bool:
-        """Whether no layer is at fault any more."""
-        return not self.after.faults
+PATCH = "patch.json"
+"""The file that a repair's edits are kept in, beside the repaired model."""
 
 
-def repair_models(source: Subject, target: Subject, folder: Path, options: RepairOptions) -> Repaired:
+def repair_models(source: Subject, target: Subject, folder: Path, options: RepairOptions) -> RepairResult:
     """Mend a target.
 
     Args:
         source: The model that is right.
         target: The model in question; its file isn't changed.
-        folder: Receives the repaired model.
+        folder: Receives the repaired model and its patch.
         options: Samples, time.
 
     Raises:
@@ -96,15 +67,16 @@ def repair_models(source: Subject, target: Subject, folder: Path, options: Repai
         model = None
         if outcome.patch.edits:
             model = outcome.patch.apply(target.model, folder, _STEM)
+            write_patch(outcome.patch, folder / PATCH, target.model.sha256)
             outcome = replace(outcome, after=bench.localize(model))  # as it's read back
     begin = options.localization.samples
     begin = begin if min(source.data.count, target.data.count) > begin else 0
     before = agreement(source, target, target.model, begin=begin, count=options.unseen)
     after = before if model is None else agreement(source, target, model, begin=begin, count=options.unseen)
-    return Repaired(
+    return RepairResult(
         outcome.before.result,
         outcome.after.result,
-        outcome.patch,
+        tuple(map(in_words, outcome.patch.edits)),
         tuple(outcome.effects),
         model,
         before,

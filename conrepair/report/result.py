@@ -14,6 +14,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
 from conrepair.localize.result import Localization
 from conrepair.metrics.statistics import TimeStatistics
+from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import ExitCode
 
 __all__ = ["AuditResult", "Problem", "Row"]
@@ -64,6 +65,8 @@ class Row:
         intent: Which precision was meant.
         localization: Which layers differ, where that was looked for.
         not_localized: Why that couldn't be told, where it was looked for.
+        repair: What was mended, where that was tried; the repaired model's path is absolute.
+        not_repaired: Why it couldn't be tried.
         reference: Name of the configured model that is the specification.
         reused: Whether the run comes from an earlier audit.
     """
@@ -84,6 +87,8 @@ class Row:
     intent: Intent | None = None
     localization: Localization | None = None
     not_localized: Problem | None = None
+    repair: RepairResult | None = None
+    not_repaired: Problem | None = None
     reference: str = ""
     reused: bool = False
 

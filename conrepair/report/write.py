@@ -14,6 +14,7 @@ from conrepair.report.encode import encode
 from conrepair.report.localization.about import about_row
 from conrepair.report.localization.write import DOCUMENT, write_localization
 from conrepair.report.records import write_record
+from conrepair.report.repair.write import write_repair
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
@@ -70,7 +71,11 @@ def write_audit(result: AuditResult, store: Path) -> None:
                 names = result.samples[result.datasets[row.model]]
                 write_record(row, row.run, names, result.top_k, place)
             _write_localization(row, result, folder / "localization" / row.name)
-            for problem in filter(None, (row.problem, row.not_localized)):
+            if row.repair is not None:
+                place = folder / "repair" / row.name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                write_repair(row.repair, place)
+            for problem in filter(None, (row.problem, row.not_localized, row.not_repaired)):
                 _write_problem(problem, folder / "errors" / f"{row.name.replace('/', '__')}@{row.backend}.log")
         (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(result), encoding="utf-8")

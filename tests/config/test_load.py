@@ -159,7 +159,7 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
     "null for an object": (with_audit(limits=None), "$.limits", "valid dictionary"),
     "a list for an object": (with_model(kwargs=[1]), "$.models[0].kwargs", "valid dictionary"),
     "a future version": (with_audit(schema_version=2), "$.schema_version", "should be 1 (given: 2)"),
-    "a repair": (with_audit(stages={"repair": True}), "$.stages.repair", "should be False (given: true)"),
+    "a word for a stage": (with_audit(stages={"repair": "all"}), "$.stages.repair", '(given: "all")'),
     "an unknown backend": (
         with_audit(backends=[{"name": "onnxrt"}]),
         "$.backends[0].name",
@@ -270,7 +270,7 @@ def test_mistakes_in_different_places_are_all_named() -> None:
         {
             "models": [{"name": "a", "pth": "x"}, {"name": "b", "path": 3}, {"path": "x"}],
             "batch_size": "many",
-            "stages": {"repair": True},
+            "stages": {"repair": "all"},
         }
     )
     for path in ("$.models[0]", "$.models[1].path", "$.models[2].name", "$.batch_size", "$.stages.repair"):

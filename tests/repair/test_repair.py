@@ -15,8 +15,9 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
-from conrepair.repair.patch import read_patch, write_patch
-from conrepair.repair.repair import Repaired, RepairOptions, apply_patch, repair_models
+from conrepair.repair.patch import read_patch
+from conrepair.repair.repair import PATCH, RepairOptions, apply_patch, repair_models
+from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import feeds_of, tflite_file
@@ -47,7 +48,7 @@ def subject(model: Model, folder: Path, name: str = "image") -> Subject:
     return Subject(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
 
 
-def repaired(right: Model, wrong: Model, folder: Path, name: str = "image") -> Repaired:
+def repaired(right: Model, wrong: Model, folder: Path, name: str = "image") -> RepairResult:
     before = {item.path: sha256_of(Path(item.path)) for item in (right, wrong)}
     result = repair_models(subject(right, folder, name), subject(wrong, folder, name), folder / "out", _OPTIONS)
     assert before == {path: sha256_of(Path(path)) for path in before}
@@ -75,7 +76,7 @@ def test_a_fault_in_a_tflite_file_is_mended_in_it(fault: Fault, tmp_path: Path) 
     assert result.model is not None
     assert result.model.framework == "tflite"
     assert result.unseen_after.error < 1e-4
-    assert len(result.patch.edits) <= 3
+    assert len(result.edits) <= 3
     assert len(result.effects) >= 1
 
 
@@ -88,22 +89,22 @@ def test_a_repaired_model_stays_repaired_and_its_patch_can_be_made_again(tmp_pat
     assert changed is not None
     first = repaired(right, changed.model, tmp_path)
     assert first.model is not None
-    write_patch(first.patch, tmp_path / "patch.json", sha256_of(changed.path))
-    again = apply_patch(*read_patch(tmp_path / "patch.json"), changed.model, tmp_path / "again")
+    patch = read_patch(tmp_path / "out" / PATCH)
+    again = apply_patch(*patch, changed.model, tmp_path / "again")
     assert sha256_of(Path(again.path)) == sha256_of(Path(first.model.path))
     with pytest.raises(DataError, match="for a model with"):
-        apply_patch(*read_patch(tmp_path / "patch.json"), right, tmp_path / "other")
+        apply_patch(*patch, right, tmp_path / "other")
     (tmp_path / "second").mkdir()
     second = repaired(right, first.model, tmp_path / "second")
     assert second.mended
-    assert second.patch.edits == ()
+    assert second.edits == ()
     assert second.model is None
 
 
 def test_what_is_right_is_left_alone(tmp_path: Path) -> None:
     right = tflite_file("image", tmp_path)
     result = repaired(right, right, tmp_path)
-    assert (result.patch.edits, result.model, result.tried) == ((), None, 0)
+    assert (result.edits, result.model, result.tried) == ((), None, 0)
     assert list((tmp_path / "out").iterdir()) == []
 
 

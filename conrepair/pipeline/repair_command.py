@@ -1,0 +1,87 @@
+"""`conrepair repair`: mend a converted file in its own format; needs no configuration and no data."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import tempfile
+from pathlib import Path
+
+from conrepair.config.load import parse_config
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.evaluation import error_of
+from conrepair.pipeline.localize_command import comparison_config, row_problem
+from conrepair.pipeline.options import slug
+from conrepair.repair.patch import read_patch
+from conrepair.repair.repair import apply_patch
+from conrepair.report.encode import encode
+from conrepair.report.repair.summary import print_repair
+from conrepair.report.repair.write import check_repair_folder, write_repair
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.progress import ProgressDisplay, output_console, say
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
+
+__all__ = ["repair"]
+
+_LOCALIZED = 8  # samples that layers are compared on; the others verify
+
+
+def repair(options: argparse.Namespace) -> int:
+    """Mend a target, or make the edits of a patch again.
+
+    Returns:
+        The exit code: 0 where the result is the source's equal, 1 where something is left.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or edited.
+    """
+    if options.apply is not None:
+        return _apply(options)
+    if options.target is None:
+        raise UsageError("name the source and the target; only with --apply one model is enough.")
+    source, target = Path(options.source).resolve(), Path(options.target).resolve()
+    for path in (source, target):
+        detect_framework(path)  # a file that isn't there is said at once
+    folder = Path(options.output).absolute()
+    check_repair_folder(folder)
+    names = [f"{slug(path)}-{place}" for place, path in enumerate((source, target))]
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
+        content = comparison_config(options, dict(zip(names, (source, target), strict=True)), scratch)
+        content["stages"]["repair"] = True
+        content["repair"] = {"seconds": options.seconds}
+        content["localize"]["samples"] = min(_LOCALIZED, options.samples)
+        display = stack.enter_context(ProgressDisplay(quiet=options.quiet))
+        result = run_audit(parse_config(content, "command line"), Path.cwd(), display, stack)
+        row = next(row for row in result.rows if row.model == names[1])
+        problem = row_problem(row) or row.not_repaired
+        if problem is not None:
+            raise error_of(problem)
+        if row.repair is None:  # no layer is at fault
+            found = None if row.localization is None else row.localization.reason
+            output_console().print(f"nothing to repair: {found}")
+            return int(ExitCode.EQUIVALENT)
+        written = folder if row.repair.edits else None
+        if written is not None:
+            write_repair(row.repair, written)
+    if options.format == "json":
+        say(json.dumps(encode(row.repair), indent=2))
+    else:
+        print_repair(row.repair, output_console(), written)
+    return int(ExitCode.EQUIVALENT if row.repair.mended else ExitCode.DIFFERENT)
+
+
+def _apply(options: argparse.Namespace) -> int:
+    path, folder = Path(options.source).resolve(), Path(options.output).absolute()
+    if options.target is not None:
+        raise UsageError("--apply changes one model; name only that.")
+    framework = detect_framework(path)
+    check_repair_folder(folder)
+    patch, target_hash = read_patch(Path(options.apply))
+    made = apply_patch(patch, target_hash, Model(framework, str(path), model_sha256(path)), folder)
+    say(f"written: {made.path}")
+    return int(ExitCode.EQUIVALENT)

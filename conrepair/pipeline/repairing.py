@@ -1,0 +1,35 @@
+"""Which rows of an audit are repaired, and what becomes of the results."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from conrepair.frameworks.model import from_json
+from conrepair.pipeline.scheduler import Result
+from conrepair.repair.result import RepairResult
+from conrepair.report.result import Problem, Row
+
+__all__ = ["rows_to_repair", "with_repair"]
+
+
+def rows_to_repair(rows: Sequence[Row]) -> list[int]:
+    """Places of the rows whose targets have layers at fault."""
+    return [place for place, row in enumerate(rows) if row.localization is not None and row.localization.faults]
+
+
+def with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem]) -> Row:
+    """A row with what became of its repair.
+
+    Args:
+        row: Of a target.
+        result: Of the task.
+        problem_of: Explains a task without one.
+    """
+    if result.entry is None:
+        return dataclasses.replace(row, not_repaired=problem_of(result))
+    repair = from_json(RepairResult, result.entry.result["repair"])
+    if repair.model is not None:
+        path = str(result.entry.folder / repair.model.path)
+        repair = dataclasses.replace(repair, model=dataclasses.replace(repair.model, path=path))
+    return dataclasses.replace(row, repair=repair)

@@ -1,0 +1,45 @@
+"""What became of a repair, as values that a file can hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conrepair.frameworks.model import Model
+from conrepair.localize.result import Localization
+from conrepair.repair.verify import Agreement
+
+__all__ = ["RepairResult"]
+
+
+@dataclass(frozen=True)
+class RepairResult:
+    """What was wrong, what was changed, and what that bought.
+
+    Attributes:
+        before: The target as it came.
+        after: With the edits.
+        edits: In words; none where nothing was wrong, or nothing helped.
+        effects: What each step of the search bought, in words.
+        model: The repaired model; None without edits.
+        unseen_before: The answers on samples that took no part.
+        unseen_after: The same with the edits.
+        tried: Candidates that were judged.
+        seconds: All in all.
+        in_time: Whether the search ended by itself.
+    """
+
+    before: Localization
+    after: Localization
+    edits: tuple[str, ...]
+    effects: tuple[str, ...]
+    model: Model | None
+    unseen_before: Agreement
+    unseen_after: Agreement
+    tried: int
+    seconds: float
+    in_time: bool
+
+    @property
+    def mended(self) -> bool:
+        """Whether no layer is at fault any more."""
+        return not self.after.faults

@@ -1,0 +1,1 @@
+"""Repairs in files and on the console."""

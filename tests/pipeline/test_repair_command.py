@@ -1,0 +1,73 @@
+"""`conrepair repair` as a user types it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conrepair.cli import main
+from conrepair.faults.catalogue import faults
+from conrepair.faults.inject_file import inject_file
+from conrepair.runtime.files import sha256_of
+from tests.support.native_models import feeds_of, tflite_file
+
+Broken = Callable[[str], tuple[Path, Path]]
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Broken:
+    """A right model and a faulty one."""
+
+    def make(name: str) -> tuple[Path, Path]:
+        right = tflite_file("image", tmp_path)
+        fault = next(fault for fault in faults() if fault.name == name)
+        feeds = feeds_of("image", channels_last=True)
+        changed = inject_file(right, fault, feeds, np.random.default_rng(3), tmp_path / "faulty")
+        assert changed is not None
+        return Path(right.path), changed.path
+
+    return make
+
+
+def test_a_fault_is_mended_written_and_can_be_applied_again(
+    broken: Broken, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right, wrong = broken("weights-scaled")
+    before = sha256_of(wrong)
+    assert main(["repair", str(right), str(wrong), "-o", str(tmp_path / "out"), "-q"]) == 0
+    shown = capsys.readouterr().out
+    assert "repaired: 1 found, 0 left" in shown
+    assert "the weight of" in shown
+    assert sha256_of(wrong) == before
+    document = json.loads((tmp_path / "out" / "repair.json").read_text())
+    assert document["mended"]
+    assert document["model"]["path"] == "repaired.tflite"
+    assert document["before"]["faults"]
+    assert not document["after"]["faults"]
+    patch = str(tmp_path / "out" / "patch.json")
+    assert main(["repair", str(wrong), "--apply", patch, "-o", str(tmp_path / "again")]) == 0
+    assert sha256_of(tmp_path / "again" / "repaired.tflite") == sha256_of(tmp_path / "out" / "repaired.tflite")
+    assert main(["repair", str(right), "--apply", patch, "-o", str(tmp_path / "other")]) == 2
+    assert "the patch is for a model with" in capsys.readouterr().err
+    # The result is the source's equal: nothing is left to repair, and nothing is written.
+    mended = str(tmp_path / "out" / "repaired.tflite")
+    assert main(["repair", str(right), mended, "-o", str(tmp_path / "none"), "-q"]) == 0
+    assert "nothing to repair" in capsys.readouterr().out
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_is_there_already_is_not_replaced(broken: Broken, tmp_path: Path) -> None:
+    right, wrong = broken("weights-scaled")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    assert main(["repair", str(right), str(wrong), "-o", str(tmp_path / "out"), "-q"]) == 2
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["notes.txt"]
+
+
+def test_one_model_alone_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["repair", str(tmp_path / "a.onnx"), "-o", str(tmp_path / "out")]) == 2
+    assert "name the source and the target" in capsys.readouterr().err
