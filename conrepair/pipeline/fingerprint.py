@@ -31,9 +31,11 @@ _LIBRARIES = (
 )
 # Rooms that no job's result depends on; a room that is new counts until it's named here.
 _OTHER_ROOMS = {
-    *("cli.py", "config", "evaluate", "faults", "graph", "localize", "metrics", "networks", "pipeline", "report")
+    *("cli.py", "config", "editors", "evaluate", "faults", "graph", "localize", "metrics", "networks", "pipeline"),
+    *("repair", "report"),
 }
-_MORE_ROOMS = {"localize": {"evaluate", "graph", "localize", "metrics", "networks"}}  # by kind of job
+_LOCALIZING = {"evaluate", "faults", "graph", "localize", "metrics", "networks"}
+_MORE_ROOMS = {"localize": _LOCALIZING, "repair": _LOCALIZING | {"editors", "repair"}}  # by kind of job
 _JOB_FILES = ("pipeline/jobs.py",)
 
 
