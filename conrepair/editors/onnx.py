@@ -12,15 +12,17 @@ import onnx_ir
 from conrepair.editors.editor import Editor, Step
 from conrepair.editors.onnx_attributes import Place, write_attributes
 from conrepair.editors.onnx_constants import set_constant, to_file
+from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile, sizes_of, tensor_of
 from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, insert_behind, take_out
-from conrepair.editors.onnx_save import renew_types, save
+from conrepair.editors.onnx_save import renew_types, save, with_sizes
 from conrepair.editors.onnx_write import become, set_input
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.operators import OPERATORS
 from conrepair.graph.sizes import without_sizes
 from conrepair.networks.onnx import open_network
+from conrepair.onnx_passes.infer_shapes import contradiction
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["EDITOR", "OnnxEditor"]
@@ -36,10 +38,12 @@ class OnnxEditor(Editor):
     def __init__(self, model: Model) -> None:
         super().__init__()
         self._model = model
-        network = open_network(model, sizes_of(model))
+        self._sizes = sizes_of(model)
+        network = open_network(model, self._sizes)
         self.graph = without_sizes(network.graph)
         self._origins = network.origins
         self._file = OnnxFile(Path(model.path), network.values)
+        self._targets = {name: self._file.original(origin.node) for name, origin in self._origins.items()}
         self._said = {node.name: {**node.written, **node.attributes} for node in self.graph.nodes}
         self._nodes: dict[str, Node] = {}  # that are other operators by now
         self._numbers: dict[tuple[str, str], Array] = {}
@@ -86,16 +90,20 @@ class OnnxEditor(Editor):
         known = OPERATORS[operator]
         kept = {name: value for name, value in self._said[node.name].items() if name in known.attributes}
         said = {**known.attributes, **kept, **attributes}
-        places = self._origins[node.name].parameters
-        surplus = [place for role, place in places.items() if role not in known.parameters]
+        origin = self._origins[node.name]
+        operands = {*origin.inputs, *(place for role, place in origin.parameters.items() if role in known.parameters)}
+        given = {name: item for name, item in said.items() if item is not None}
+        changed = replace(node, op=operator, attributes=said)
         with self._file.changing(target):
-            become(self._file, target, operator)
-            for index in sorted(surplus, reverse=True):
-                set_input(self._file, target, index, None)
-            self._check_operands(node, target)
-            given = {name: item for name, item in said.items() if item is not None}
-            changed = replace(node, op=operator, attributes=said)
-            write_attributes(replace(self._place(node, target), node=changed, said={}), given)
+            for index in sorted(set(range(len(target.inputs))) - operands, reverse=True):
+                set_input(self._file, target, index, None)  # what said an attribute, or a role it hasn't
+            if is_newer(self._file, operator):
+                self._file.graph.insert_before(target, expand(self._file, target, operator, given))
+            else:
+                become(self._file, target, operator)
+                self._check_operands(node, target)
+                write_attributes(replace(self._place(node, target), node=changed, said={}), given)
+                self._check_required(node, target)
             target.resize_outputs(1)
         self._nodes[node.name], self._said[node.name] = changed, said
         self._reshaped = True
@@ -149,6 +157,7 @@ class OnnxEditor(Editor):
         path = folder / f"{stem}.onnx"
         if self._reshaped:
             renew_types(self._file.model)
+            self._check_sizes()
         save(self._file.model, path, Path(self._model.path), external=self._file.external)
         return Model("onnx", str(path), sha256_of(path), inputs=self._model.inputs)
 
@@ -156,7 +165,7 @@ class OnnxEditor(Editor):
 
     def _target(self, node: Node) -> onnx_ir.Node:
         """The file's node."""
-        target = self._file.original(self._origins[node.name].node)
+        target = self._targets[node.name]
         if target is None or target.graph is None:
             gone = "an earlier change took it out" if target is not None else "it's inside a function of the file"
             self.refuse(f"{node.name} can't be changed: {gone}.")
@@ -205,6 +214,21 @@ class OnnxEditor(Editor):
             )
         tensor = target.attributes[role].as_tensor()
         target.attributes[role] = onnx_ir.AttrTensor(role, tensor_of(array, tensor.dtype, tensor.name))
+
+    def _check_sizes(self) -> None:
+        """Refuse what doesn't fit together for the sizes that the graph is described for."""
+        complaint = contradiction(with_sizes(self._file.model, self._sizes))
+        if complaint and contradiction(with_sizes(onnx_ir.load(self._model.path), self._sizes)) is None:
+            self.refuse(
+                f"the changes don't fit together for inputs {', '.join(map(str, self._sizes))}: {complaint}. "
+                "Change what else must fit these sizes too, or leave them out."
+            )
+
+    def _check_required(self, node: Node, target: onnx_ir.Node) -> None:
+        attributes = self._file.schema(target).attributes
+        missing = [name for name, item in attributes.items() if item.required and name not in target.attributes]
+        if missing:
+            self.refuse(f"{node.name} as {target.op_type} needs {', '.join(missing)}; say what they are.")
 
     def _check_operands(self, node: Node, target: onnx_ir.Node) -> None:
         schema = self._file.schema(target)

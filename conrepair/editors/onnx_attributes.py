@@ -160,6 +160,13 @@ def _write_softmax_axis(place: Place, name: str, value: Attribute) -> None:
     place.write("axis", value)
 
 
+def _write_channel(place: Place, name: str, value: Attribute) -> None:
+    scale = place.target.inputs[1]
+    if scale is not None and place.file.shape(scale) in ([], [1]):
+        place.refuse("it has one scale for all channels, so no axis.")
+    place.write("axis", value)
+
+
 def _write_shape(place: Place, name: str, value: Attribute) -> None:
     """A shape; what the file says relative to the input (0, -1) stays so where the size is the same."""
     if not isinstance(value, tuple):
@@ -239,6 +246,7 @@ _SPECIAL: Mapping[tuple[str, str], Callable[[Place, str, Attribute], None]] = {
     **{(operator, "axis"): _write_softmax_axis for operator in ("Softmax", "LogSoftmax")},
     **{(operator, "shape"): _write_shape for operator in ("Reshape", "Expand")},
     **{("Slice", name): _write_slice for name in ("starts", "ends", "axes", "steps")},
+    **{(operator, "axis"): _write_channel for operator in ("QuantizeLinear", "DequantizeLinear")},
     ("Pad", "pads"): _write_all_pads,
     ("Split", "sizes"): _write_sizes,
     ("Resize", "scales"): _write_scales,

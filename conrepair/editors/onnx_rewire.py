@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError, Step
+from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become, names_of_inputs, write
 from conrepair.graph.layer_graph import Array
@@ -120,21 +121,26 @@ def _chain(file: OnnxFile, value: onnx_ir.Value, steps: Sequence[Step], label: s
     dtype = file.dtype(value)
     try:
         for step in steps:
-            nodes.append(_node(file, step, nodes[-1].outputs[0] if nodes else value, f"{value.name}/{label}", dtype))
+            nodes += _nodes(file, step, nodes[-1].outputs[0] if nodes else value, f"{value.name}/{label}", dtype)
     except NotEditableError:
         _detach(nodes)
         raise
     return nodes
 
 
-def _node(
+def _nodes(
     file: OnnxFile, step: Step, source: onnx_ir.Value, label: str, dtype: onnx_ir.DataType | None
-) -> onnx_ir.Node:
+) -> list[onnx_ir.Node]:
+    """One step; several nodes where the file's opset doesn't have the operator."""
     operator, attributes, constants = step
     node = onnx_ir.Node("", operator, [source], name=file.free(f"{label}/{operator}"))
     try:
+        result = node.outputs[0]
+        result.name = file.free(f"{node.name}/result")
+        result.type = None if dtype is None else onnx_ir.TensorType(dtype)
+        if is_newer(file, operator) and not constants:
+            return [*expand(file, node, operator, attributes), node]
         become(file, node, operator)
-        node.outputs[0].name = file.free(f"{node.name}/result")
         for index, array in enumerate(constants, 1):
             _add_constant(file, node, index, array, dtype)
         for name, given in attributes.items():
@@ -142,7 +148,7 @@ def _node(
     except NotEditableError:
         _detach([node])
         raise
-    return node
+    return [node]
 
 
 def _detach(nodes: Sequence[onnx_ir.Node]) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import onnx
 import onnx_ir
 
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.editor import NotEditableError
 from conrepair.onnx_passes.files import is_large
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.runtime.files import whole_output
 
-__all__ = ["renew_types", "save"]
+__all__ = ["renew_types", "save", "with_sizes"]
 
 _INVALID = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
@@ -64,6 +66,18 @@ def renew_types(model: onnx_ir.Model) -> None:
             elif value.name and (value.type is not None or value.shape is not None):
                 value.type = found[value.name].type or value.type
                 value.shape = found[value.name].shape
+
+
+def with_sizes(model: onnx_ir.Model, inputs: Sequence[TensorSpec]) -> onnx_ir.Model:
+    """A copy for inputs of some sizes, without what the file says about values behind them."""
+    sized, shapes = model.clone(), {spec.name: spec.shape for spec in inputs}
+    for value in sized.graph.inputs:
+        if value.name in shapes:
+            value.shape = onnx_ir.Shape(shapes[value.name])
+    for node in sized.graph:
+        for value in node.outputs:
+            value.shape = None
+    return sized
 
 
 def _declare(value: onnx_ir.Value, found: onnx_ir.Value) -> None:

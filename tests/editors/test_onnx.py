@@ -20,6 +20,7 @@ from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.operators import COMMUTATIVE
 
 _ALL = {**WRITERS, "branching": branching}
 NAMES = pytest.mark.parametrize("name", _ALL)
@@ -127,12 +128,16 @@ _OTHER: dict[str, Any] = {
 }
 
 
+_SIZING = {"strides", "pads", "dilations", "ceil_mode", "keepdims", "axes", "perm", "shape", "sizes"}
+
+
 def _other_values(editor: OnnxEditor) -> list[tuple[str, str, Attribute]]:
     found = []
     for node in editor.graph.nodes:
         for attribute, value in node.attributes.items():
             other = _OTHER[attribute](value, node) if attribute in _OTHER and value is not None else None
-            if other is not None and other != value and not (attribute == "constant_first" and not node.parameters):
+            meaningless = attribute == "constant_first" and (node.op in COMMUTATIVE or not node.parameters)
+            if other is not None and other != value and not meaningless:
                 found.append((node.name, attribute, other))
     return found
 
@@ -140,23 +145,27 @@ def _other_values(editor: OnnxEditor) -> list[tuple[str, str, Attribute]]:
 @NAMES
 def test_other_attributes_are_what_the_file_says_then(name: str, tmp_path: Path) -> None:
     model = written(name, tmp_path)
-    said, refused = 0, []
+    said = 0
     for node_name, attribute, value in _other_values(editor_of(model)):
         editor = editor_of(model)
         node = by_name(editor)[node_name]
         try:
             editor.set_attributes(node, {attribute: value})
             changed = editor.save(tmp_path / "out", "changed")
-        except NotEditableError as error:
-            refused.append((node_name, attribute, value, str(error)))
+        except NotEditableError:
+            assert attribute in _SIZING or attribute == "axis"  # what's behind doesn't fit then
         else:
             again = by_name(editor_of(changed))[node_name]
             assert again.attributes[attribute] == value, (node_name, attribute)
             assert editor.touched == {node.layer}
             said += 1
         editor.set_attributes(node, {attribute: node.attributes[attribute]})
-        assert_same(model, editor.save(tmp_path / "out", "back"), name)
-    print(name, said, *refused, sep="\n  ")
+        back = editor.save(tmp_path / "out", "back")
+        if node.native.startswith("Global"):  # which is a reduction now, and rounds otherwise
+            for one, two in zip(run(model, name), run(back, name), strict=True):
+                np.testing.assert_allclose(one, two, rtol=1e-5)
+        else:
+            assert_same(model, back, name)
     assert said or name in {"lstm", "function", "text"}
 
 
