@@ -19,7 +19,7 @@ from conrepair.editors.onnx_save import renew_types, save, with_sizes
 from conrepair.editors.onnx_write import become, set_input
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.operators import COMMUTATIVE, OPERATORS
 from conrepair.graph.sizes import without_sizes
 from conrepair.networks.onnx import open_network
 from conrepair.onnx_passes.infer_shapes import contradiction
@@ -41,7 +41,7 @@ class OnnxEditor(Editor):
         self._sizes = sizes_of(model)
         network = open_network(model, self._sizes)
         self.graph = without_sizes(network.graph)
-        self._origins = network.origins
+        self._origins = dict(network.origins)
         self._file = OnnxFile(Path(model.path), network.values)
         self._targets = {name: self._file.original(origin.node) for name, origin in self._origins.items()}
         self._said = {node.name: {**node.written, **node.attributes} for node in self.graph.nodes}
@@ -79,6 +79,7 @@ class OnnxEditor(Editor):
         with self._file.changing(target):
             write_attributes(self._place(node, target), changes)
         said |= changes
+        self._follow(node)
         self._reshaped = True
         self.touched |= self.names(node)
 
@@ -89,6 +90,8 @@ class OnnxEditor(Editor):
             self.refuse(f"{node.name} as {operator}: that's no operator of the vocabulary. Name one that is.")
         known = OPERATORS[operator]
         kept = {name: value for name, value in self._said[node.name].items() if name in known.attributes}
+        if operator in COMMUTATIVE:
+            kept.pop("constant_first", None)
         said = {**known.attributes, **kept, **attributes}
         origin = self._origins[node.name]
         operands = {*origin.inputs, *(place for role, place in origin.parameters.items() if role in known.parameters)}
@@ -106,6 +109,7 @@ class OnnxEditor(Editor):
                 self._check_required(node, target)
             target.resize_outputs(1)
         self._nodes[node.name], self._said[node.name] = changed, said
+        self._follow(node)
         self._reshaped = True
         self.touched |= self.names(node)
 
@@ -202,6 +206,16 @@ class OnnxEditor(Editor):
 
     def _layer(self, node: onnx_ir.Node) -> str:
         return str(node.name or next(value.name for value in node.outputs if value.name))
+
+    def _follow(self, node: Node) -> None:
+        """Note where the operands are once a constant one has changed places with the other."""
+        origin, first = self._origins[node.name], self._said[node.name].get("constant_first")
+        place = origin.parameters.get("operand")
+        if first is None or self._nodes.get(node.name, node).op in COMMUTATIVE or place not in {0, 1}:
+            return
+        if (place == 0) != first:
+            inputs = tuple(None if item is None else 1 - item for item in origin.inputs)
+            self._origins[node.name] = replace(origin, inputs=inputs, parameters={"operand": 1 - place})
 
     # --- parts of changes -------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from conrepair.editors.onnx_constants import numbers_of
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become, knows, set_input, write
 from conrepair.graph.layer_graph import Attribute, Node
+from conrepair.graph.operators import OPERATORS
 
 __all__ = ["Place", "write_attributes"]
 
@@ -84,9 +85,19 @@ def write_attributes(place: Place, changes: Mapping[str, Attribute]) -> None:
 def _write_plain(place: Place, name: str, value: Attribute) -> None:
     names = _NAMES.get((place.node.op, name), (name,))
     known = [item for item in names if knows(place.file, place.target, item)]
+    if not known and _says_nothing(place.node.op, name, value):
+        return
     if not known:
         place.refuse(f"the operator has no {name} in opset {place.file.opset(place.target)}.")
     place.write(known[0], value)
+
+
+def _says_nothing(operator: str, name: str, value: Attribute) -> bool:
+    """Whether an attribute has the value that holds where it can't be said."""
+    if name == "dilations" and isinstance(value, tuple):
+        return set(value) <= {1}
+    usual = OPERATORS[operator].attributes.get(name) if operator in OPERATORS else None
+    return usual is not None and value == usual
 
 
 # --- windows ------------------------------------------------------------------------------------------------------
@@ -127,6 +138,8 @@ def _write_product(place: Place, name: str, value: Attribute) -> None:
 
 
 def _exchange_constant(place: Place, name: str, value: Attribute) -> None:
+    if (0 in place.constants) == bool(value):
+        return
     one, two = place.target.inputs[:2]
     place.target.replace_input_with(0, two)
     place.target.replace_input_with(1, one)

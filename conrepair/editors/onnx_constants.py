@@ -94,8 +94,9 @@ def _set_plain(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> 
 
 def _of_gemm(node: onnx_ir.Node, index: int, array: Array) -> Array:
     """Divide by the factor that the product is multiplied by, and turn back."""
-    first = 0 if numbers_of(node.inputs[0]) is not None else 1
-    factor = attribute(node, "beta", 1.0) if index == 2 else attribute(node, "alpha", 1.0) if index == first else 1.0
+    scaled_first = index == 1 and numbers_of(node.inputs[0]) is not None  # one of two is
+    names = {0: "alpha", 1: "alpha", 2: "beta"}
+    factor = 1.0 if scaled_first else attribute(node, names[index], 1.0)
     if factor == 0:
         raise NotEditableError(f"{node.name} multiplies input {index} by 0: no numbers there change anything.")
     scaled = array if factor == 1.0 else (array / factor).astype(array.dtype)
@@ -151,7 +152,7 @@ def _quantized(file: OnnxFile, node: onnx_ir.Node, array: Array) -> Array:
     low, high = int(limits.min), int(limits.max)
     if steps.size and (steps.min() < low - _HALF or steps.max() > high + _HALF):
         raise NotEditableError(
-            f"the numbers don't fit into {dtype.name.lower()} with the scales of {node.name} (they'd be from "
+            f"the numbers don't fit into {dtype.name.lower()} with the scales of {node.name or node.outputs[0].name} (they'd be from "
             f"{steps.min():.0f} to {steps.max():.0f}, the type is from {low} to {high}). Change its scales first."
         )
     return np.clip(np.rint(steps), low, high)

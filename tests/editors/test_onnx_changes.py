@@ -152,6 +152,20 @@ def test_operators_that_the_opset_lacks_are_written_in_its_words(operator: str, 
     np.testing.assert_allclose(result, reference(feed), rtol=1e-4, atol=1e-6)
 
 
+def test_a_constant_is_found_again_where_it_was_exchanged(tmp_path: Path) -> None:
+    editor = chain(tmp_path, "[n] y = Mul (c, x)", c=drawn(4, seed=1))
+    node, feed, new = node_of(editor, "n"), drawn(2, 4), drawn(4, seed=2)
+    editor.set_operator(node, "Sub", {})
+    np.testing.assert_array_equal(outputs(editor.save(tmp_path, "a"), x=feed)[0], feed - drawn(4, seed=1))
+    editor.set_parameter(node, "operand", new)
+    np.testing.assert_array_equal(outputs(editor.save(tmp_path, "b"), x=feed)[0], feed - new)
+    editor.set_attributes(node, {"constant_first": True})
+    editor.set_parameter(node, "operand", 2 * new)
+    np.testing.assert_array_equal(outputs(editor.save(tmp_path, "c"), x=feed)[0], 2 * new - feed)
+    editor.set_operator(node, "Add", {})
+    np.testing.assert_array_equal(outputs(editor.save(tmp_path, "d"), x=feed)[0], 2 * new + feed)
+
+
 def test_bounds_are_constants_or_attributes_of_a_new_node(tmp_path: Path) -> None:
     for opset in (9, 17):
         editor = chain(tmp_path, "[n] y = Identity (x)", opset)
