@@ -152,8 +152,9 @@ def _quantized(file: OnnxFile, node: onnx_ir.Node, array: Array) -> Array:
     low, high = int(limits.min), int(limits.max)
     if steps.size and (steps.min() < low - _HALF or steps.max() > high + _HALF):
         raise NotEditableError(
-            f"the numbers don't fit into {dtype.name.lower()} with the scales of {node.name or node.outputs[0].name} (they'd be from "
-            f"{steps.min():.0f} to {steps.max():.0f}, the type is from {low} to {high}). Change its scales first."
+            f"the numbers don't fit into {dtype.name.lower()} with the scales of "
+            f"{node.name or node.outputs[0].name} (they'd be from {steps.min():.0f} to {steps.max():.0f}, "
+            f"the type is from {low} to {high}). Change its scales first."
         )
     return np.clip(np.rint(steps), low, high)
 
