@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import onnx_ir
@@ -11,7 +11,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks.network import Network
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import Call, Origin
 from conrepair.networks.onnx_constants import Constants
 from conrepair.networks.onnx_cut import cut, is_plain
 from conrepair.networks.onnx_operators import describe
@@ -29,10 +29,15 @@ __all__ = ["OnnxNetwork", "open_network"]
 
 
 class OnnxNetwork(Network):
-    """A graph as it's written, or with ONNX Runtime's optimizations of each piece."""
+    """A graph as it's written, or with ONNX Runtime's optimizations of each piece.
 
-    def __init__(self, graph: LayerGraph, source: Source, sessions: Sessions) -> None:
+    Attributes:
+        origins: What each node of the graph was read from, by its name.
+    """
+
+    def __init__(self, graph: LayerGraph, source: Source, sessions: Sessions, origins: Mapping[str, Origin]) -> None:
         self.graph = graph
+        self.origins = origins
         self.input_names = {name: name for name in graph.inputs}
         self.output_names = {name: name for name in graph.outputs}
         self._source = source
@@ -51,7 +56,12 @@ class OnnxNetwork(Network):
 
     def second_opinion(self) -> OnnxNetwork:
         """With ONNX Runtime's optimizations of each piece."""
-        return OnnxNetwork(self.graph, self._source, replace(self._sessions, optimized=True))
+        return OnnxNetwork(self.graph, self._source, replace(self._sessions, optimized=True), self.origins)
+
+    @property
+    def values(self) -> Mapping[str, onnx_ir.Value]:
+        """What the nodes read and write, by name; with the types and shapes that follow from the inputs' sizes."""
+        return self._source.values
 
 
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> OnnxNetwork:
@@ -73,13 +83,13 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> OnnxNetwork:
         sizes = follow_sizes(source)
         if complete_types(source, plain):
             sizes = follow_sizes(source)  # what's behind those operators can be inferred now
-        graph = _graph(source, Constants(source, plain, sizes))
+        graph, origins = _graph(source, Constants(source, plain, sizes))
     except InferenceError as error:
         raise ModelLoadError(f"{model.path} can't be described: {error}") from error
-    return OnnxNetwork(graph, source, plain)
+    return OnnxNetwork(graph, source, plain, origins)
 
 
-def _graph(source: Source, constants: Constants) -> LayerGraph:
+def _graph(source: Source, constants: Constants) -> tuple[LayerGraph, dict[str, Origin]]:
     quantized = quantizations(source, constants)
     tensors = {}
     for value in _values(source):
@@ -93,16 +103,19 @@ def _graph(source: Source, constants: Constants) -> LayerGraph:
             observable and isinstance(value.type, onnx_ir.TensorType) and value in source.variable,
         )
     nodes: list[Node] = []
+    origins: dict[str, Origin] = {}
     for call in _calls(source, constants):
         describe(call)
         nodes.extend(call.nodes)
         tensors.update((tensor.name, tensor) for tensor in call.hidden)
-    return LayerGraph(
+        origins.update(call.origins())
+    graph = LayerGraph(
         inputs=tuple(str(value.name) for value in source.graph.inputs),
         outputs=tuple(str(value.name) for value in source.graph.outputs),
         tensors=tensors,
         nodes=tuple(nodes),
     )
+    return graph, origins
 
 
 def _values(source: Source) -> Iterator[onnx_ir.Value]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,9 +18,26 @@ from conrepair.networks.onnx_schema import formal_name, schema_of
 from conrepair.networks.onnx_source import read_from_outside
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 
-__all__ = ["Call"]
+__all__ = ["Call", "Origin"]
 
 _GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a node of the graph was read from.
+
+    Attributes:
+        node: Of the network's source.
+        inputs: Place among its inputs of each of the graph's node's; None for "" and for what's between parts.
+        parameters: Place among them of each parameter that is one of them, by role.
+        whole: Whether the graph's node is all of it, not one of several steps.
+    """
+
+    node: onnx_ir.Node
+    inputs: tuple[int | None, ...]
+    parameters: Mapping[str, int]
+    whole: bool
 
 
 class Call:
@@ -52,6 +70,7 @@ class Call:
         self._node = node
         self._constants = constants
         self._given = attributes
+        self._parameters: list[tuple[Parameter, int]] = []
 
     @property
     def native(self) -> str:
@@ -134,7 +153,9 @@ class Call:
         self, index: int, change: Callable[[Array], Array] | None = None, shape: Sequence[int] | None = None
     ) -> Parameter:
         """A constant input as a parameter; see `Constants.parameter`."""
-        return self._constants.parameter(self._value(index), change, shape)
+        parameter = self._constants.parameter(self._value(index), change, shape)
+        self._parameters.append((parameter, index))
+        return parameter
 
     def parameters(self, roles: Mapping[int, str]) -> dict[str, Parameter]:
         """Those inputs as parameters that are constant, by the role that their position has."""
@@ -261,3 +282,22 @@ class Call:
             self.plain_attributes(),
             {**self.tensor_attributes(), **self.parameters(roles)},
         )
+
+    def origins(self) -> dict[str, Origin]:
+        """What each added node was read from, by its name."""
+        return {node.name: self._origin(node) for node in self.nodes}
+
+    def _origin(self, node: Node) -> Origin:
+        places = {
+            role: index
+            for role, parameter in node.parameters.items()
+            for known, index in self._parameters
+            if known is parameter
+        }
+        free = {index: self.input(index) for index in range(self.count) if self.varies(index)}
+        inputs: list[int | None] = []
+        for name in node.inputs:
+            place = next((index for index, given in free.items() if given == name), None)
+            free.pop(place if place is not None else -1, None)
+            inputs.append(place)
+        return Origin(self._node, tuple(inputs), places, len(self.nodes) == 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import onnx_ir
 
-__all__ = ["infer_shapes", "rank_of", "static_shape", "type_name", "type_of"]
+__all__ = ["contradiction", "infer_shapes", "rank_of", "static_shape", "type_name", "type_of"]
 
 _SMALL = 1024  # bytes; initializers up to this size may be shapes and axes, whose values inference needs
 
@@ -15,17 +15,8 @@ def infer_shapes(model: onnx_ir.Model) -> None:
 
     What can't be inferred (operators of other domains) is left without a type.
     """
-    light = model.clone()
-    graph = light.graph
-    for name, value in list(graph.initializers.items()):
-        tensor = value.const_value
-        if tensor is not None and tensor.nbytes > _SMALL:
-            value.type, value.shape = onnx_ir.TensorType(tensor.dtype), onnx_ir.Shape(tensor.shape.numpy())
-            del graph.initializers[name]
-            if value not in graph.inputs:
-                graph.inputs.append(value)
     try:
-        proto = onnx.shape_inference.infer_shapes(onnx_ir.to_proto(light), data_prop=True)
+        proto = onnx.shape_inference.infer_shapes(_without_weights(model), data_prop=True)
     except onnx.shape_inference.InferenceError:
         return  # the graph contradicts itself, which whoever runs it will say better
     inferred = onnx_ir.from_proto(proto)
@@ -35,6 +26,29 @@ def infer_shapes(model: onnx_ir.Model) -> None:
             if name in known and not value.is_graph_input() and not value.is_initializer():
                 value.type = known[name].type or value.type
                 value.shape = known[name].shape if known[name].shape is not None else value.shape
+
+
+def contradiction(model: onnx_ir.Model) -> str | None:
+    """What types and shapes in a graph don't fit together, in ONNX's words; None for a graph without fault."""
+    try:
+        onnx.shape_inference.infer_shapes(_without_weights(model), strict_mode=True, data_prop=True)
+    except onnx.shape_inference.InferenceError as error:
+        return str(error).strip()
+    return None
+
+
+def _without_weights(model: onnx_ir.Model) -> onnx.ModelProto:
+    """The graph as inference sees it: weights are inputs."""
+    light = model.clone()
+    graph = light.graph
+    for name, value in list(graph.initializers.items()):
+        tensor = value.const_value
+        if tensor is not None and tensor.nbytes > _SMALL:
+            value.type, value.shape = onnx_ir.TensorType(tensor.dtype), onnx_ir.Shape(tensor.shape.numpy())
+            del graph.initializers[name]
+            if value not in graph.inputs:
+                graph.inputs.append(value)
+    return onnx_ir.to_proto(light)
 
 
 def type_of(value: onnx_ir.Value | None) -> onnx.TypeProto | None:

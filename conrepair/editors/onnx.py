@@ -1,0 +1,256 @@
+"""ONNX: the main graph's nodes, attributes and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx_ir
+
+from conrepair.editors.editor import Editor, Step
+from conrepair.editors.onnx_attributes import Place, write_attributes
+from conrepair.editors.onnx_constants import set_constant, to_file
+from conrepair.editors.onnx_expand import expand, is_newer
+from conrepair.editors.onnx_file import OnnxFile, sizes_of, tensor_of
+from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, insert_behind, take_out
+from conrepair.editors.onnx_save import renew_types, save, with_sizes
+from conrepair.editors.onnx_write import become, set_input
+from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.operators import COMMUTATIVE, OPERATORS
+from conrepair.graph.sizes import without_sizes
+from conrepair.networks.onnx import open_network
+from conrepair.onnx_passes.infer_shapes import contradiction
+from conrepair.runtime.files import sha256_of
+
+__all__ = ["EDITOR", "OnnxEditor"]
+
+
+class OnnxEditor(Editor):
+    """Changes of the main graph; what's inside functions and inner graphs is seen, but not changed.
+
+    An attribute that is already what it shall be stays as it's written. Sizes that the file leaves open are taken
+    as declared; of the batch, as one.
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self._model = model
+        self._sizes = sizes_of(model)
+        network = open_network(model, self._sizes)
+        self.graph = without_sizes(network.graph)
+        self._origins = dict(network.origins)
+        self._file = OnnxFile(Path(model.path), network.values)
+        self._targets = {name: self._file.original(origin.node) for name, origin in self._origins.items()}
+        self._said = {node.name: {**node.written, **node.attributes} for node in self.graph.nodes}
+        self._nodes: dict[str, Node] = {}  # that are other operators by now
+        self._numbers: dict[tuple[str, str], Array] = {}
+        self._reshaped = False
+
+    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+        """Change a constant, which becomes the node's own; a quantized one keeps its scales."""
+        before = node.parameters[role]
+        known = self._numbers.get((node.name, role))
+        if np.array_equal(before.numpy() if known is None else known, array, equal_nan=before.dtype != "object"):
+            return
+        target = self._target(node)
+        index = self._origins[node.name].parameters.get(role)
+        if index is None:
+            self._set_tensor(node, target, role, array)
+        else:
+            stored = to_file(self._file, target, index, array)
+            held = None if (value := target.inputs[index]) is None else self._file.shape(value)
+            if array.shape != before.shape and list(stored.shape) != held:
+                self.refuse(f"{node.name}: {role} is {before.shape}, not {array.shape}; give it in that shape.")
+            with self._file.changing(target):
+                set_constant(self._file, target, index, stored)
+        self._numbers[node.name, role] = np.array(array)
+        self.touched |= self.names(node)
+
+    def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
+        """Change attributes, or the constant inputs that hold them."""
+        said = self._said[node.name]
+        changes = {name: value for name, value in changes.items() if name not in said or said[name] != value}
+        if not changes:
+            return
+        target = self._target(node)
+        with self._file.changing(target):
+            write_attributes(self._place(node, target), changes)
+        said |= changes
+        self._follow(node)
+        self._reshaped = True
+        self.touched |= self.names(node)
+
+    def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
+        """Another operator; attributes that both have stay, and so do parameters."""
+        target = self._single(node)
+        if operator not in OPERATORS:
+            self.refuse(f"{node.name} as {operator}: that's no operator of the vocabulary. Name one that is.")
+        known = OPERATORS[operator]
+        kept = {name: value for name, value in self._said[node.name].items() if name in known.attributes}
+        if operator in COMMUTATIVE:
+            kept.pop("constant_first", None)
+        said = {**known.attributes, **kept, **attributes}
+        origin = self._origins[node.name]
+        operands = {*origin.inputs, *(place for role, place in origin.parameters.items() if role in known.parameters)}
+        given = {name: item for name, item in said.items() if item is not None}
+        changed = replace(node, op=operator, attributes=said)
+        with self._file.changing(target):
+            for index in sorted(set(range(len(target.inputs))) - operands, reverse=True):
+                set_input(self._file, target, index, None)  # what said an attribute, or a role it hasn't
+            if is_newer(self._file, operator):
+                self._file.graph.insert_before(target, expand(self._file, target, operator, given))
+            else:
+                become(self._file, target, operator)
+                self._check_operands(node, target)
+                write_attributes(replace(self._place(node, target), node=changed, said={}), given)
+                self._check_required(node, target)
+            target.resize_outputs(1)
+        self._nodes[node.name], self._said[node.name] = changed, said
+        self._follow(node)
+        self._reshaped = True
+        self.touched |= self.names(node)
+
+    def remove(self, node: Node, index: int = 0) -> None:
+        """Readers take the input; the name of an output stays, with an Identity."""
+        target = self._single(node)
+        with self._file.changing():
+            around = take_out(self._file, target, self._position(node, index))
+        self.touched |= {self._layer(item) for item in around if item.graph is not None}
+        self._reshaped = True
+
+    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
+        """New nodes behind the tensor's own; an output's name goes to the last of them."""
+        value = self._file.values.get(tensor)
+        if value is None:
+            self.refuse(f"{tensor} is inside a node or a function of the file, where nothing can be inserted.")
+        target = None if reader is None else self._target(reader)
+        with self._file.changing():
+            nodes = insert_behind(self._file, value, steps, label, target)
+        self.touched |= {*self.tensor_names(tensor), *(str(item.name) for item in nodes)}
+        self.touched |= frozenset() if reader is None else self.names(reader)
+        self._reshaped = True
+
+    def swap_inputs(self, node: Node, one: int, two: int) -> None:
+        """Exchange operands."""
+        target = self._single(node)
+        first, second = self._position(node, one), self._position(node, two)
+        before, behind = target.inputs[first], target.inputs[second]
+        target.replace_input_with(first, behind)
+        target.replace_input_with(second, before)
+        self._reshaped = True
+        self.touched |= self.names(node)
+
+    def exchange_outputs(self, one: int, two: int) -> None:
+        """Exchange what the names stand for."""
+        exchange_outputs(self._file, one, two)
+        self._reshaped = True
+        self.touched |= {name for place in (one, two) for name in self.tensor_names(self.graph.outputs[place])}
+
+    def exchange_inputs(self, one: int, two: int) -> None:
+        """Exchange who reads them."""
+        first, second = (self._file.values[self.graph.inputs[place]] for place in (one, two))
+        readers = exchange_readers(first, second)
+        self._reshaped = True
+        self.touched |= {self._layer(item) for item in readers}
+
+    def save(self, folder: Path, stem: str) -> Model:
+        """A .onnx file, with `<name>.data` beside it where weights were outside before."""
+        path = folder / f"{stem}.onnx"
+        if self._reshaped:
+            renew_types(self._file.model)
+            self._check_sizes()
+        save(self._file.model, path, Path(self._model.path), external=self._file.external)
+        return Model("onnx", str(path), sha256_of(path), inputs=self._model.inputs)
+
+    # --- where things are -------------------------------------------------------------------------------------
+
+    def _target(self, node: Node) -> onnx_ir.Node:
+        """The file's node."""
+        target = self._targets[node.name]
+        if target is None or target.graph is None:
+            gone = "an earlier change took it out" if target is not None else "it's inside a function of the file"
+            self.refuse(f"{node.name} can't be changed: {gone}.")
+        return target
+
+    def _single(self, node: Node) -> onnx_ir.Node:
+        """The file's node, of which the graph's is all and which gives one result."""
+        target = self._target(node)
+        if not self._origins[node.name].whole:
+            self.refuse(f"{node.name} is one step of {node.layer} ({target.op_type}); change that node's attributes.")
+        if any(value.uses() or value.is_graph_output() for value in target.outputs[1:]):
+            self.refuse(f"{node.name} ({target.op_type}) gives several results that are read; it can't be replaced.")
+        return target
+
+    def _position(self, node: Node, index: int) -> int:
+        """Place of an input among those of the file's node."""
+        place = self._origins[node.name].inputs[index]
+        if place is None:
+            self.refuse(f"input {index} of {node.name} is none of the file's node.")
+        return place
+
+    def _place(self, node: Node, target: onnx_ir.Node) -> Place:
+        origin = self._origins[node.name]
+        first = self.graph.tensors.get(node.inputs[0]) if node.inputs else None
+        return Place(
+            self._file,
+            self._nodes.get(node.name, node),
+            target,
+            self._said[node.name],
+            None if first is None else first.shape,
+            frozenset(origin.parameters.values()),
+            origin.whole,
+        )
+
+    def _layer(self, node: onnx_ir.Node) -> str:
+        return str(node.name or next(value.name for value in node.outputs if value.name))
+
+    def _follow(self, node: Node) -> None:
+        """Note where the operands are once a constant one has changed places with the other."""
+        origin, first = self._origins[node.name], self._said[node.name].get("constant_first")
+        place = origin.parameters.get("operand")
+        if first is None or self._nodes.get(node.name, node).op in COMMUTATIVE or place not in {0, 1}:
+            return
+        if (place == 0) != first:
+            inputs = tuple(None if item is None else 1 - item for item in origin.inputs)
+            self._origins[node.name] = replace(origin, inputs=inputs, parameters={"operand": 1 - place})
+
+    # --- parts of changes -------------------------------------------------------------------------------------
+
+    def _set_tensor(self, node: Node, target: onnx_ir.Node, role: str, array: Array) -> None:
+        """Numbers that are an attribute."""
+        if role not in target.attributes or target.attributes[role].type != onnx_ir.AttributeType.TENSOR:
+            self.refuse(
+                f"{node.name}: {role} isn't one constant of {target.op_type} in the file. "
+                "Change the attribute that says it, or put a node behind it."
+            )
+        tensor = target.attributes[role].as_tensor()
+        target.attributes[role] = onnx_ir.AttrTensor(role, tensor_of(array, tensor.dtype, tensor.name))
+
+    def _check_sizes(self) -> None:
+        """Refuse what doesn't fit together for the sizes that the graph is described for."""
+        complaint = contradiction(with_sizes(self._file.model, self._sizes))
+        if complaint and contradiction(with_sizes(onnx_ir.load(self._model.path), self._sizes)) is None:
+            self.refuse(
+                f"the changes don't fit together for inputs {', '.join(map(str, self._sizes))}: {complaint}. "
+                "Change what else must fit these sizes too, or leave them out."
+            )
+
+    def _check_required(self, node: Node, target: onnx_ir.Node) -> None:
+        attributes = self._file.schema(target).attributes
+        missing = [name for name, item in attributes.items() if item.required and name not in target.attributes]
+        if missing:
+            self.refuse(f"{node.name} as {target.op_type} needs {', '.join(missing)}; say what they are.")
+
+    def _check_operands(self, node: Node, target: onnx_ir.Node) -> None:
+        schema = self._file.schema(target)
+        if not schema.min_input <= len(target.inputs) <= schema.max_input:
+            self.refuse(
+                f"{node.name} has {len(target.inputs)} operands, {target.op_type} takes "
+                f"{schema.min_input} to {schema.max_input}. Insert and remove nodes instead."
+            )
+
+
+EDITOR = OnnxEditor

@@ -1,0 +1,218 @@
+"""An ONNX file that is changed: its graph's values and nodes, new constants, and what is written in the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir
+
+from conrepair.data.tensor_spec import TensorSpec, merge_declared
+from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import Array
+from conrepair.networks.onnx_schema import schema_of
+from conrepair.onnx_passes.default_domain import name_default_domain
+from conrepair.onnx_passes.infer_shapes import static_shape
+
+__all__ = ["OnnxFile", "sizes_of", "tensor_of"]
+
+_FREE_CONSTANTS = 4  # IR version in which constants stopped to be inputs too
+
+
+class OnnxFile:
+    """The model as it's written: functions, constants and unknown sizes stay what they are.
+
+    Attributes:
+        model: What is changed.
+        values: Inputs, initializers and the main graph's results, by the names that they had in the file.
+        external: Whether the file keeps weights outside.
+    """
+
+    def __init__(self, path: Path, known: Mapping[str, onnx_ir.Value]) -> None:
+        """Load a file.
+
+        Args:
+            path: Of the file.
+            known: Values whose types and shapes are known, by name.
+        """
+        self.model = onnx_ir.load(path)
+        name_default_domain(self.model)
+        self.values = {str(value.name): value for value in self._named()}
+        self.external = any(
+            isinstance(value.const_value, onnx_ir.ExternalTensor)
+            for graph in self.model.graphs()
+            for value in graph.initializers.values()
+        )
+        self._known = known
+        self._loose: list[onnx_ir.Value] = []
+
+    @property
+    def graph(self) -> onnx_ir.Graph:
+        """The main graph."""
+        return self.model.graph
+
+    # --- what there is ----------------------------------------------------------------------------------------
+
+    def original(self, node: onnx_ir.Node) -> onnx_ir.Node | None:
+        """The node that one of the network's was read from; None for one that comes from a function."""
+        name = next((value.name for value in node.outputs if value.name), None)
+        mine = self.values[name].producer() if name in self.values else None
+        return mine if mine is not None and mine.op_identifier() == node.op_identifier() else None
+
+    def opset(self, node: onnx_ir.Node) -> int:
+        """Version of the node's domain."""
+        return self.model.opset_imports.get(node.domain, 1)
+
+    def schema(self, node: onnx_ir.Node) -> Any:
+        """What ONNX says about the node's operator; None for one that isn't ONNX's."""
+        return schema_of(node, self.opset(node))
+
+    def dtype(self, value: onnx_ir.Value | None) -> onnx_ir.DataType | None:
+        """The element type of a value, if it's known."""
+        if value is None:
+            return None
+        if value.const_value is not None:
+            return value.const_value.dtype
+        known = self._known.get(str(value.name))
+        return value.dtype or (None if known is None else known.dtype)
+
+    def shape(self, value: onnx_ir.Value) -> list[int] | None:
+        """The shape of a value for the sizes that the network was opened with, if it's known."""
+        stated = static_shape(value)
+        return static_shape(self._known.get(str(value.name))) if stated is None else stated
+
+    # --- changes ----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def changing(self, node: onnx_ir.Node | None = None) -> Iterator[None]:
+        """Change a node as a whole or not at all; in the end, what nothing reads any more is taken out."""
+        before = None if node is None else _State.of(node)
+        try:
+            yield
+        except BaseException:
+            if node is not None and before is not None:
+                before.put_back(node)
+            raise
+        finally:
+            for value in self._loose:
+                self._drop(value)
+            self._loose.clear()
+
+    def free(self, label: str) -> str:
+        """A name that nothing has yet."""
+        name, number = label, 2
+        while name in self._taken:
+            name, number = f"{label}:{number}", number + 1
+        self._taken.add(name)
+        return name
+
+    def constant(self, label: str, array: Array, dtype: onnx_ir.DataType) -> onnx_ir.Value:
+        """A new initializer."""
+        tensor = tensor_of(array, dtype, self.free(label))
+        value = onnx_ir.Value(
+            name=tensor.name, type=onnx_ir.TensorType(dtype), shape=tensor.shape, const_value=tensor
+        )
+        self.graph.register_initializer(value)
+        if self.model.ir_version < _FREE_CONSTANTS:
+            self.graph.inputs.append(value)
+        self.forget(value)
+        return value
+
+    def forget(self, value: onnx_ir.Value | None) -> None:
+        """Take out a value at the end of the change, if nothing reads it then."""
+        if value is not None:
+            self._loose.append(value)
+
+    def _drop(self, value: onnx_ir.Value | None) -> None:
+        """Take out a value that nothing reads, and what only that was computed from; inputs stay."""
+        if value is None or value.uses() or value.is_graph_output():
+            return
+        node = value.producer()
+        if node is None:
+            self._drop_initializer(value)
+        elif node.graph is self.graph and not any(item.uses() or item.is_graph_output() for item in node.outputs):
+            read = list(dict.fromkeys(node.inputs))
+            self.graph.remove(node, safe=True)
+            for item in read:
+                self._drop(item)
+
+    def _drop_initializer(self, value: onnx_ir.Value) -> None:
+        if value.is_graph_input() and self.model.ir_version < _FREE_CONSTANTS and value.is_initializer():
+            self.graph.inputs.remove(value)
+        if not value.is_graph_input() and value.is_initializer():
+            del self.graph.initializers[str(value.name)]
+
+    # --- names ------------------------------------------------------------------------------------------------
+
+    def _named(self) -> Iterator[onnx_ir.Value]:
+        yield from self.graph.inputs
+        yield from self.graph.initializers.values()
+        for node in self.graph:
+            yield from (value for value in node.outputs if value.name)
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        """Names of values and nodes, those of inner graphs too."""
+        found = set(self.values)
+        for graph in self.model.graphs():
+            found |= {str(value.name) for value in [*graph.inputs, *graph.initializers.values()]}
+            for node in graph:
+                found |= {str(value.name) for value in node.outputs} | {str(node.name)}
+        return found
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a node was before a change."""
+
+    operator: tuple[str, str, str]
+    attributes: Mapping[str, onnx_ir.Attr]
+    inputs: tuple[onnx_ir.Value | None, ...]
+
+    @classmethod
+    def of(cls, node: onnx_ir.Node) -> _State:
+        return cls((node.domain, node.op_type, node.overload), dict(node.attributes), tuple(node.inputs))
+
+    def put_back(self, node: onnx_ir.Node) -> None:
+        node.domain, node.op_type, node.overload = self.operator
+        node.attributes.clear()
+        node.attributes.update(self.attributes)
+        node.resize_inputs(len(self.inputs))
+        for index, value in enumerate(self.inputs):
+            node.replace_input_with(index, value)
+
+
+def tensor_of(array: Array, dtype: onnx_ir.DataType, name: str | None) -> onnx_ir.Tensor[Any]:
+    """Numbers as a file holds them."""
+    return onnx_ir.Tensor(np.array(array, dtype.numpy(), order="C"), dtype=dtype, name=name)
+
+
+def sizes_of(model: Model) -> list[TensorSpec]:
+    """A model's inputs with sizes to describe it for: those that are declared, else one sample.
+
+    What else the file leaves open stays open: the description doesn't say what depends on it.
+    """
+    graph = onnx_ir.load(model.path).graph
+    inputs = [value for value in graph.inputs if value.name not in graph.initializers]
+    specs = [
+        TensorSpec(
+            str(value.name),
+            tuple(_dimension(size, f"{value.name}/{axis}") for axis, size in enumerate(value.shape or ())),
+            "" if value.dtype is None else value.dtype.numpy().name,
+        )
+        for value in inputs
+        if value.shape is not None
+    ]
+    named = [spec for spec in model.inputs if any(spec.name == item.name for item in specs)]
+    merged = merge_declared(specs, named)
+    batch = {spec.shape[0] for spec in merged if spec.shape and isinstance(spec.shape[0], str)}
+    return [replace(spec, shape=tuple(1 if size in batch else size for size in spec.shape)) for spec in merged]
+
+
+def _dimension(size: int | onnx_ir.SymbolicDim, label: str) -> int | str:
+    return size if isinstance(size, int) else str(size.value or label)
