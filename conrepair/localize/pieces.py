@@ -12,6 +12,7 @@ from conrepair.runtime.memory import return_freed
 
 __all__ = ["Pieces", "capture"]
 
+_MUCH = 512 << 20  # bytes that the activations of a network have together
 _LEAST = 32 << 20  # bytes; smaller pieces would save no memory worth the name
 
 Fetch = Callable[[str], Array]
@@ -24,9 +25,11 @@ class Pieces:
     are bounded by the two largest, whatever the activations of the whole network add up to.
     """
 
-    def __init__(self, segments: Sequence[_Segment]) -> None:
+    def __init__(self, network: Network, segments: Sequence[_Segment]) -> None:
         """Use `between` or `in_a_row` instead."""
         self._segments = segments
+        # Giving memory back after each piece takes a fifth of the time; a network that can't leave much needn't.
+        self._gives_back = sum(tensor.nbytes or 0 for tensor in network.graph.tensors.values()) > _MUCH
 
     @classmethod
     def between(cls, network: Network, fed: Collection[str], wanted: Sequence[str], *, keep: bool = False) -> Pieces:
@@ -39,7 +42,7 @@ class Pieces:
             keep: Hold all segments, for more than one batch; otherwise one is made when it's run, and dropped.
         """
         fed = tuple(fed)
-        return cls([_Segment(network, fed, group, keep) for group in _groups(network, wanted)])
+        return cls(network, [_Segment(network, fed, group, keep) for group in _groups(network, wanted)])
 
     @classmethod
     def in_a_row(cls, network: Network, wanted: Sequence[str], *, keep: bool = False) -> Pieces:
@@ -56,7 +59,7 @@ class Pieces:
         for group in _groups(network, [name for name in wanted if name not in network.graph.inputs]):
             segments.append(_Segment(network, known, group, keep))
             known += group
-        return cls(segments)
+        return cls(network, segments)
 
     @property
     def read_again(self) -> frozenset[str]:
@@ -77,7 +80,8 @@ class Pieces:
             results = segment.run(fetch)
             for name in segment.wanted:
                 yield name, results.pop(name)
-            return_freed()
+            if self._gives_back:
+                return_freed()
 
 
 class _Segment:
