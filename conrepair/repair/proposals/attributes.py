@@ -32,7 +32,10 @@ def operator_proposals(setting: Setting) -> Iterator[Proposal]:
         if ours is None or theirs is None or ours.op == theirs.op or len(theirs.nodes) > 1:
             continue
         node = setting.places.of(theirs.nodes[0])
-        if node is not None and ours.op != "Function":
+        if node is not None and len(ours.nodes) == 1:
+            right = ours.nodes[0]  # as it's written: steps call a ReLU a Clip
+            yield (SetOperator(node.name, right.op, dict(right.attributes)),)
+        elif node is not None and ours.op != "Function":
             yield (SetOperator(node.name, ours.op, dict(ours.attributes)),)
 
 
