@@ -51,4 +51,4 @@ def order_proposals(setting: Setting) -> Iterator[Proposal]:
                 (SwapInputs(place.name, one, two),) for one in range(len(read)) for two in range(one + 1, len(read))
             )
         elif "operand" in node.parameters:
-            yield (SwapInputs(place.name, 0, 1),)
+            yield (SetAttributes(place.name, {"constant_first": not node.attributes.get("constant_first")}),)

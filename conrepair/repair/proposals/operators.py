@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from conrepair.graph.layer_graph import Array, Attribute
 from conrepair.localize.diagnosis.mutations import mending_mutation
 from conrepair.localize.diagnosis.steps import Step
-from conrepair.repair.edits import Edit, Insert, Remove, SetOperator
+from conrepair.repair.edits import Edit, Insert, Remove, SetAttributes, SetOperator, SwapInputs
 from conrepair.repair.proposals.proposal import Proposal, Setting
 
 __all__ = ["extra_proposals", "missing_proposals", "move_proposals", "mutation_proposals"]
@@ -68,6 +70,11 @@ def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
             yield (Remove(place.name),)
         elif found.other.op != found.node.op:
             yield (SetOperator(place.name, found.other.op, dict(found.other.attributes)),)
+        elif "operand" in found.node.parameters:
+            first = bool(found.other.attributes.get("constant_first"))
+            yield (SetAttributes(place.name, {"constant_first": first}),)
+        else:
+            yield (SwapInputs(place.name, 0, 1),)
 
 
 def _removed(step: Step, setting: Setting) -> list[Edit]:
@@ -79,6 +86,11 @@ def _as_inserted(step: Step) -> tuple[str, dict[str, Attribute], tuple[Array, ..
     """An operator as ONNX has it: what the vocabulary has as attributes of some are its constants."""
     attributes: dict[str, Attribute] = {name: value for name, value in step.attributes.items() if value is not None}
     constants = tuple(parameter.numpy() for parameter in step.parameters.values())
-    if step.op == "Clip" and attributes.get("min") == 0.0 and attributes.get("max") is None:
+    low, high, axes = (attributes.get(name) for name in ("min", "max", "axes"))
+    if step.op == "Clip" and low == 0.0 and high is None:
         return "Relu", {}, ()
+    if step.op == "Clip" and isinstance(low, float) and isinstance(high, float):
+        return "Clip", {}, (np.array(low, np.float32), np.array(high, np.float32))
+    if step.op == "LayerNormalization" and isinstance(axes, tuple):
+        return step.op, {"axis": axes[0], "epsilon": attributes.get("epsilon", 1e-5)}, constants
     return step.op, attributes, constants
