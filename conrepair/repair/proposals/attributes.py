@@ -24,6 +24,18 @@ def attribute_proposals(setting: Setting) -> Iterator[Proposal]:
         node = setting.places.of(theirs.nodes[0])
         if wanted and node is not None:
             yield (SetAttributes(node.name, wanted),)
+        padding = next((setting.places.of(item) for item in theirs.nodes if item.op == "Pad"), None)
+        pads = wanted.get("pads")
+        if padding is not None and isinstance(pads, tuple):
+            yield (SetAttributes(padding.name, {"pads": _of_all_axes(pads, last=theirs.channels_last)}),)
+
+
+def _of_all_axes(pads: tuple[object, ...], *, last: bool) -> tuple[int, ...]:
+    """Pads of a window as a Pad in front of it has them: batch and channels too, which get none."""
+    half = len(pads) // 2
+    begins, ends = ([int(str(size)) for size in part] for part in (pads[:half], pads[half:]))
+    before, behind = ([0], [0]) if last else ([0, 0], [])
+    return (*before, *begins, *behind, *before, *ends, *behind)
 
 
 def operator_proposals(setting: Setting) -> Iterator[Proposal]:
