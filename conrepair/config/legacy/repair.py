@@ -16,7 +16,7 @@ from conrepair.config.legacy.schema import LegacyRepair, LegacyRepairModel
 __all__ = ["RepairInput", "RepairRequest", "RepairTranslation", "translate_repair"]
 
 _PATH = "$.model_repair_config"
-_LATER = "repairing isn't part of this version"
+_LATER = "this wish of a repair isn't part of this version"
 _LEAST_SAMPLE = 2
 _SECONDS = 7200.0
 _RECORDED = {
@@ -186,10 +186,8 @@ def _account_for_models(context: Context, given: LegacyRepair) -> None:
 def _account_for_settings(context: Context, given: LegacyRepair) -> None:
     account, place, settings = context.account, f"{_PATH}.settings", given.settings
     if settings.enable_model_repair:
-        account.refused(
-            f"{place}.enable_model_repair",
-            f"{_LATER}: the pair is compared, and the layers at fault are named (stages.localize)",
-        )
+        words = "the layers at fault are named and mended (stages.localize, stages.repair)"
+        account.keys(place, settings, {"enable_model_repair": words}, Outcome.TRANSLATED)
     else:
         words = "no repair is asked for; the pair stays, and is left out (skip_analysis)"
         account.keys(place, settings, {"enable_model_repair": words}, Outcome.TRANSLATED)
@@ -199,8 +197,8 @@ def _account_for_settings(context: Context, given: LegacyRepair) -> None:
         "align_dimension",
         "clear_multiple_outputs",
         "continue_repair_when_image_fixed",
-        "time_limit",
     )
+    account.keys(place, settings, {"time_limit": "repair.seconds"}, Outcome.TRANSLATED)
     account.keys(place, settings, dict.fromkeys(keys, f"for a repair to come: {_LATER}"), Outcome.KEPT)
 
 

@@ -81,7 +81,9 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
         models += translated.models
         localize, repair = translated.localize, translated.request
         repairs = repair is not None and repair.enabled
-    stages = stages_of(context, given.models, repairs=repairs) | ({"localize": True} if repairs else {})
+    stages = stages_of(context, given.models, repairs=repairs) | (
+        {"localize": True, "repair": True} if repairs else {}
+    )
     result = {
         "schema_version": 1,
         "name": _audit_name(path),
@@ -90,6 +92,8 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
         "backends": ["libraries"],
         "stages": stages,
     } | ({"localize": localize} if localize else {})
+    if repair is not None and repair.enabled:
+        result["repair"] = {"seconds": repair.seconds}
     for key in duplicates:
         context.account.ignored(f"$..{key}", "the key stands twice in one object; the last one counts")
     entries = context.account.complete(value)

@@ -459,7 +459,7 @@ def test_a_pair_is_compared_and_localized(tmp_path: Path) -> None:
     source, target = result.value["models"]
     assert (source["path"], target["path"], target["compare_with"]) == ("net.onnx", "other.onnx", "net.onnx")
     assert result.value["stages"]["localize"] is True
-    assert entry(result, "$.model_repair_config.settings.enable_model_repair").outcome is Outcome.REFUSED
+    assert entry(result, "$.model_repair_config.settings.enable_model_repair").outcome is Outcome.TRANSLATED
 
 
 def test_the_repair_is_kept_for_later(tmp_path: Path) -> None:
@@ -482,8 +482,10 @@ def test_the_repair_is_kept_for_later(tmp_path: Path) -> None:
         "align_dimension",
         "clear_multiple_outputs",
         "continue_repair_when_image_fixed",
-        "time_limit",
     }
+    assert result.value is not None
+    assert result.value["stages"]["repair"] is True
+    assert result.value["repair"] == {"seconds": 600}
 
 
 def test_the_analysis_of_layers(tmp_path: Path) -> None:
