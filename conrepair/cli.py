@@ -118,6 +118,17 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_layers(parser: argparse.ArgumentParser, *, samples: int) -> None:
+    """What every command takes that looks at each layer."""
+    _add_data(parser, samples=samples)
+    _add_target_recipe(parser)
+    _add_inputs(parser)
+    parser.add_argument("--batch-size", type=int, default=4, help="for models that leave it open")
+    parser.add_argument("--margin", type=float, help="a fault is so many times the noise floor (default 10)")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each model")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
+
+
 def _add_run(verbs: argparse._SubParsersAction[argparse.ArgumentParser], default_config: str) -> None:
     parser = _verb(verbs, "run", "Run the audit that a configuration file describes.")
     parser.add_argument("config", nargs="?", default=default_config, help="JSON file (default: %(default)s)")
@@ -159,15 +170,9 @@ def _add_repair(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("source", help="the model that is right (with --apply, the model to change)")
     parser.add_argument("target", nargs="?", help="its conversion")
     parser.add_argument("--apply", metavar="PATCH", help="make the edits of a patch.json again")
-    _add_data(parser, samples=72)
-    _add_target_recipe(parser)
-    _add_inputs(parser)
-    parser.add_argument("--batch-size", type=int, default=4, help="for models that leave it open")
-    parser.add_argument("--margin", type=float, help="a fault is so many times the noise floor (default 10)")
+    _add_layers(parser, samples=72)
     parser.add_argument("--seconds", type=float, default=300.0, help="after which no further edit is tried")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each other step")
     parser.add_argument("-o", "--output", required=True, help="folder to write; not made where nothing was wrong")
-    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
 
     def run(options: argparse.Namespace) -> int:
         from conrepair.pipeline.repair_command import repair
@@ -189,14 +194,8 @@ def _add_localize(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="FILE",
         help="a model on the way from the source to the target, in order; may be repeated",
     )
-    _add_data(parser, samples=8)
-    _add_target_recipe(parser)
-    _add_inputs(parser)
-    parser.add_argument("--batch-size", type=int, default=4, help="for models that leave it open")
-    parser.add_argument("--margin", type=float, help="a fault is so many times the noise floor (default 10)")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each model")
+    _add_layers(parser, samples=8)
     parser.add_argument("-o", "--output", required=True, help="folder to write")
-    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
 
     def run(options: argparse.Namespace) -> int:
         from conrepair.pipeline.localize_command import localize

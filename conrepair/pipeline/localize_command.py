@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,12 @@ from conrepair.report.localization.about import about_row
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.localization.write import check_localization_folder, write_localization
-from conrepair.report.result import Problem, Row
+from conrepair.report.result import AuditResult
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
-__all__ = ["comparison_config", "localize", "row_problem"]
+__all__ = ["compare_files", "localize"]
 
 
 def localize(options: argparse.Namespace) -> int:
@@ -43,27 +45,16 @@ def localize(options: argparse.Namespace) -> int:
         detect_framework(path)  # a file that isn't there is said at once
     folder = Path(options.output).absolute()
     check_localization_folder(folder, (source, *between, target))
-    names = _names([source, *between, target])
     with contextlib.ExitStack() as stack:
-        scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
-        config = parse_config(
-            comparison_config(options, dict(zip(names, (source, *between, target), strict=True)), scratch),
-            "command line",
-        )
-        display = stack.enter_context(ProgressDisplay(quiet=options.quiet))
-        result = run_audit(config, Path.cwd(), display, stack)
-    rows = {row.model: row for row in result.rows}
-    for name in (names[0], names[-1]):
-        problem = row_problem(rows[name])
-        if problem is not None:
-            raise error_of(problem)
-    last = rows[names[-1]].localization
+        result = compare_files(options, [source, *between, target], stack)
+    first, *middle, row = result.rows
+    last = row.localization
     if last is None:
         raise ValueError(f"{target} was not localized, and nothing says why")
     if between:
-        steps = [(path.name, rows[name].localization) for path, name in zip(between, names[1:-1], strict=True)]
+        steps = [(path.name, item.localization) for path, item in zip(between, middle, strict=True)]
         last = attribute_steps(last, steps, target.name)
-    about = about_row(rows[names[0]], rows[names[-1]], result)
+    about = about_row(first, row, result)
     if about is None:
         raise ValueError("a model that was localized is on disk")
     write_localization(last, folder, about)
@@ -74,24 +65,40 @@ def localize(options: argparse.Namespace) -> int:
     return int(ExitCode.EQUIVALENT if last.verdict.severity <= Verdict.QUANTIZED.severity else ExitCode.DIFFERENT)
 
 
-def row_problem(row: Row) -> Problem | None:
-    """What kept a model from being looked at."""
-    return row.not_localized or (row.problem if row.localization is None else None)
-
-
-def _names(paths: list[Path]) -> list[str]:
-    """One for each file, all different."""
-    return [f"{slug(path)}-{place}" for place, path in enumerate(paths)]
-
-
-def comparison_config(options: argparse.Namespace, files: dict[str, Path], scratch: Path) -> dict[str, Any]:
-    """An audit of a source and what was made of it, of which every layer is looked at.
+def compare_files(
+    options: argparse.Namespace, paths: Sequence[Path], stack: contextlib.ExitStack, **sections: Mapping[str, Any]
+) -> AuditResult:
+    """Audit a source and what was made of it, and look at every layer.
 
     Args:
         options: Of the command line.
-        files: By the models' names, the source's first.
-        scratch: For what the audit writes.
+        paths: The source first, the target last.
+        stack: What the audit writes stays until it's left.
+        sections: Of the configuration, over what the options say.
+
+    Returns:
+        With one row for each file, in their order.
+
+    Raises:
+        ConrepairError: what kept the source or the target from being looked at.
     """
+    names = [f"{slug(path)}-{place}" for place, path in enumerate(paths)]
+    scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
+    content = _config(options, dict(zip(names, paths, strict=True)), scratch)
+    content |= {name: content.get(name, {}) | section for name, section in sections.items()}
+    display = stack.enter_context(ProgressDisplay(quiet=options.quiet))
+    result = run_audit(parse_config(content, "command line"), Path.cwd(), display, stack)
+    by_name = {row.model: row for row in result.rows}
+    rows = tuple(by_name[name] for name in names)
+    for row in (rows[0], rows[-1]):
+        problem = row.not_localized or row.not_repaired or (row.problem if row.localization is None else None)
+        if problem is not None:
+            raise error_of(problem)
+    return dataclasses.replace(result, rows=rows)
+
+
+def _config(options: argparse.Namespace, files: dict[str, Path], scratch: Path) -> dict[str, Any]:
+    """By the models' names, the source's first."""
     inputs = [parse_input(text) for text in options.input] or None
     (first, source), *others = files.items()
     own = given({"recipe": options.recipe, "inputs": inputs})

@@ -5,25 +5,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import tempfile
 from pathlib import Path
 
-from conrepair.config.load import parse_config
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
-from conrepair.pipeline.audit import run_audit
-from conrepair.pipeline.evaluation import error_of
-from conrepair.pipeline.localize_command import comparison_config, row_problem
-from conrepair.pipeline.options import slug
+from conrepair.pipeline.localize_command import compare_files
 from conrepair.repair.patch import read_patch
 from conrepair.repair.repair import apply_patch
 from conrepair.report.encode import encode
 from conrepair.report.repair.summary import print_repair
 from conrepair.report.repair.write import check_repair_folder, write_repair
 from conrepair.runtime.errors import ExitCode, UsageError
-from conrepair.runtime.progress import ProgressDisplay, output_console, say
-from conrepair.runtime.scratch import SCRATCH, scratch_folder
+from conrepair.runtime.files import whole_output
+from conrepair.runtime.progress import output_console, say
 
 __all__ = ["repair"]
 
@@ -47,20 +42,14 @@ def repair(options: argparse.Namespace) -> int:
     for path in (source, target):
         detect_framework(path)  # a file that isn't there is said at once
     folder = Path(options.output).absolute()
-    check_repair_folder(folder)
-    names = [f"{slug(path)}-{place}" for place, path in enumerate((source, target))]
+    check_repair_folder(folder, (source, target))
     with contextlib.ExitStack() as stack:
-        scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
-        content = comparison_config(options, dict(zip(names, (source, target), strict=True)), scratch)
-        content["stages"]["repair"] = True
-        content["repair"] = {"seconds": options.seconds}
-        content["localize"]["samples"] = min(_LOCALIZED, options.samples)
-        display = stack.enter_context(ProgressDisplay(quiet=options.quiet))
-        result = run_audit(parse_config(content, "command line"), Path.cwd(), display, stack)
-        row = next(row for row in result.rows if row.model == names[1])
-        problem = row_problem(row) or row.not_repaired
-        if problem is not None:
-            raise error_of(problem)
+        samples = {"samples": min(_LOCALIZED, options.samples)}
+        repairs = {"seconds": options.seconds}
+        result = compare_files(
+            options, [source, target], stack, stages={"repair": True}, repair=repairs, localize=samples
+        )
+        row = result.rows[-1]
         if row.repair is None:  # no layer is at fault
             found = None if row.localization is None else row.localization.reason
             output_console().print(f"nothing to repair: {found}")
@@ -80,8 +69,9 @@ def _apply(options: argparse.Namespace) -> int:
     if options.target is not None:
         raise UsageError("--apply changes one model; name only that.")
     framework = detect_framework(path)
-    check_repair_folder(folder)
+    check_repair_folder(folder, (path, Path(options.apply)))
     patch, target_hash = read_patch(Path(options.apply))
-    made = apply_patch(patch, target_hash, Model(framework, str(path), model_sha256(path)), folder)
-    say(f"written: {made.path}")
+    with whole_output(folder) as temporary:
+        made = apply_patch(patch, target_hash, Model(framework, str(path), model_sha256(path)), temporary)
+    say(f"written: {folder / Path(made.path).name}")
     return int(ExitCode.EQUIVALENT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import tempfile
 from pathlib import Path
 
@@ -36,7 +35,6 @@ class Bench:
         self._samples = min(source.data.count, target.data.count, options.samples)
         self._size = batch_size(source.inputs, target.inputs, options.batch_size, self._samples)
         self._ours = open_model(source.model, concrete(source, self._size), folder / "source")
-        self._numbers = itertools.count()
 
     def localize(self, model: Model) -> Found:
         """Judge a target.

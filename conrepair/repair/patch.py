@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -16,22 +17,10 @@ from conrepair.repair import edits
 from conrepair.repair.edits import Edit
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Patch", "read_patch", "write_patch"]
+__all__ = ["Patch", "patch_files", "read_patch", "write_patch"]
 
 _VERSION = 1
-_KINDS = {
-    kind.__name__: kind
-    for kind in (
-        edits.SetParameter,
-        edits.SetAttributes,
-        edits.SetOperator,
-        edits.Remove,
-        edits.Insert,
-        edits.SwapInputs,
-        edits.ExchangeOutputs,
-        edits.ExchangeInputs,
-    )
-}
+_KINDS = {kind.__name__: kind for kind in get_args(Edit)}
 
 
 @dataclass(frozen=True)
@@ -44,13 +33,15 @@ class Patch:
 
     edits: tuple[Edit, ...] = ()
 
-    def with_edits(self, more: Sequence[Edit]) -> Patch:
-        """This patch and more."""
-        return Patch((*self.edits, *more))
-
-    def without(self, place: int) -> Patch:
-        """This patch but for one edit."""
-        return Patch((*self.edits[:place], *self.edits[place + 1 :]))
+    @property
+    def digest(self) -> str:
+        """The same for patches that change the same, down to each number."""
+        arrays: dict[str, Any] = {}
+        listing = [_as_json(edit, arrays) for edit in self.edits]
+        found = hashlib.sha256(json.dumps(listing).encode())
+        for array in arrays.values():
+            found.update(f"{array.dtype}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()
 
     def apply(self, model: Model, folder: Path, stem: str) -> Model:
         """Write a changed copy; the model's own file stays as it is.
@@ -80,11 +71,20 @@ def write_patch(patch: Patch, path: Path, target_hash: str) -> None:
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     listing = [_as_json(edit, arrays) for edit in patch.edits]
-    name = f"{path.stem}.npz" if arrays else None
+    name = _arrays_of(path).name if arrays else None
     if name is not None:
-        np.savez(path.with_name(name), **arrays)  # type: ignore[arg-type]
+        np.savez(_arrays_of(path), **arrays)  # type: ignore[arg-type]
     content = {"version": _VERSION, "target_sha256": target_hash, "arrays": name, "edits": listing}
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def patch_files(path: Path) -> list[Path]:
+    """The files of a patch that was written: its JSON, and the arrays beside it where it has any."""
+    return [file for file in (path, _arrays_of(path)) if file.exists()]
+
+
+def _arrays_of(path: Path) -> Path:
+    return path.with_suffix(".npz")
 
 
 def read_patch(path: Path) -> tuple[Patch, str]:
@@ -129,7 +129,8 @@ def _value(value: Any, arrays: dict[str, Any]) -> Any:
 
 def _from_json(entry: Mapping[str, Any], arrays: Mapping[str, Any]) -> Edit:
     kind = _KINDS[entry["edit"]]
-    return kind(**{name: _back(value, arrays) for name, value in entry.items() if name != "edit"})
+    edit: Edit = kind(**{name: _back(value, arrays) for name, value in entry.items() if name != "edit"})
+    return edit
 
 
 def _back(value: Any, arrays: Mapping[str, Any]) -> Any:

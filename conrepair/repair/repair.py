@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,8 @@ from conrepair.repair.edits import in_words
 from conrepair.repair.patch import Patch, write_patch
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import search
-from conrepair.repair.verify import agreement
+from conrepair.repair.verify import agreement, answers
 from conrepair.runtime.errors import DataError
-from conrepair.runtime.files import sha256_of
 from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = ["PATCH", "RepairOptions", "apply_patch", "repair_models"]
@@ -71,13 +71,15 @@ def repair_models(source: Subject, target: Subject, folder: Path, options: Repai
             outcome = replace(outcome, after=bench.localize(model))  # as it's read back
     begin = options.localization.samples
     begin = begin if min(source.data.count, target.data.count) > begin else 0
-    before = agreement(source, target, target.model, begin=begin, count=options.unseen)
-    after = before if model is None else agreement(source, target, model, begin=begin, count=options.unseen)
+    unseen = functools.partial(answers, begin=begin, count=options.unseen)
+    right = list(unseen(source, source.model))
+    before = agreement(right, unseen(target, target.model))
+    after = before if model is None else agreement(right, unseen(target, model))
     return RepairResult(
         outcome.before.result,
         outcome.after.result,
         tuple(map(in_words, outcome.patch.edits)),
-        tuple(outcome.effects),
+        outcome.effects,
         model,
         before,
         after,
@@ -94,16 +96,16 @@ def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> M
         patch: From `read_patch`.
         target_hash: Of the model that it's for.
         model: Must be that model.
-        folder: Receives the changed copy.
+        folder: Receives the changed copy; made where it isn't there.
 
     Raises:
         DataError: if the patch is for another model.
         NotEditableError: if its format can't express an edit.
     """
-    found = sha256_of(Path(model.path))
-    if found != target_hash:
+    if model.sha256 != target_hash:
+        wanted, found = target_hash[:16], model.sha256[:16]
         raise DataError(
-            f"the patch is for a model with the sha256 {target_hash[:16]}..., {model.path} has {found[:16]}... "
+            f"the patch is for a model with the sha256 {wanted}..., {model.path} has {found}... "
             "Edits name layers of the model that they were found for; repair this one anew."
         )
     folder.mkdir(parents=True, exist_ok=True)

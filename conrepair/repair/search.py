@@ -6,10 +6,9 @@ import itertools
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conrepair.editors.editor import NotEditableError
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
@@ -19,11 +18,21 @@ from conrepair.repair.edits import ExchangeInputs, ExchangeOutputs, in_words
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.all import proposals
 from conrepair.repair.proposals.proposal import Proposal
-from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["Outcome", "search"]
+__all__ = ["Outcome", "Taken", "search"]
 
-_BETTER = 0.5  # of the outputs' error, at most, for an edit that mends no single piece to count
+
+@dataclass(frozen=True)
+class Taken:
+    """A proposal that helped.
+
+    Attributes:
+        edits: What is left of it.
+        gain: In words.
+    """
+
+    edits: Proposal
+    gain: str
 
 
 @dataclass
@@ -31,20 +40,28 @@ class Outcome:
     """What a search came to.
 
     Attributes:
-        patch: The edits that help, and no others.
         before: The target as it came.
         after: With the patch.
+        taken: The proposals that help, in the order in which they were found.
         tried: How many candidates were judged.
-        effects: For each edit that was taken, in words, what it bought.
         in_time: Whether the search ended by itself.
     """
 
-    patch: Patch
     before: Found
     after: Found
+    taken: tuple[Taken, ...] = ()
     tried: int = 0
-    effects: list[str] = field(default_factory=list)
     in_time: bool = True
+
+    @property
+    def patch(self) -> Patch:
+        """The edits that help, and no others."""
+        return _patch_of(self.taken)
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """For each proposal, in words, what it does and what that bought."""
+        return tuple(f"{'; '.join(map(in_words, item.edits))}: {item.gain}" for item in self.taken)
 
 
 def search(bench: Bench, model: Model, folder: Path, *, seconds: float) -> Outcome:
@@ -65,7 +82,7 @@ class _Search:
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
-        outcome = Outcome(Patch(), before, before)
+        outcome = Outcome(before, before)
         while outcome.after.result.faults and self._mend_one(outcome):
             pass
         self._minimize(outcome)
@@ -78,14 +95,11 @@ class _Search:
             if time.monotonic() > self._end:
                 outcome.in_time = False
                 return False
-            patch = outcome.patch.with_edits(proposal)
-            again = self._judged(patch)
+            again = self._judged(Patch((*outcome.patch.edits, *proposal)))
             outcome.tried += 1
             if again is not None and _mends(again, found, piece):
-                words = "; ".join(map(in_words, proposal))
-                gained = f"outputs differ by {again.result.output_error:.1e}, {found.result.output_error:.1e} before"
-                outcome.effects.append(f"{words}: {gained}")
-                outcome.patch, outcome.after = patch, again
+                gain = f"outputs differ by {again.result.output_error:.1e}, {found.result.output_error:.1e} before"
+                outcome.taken, outcome.after = (*outcome.taken, Taken(proposal, gain)), again
                 return True
         return False
 
@@ -103,9 +117,7 @@ class _Search:
             try:
                 changed = patch.apply(self._model, Path(folder), "candidate")
                 return self._bench.localize(changed)
-            except (NotEditableError, ConrepairError):
-                return None
-            # Whatever a framework says about a candidate, it's no repair.
+            # Whatever an editor or a framework says about a candidate, it's no repair.
             except Exception:  # noqa: BLE001
                 return None
 
@@ -113,14 +125,24 @@ class _Search:
         """Drop each edit without which the result is as good."""
         place = 0
         while len(outcome.patch.edits) > 1 and place < len(outcome.patch.edits) and time.monotonic() < self._end:
-            fewer = outcome.patch.without(place)
-            again = self._judged(fewer)
+            fewer = _without(outcome.taken, place)
+            again = self._judged(_patch_of(fewer))
             outcome.tried += 1
             if again is not None and len(again.result.faults) <= len(outcome.after.result.faults):
-                outcome.patch, outcome.after = fewer, again
-                del outcome.effects[min(place, len(outcome.effects) - 1)]
+                outcome.taken, outcome.after = fewer, again
             else:
                 place += 1
+
+
+def _patch_of(taken: Sequence[Taken]) -> Patch:
+    return Patch(tuple(edit for item in taken for edit in item.edits))
+
+
+def _without(taken: Sequence[Taken], place: int) -> tuple[Taken, ...]:
+    """Without one edit of all, and without a proposal of which none is left."""
+    numbered = itertools.count()
+    left = [replace(item, edits=tuple(edit for edit in item.edits if next(numbered) != place)) for item in taken]
+    return tuple(item for item in left if item.edits)
 
 
 def _mends(again: Found, found: Found, piece: Guilty | None) -> bool:

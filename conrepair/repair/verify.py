@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from conrepair.data.feeds import batches, open_feeds
-from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.models import Subject
+from conrepair.localize.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Agreement", "agreement"]
+__all__ = ["Agreement", "agreement", "answers"]
 
 _BATCH = 8
+
+Answers = Mapping[str, Array]
+"""Outputs by name, for one batch."""
 
 
 @dataclass(frozen=True)
@@ -36,25 +39,16 @@ class Agreement:
     top1_differing: int | None
 
 
-def agreement(source: Subject, target: Subject, model: Model, *, begin: int, count: int) -> Agreement:
-    """Compare answers.
+def agreement(right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
+    """Compare answers to the same samples.
 
     Args:
-        source: The model that is right.
-        target: The model in question, as it came: what it's fed.
-        model: The target, or a changed copy of it.
-        begin: First sample of the dataset.
-        count: How many at most.
-
-    Raises:
-        ModelLoadError: if a model can't be loaded.
-        InferenceError: if one can't be run.
-        DataError: if the data doesn't fit.
+        right: The source's, from `answers`.
+        given: The target's.
     """
     errors: dict[str, RunningError] = {}
     differing, scores, samples, whole = 0, False, 0, True
-    sides = _answers(source, source.model, begin, count), _answers(target, model, begin, count)
-    for ours, theirs in zip(*sides, strict=False):
+    for ours, theirs in zip(right, given, strict=False):
         valid = min(len(next(iter(ours.values()))), len(next(iter(theirs.values()))))
         ours, theirs = ({name: array[:valid] for name, array in side.items()} for side in (ours, theirs))
         pairs, unpaired = pair_outputs(ours, theirs)
@@ -70,10 +64,24 @@ def agreement(source: Subject, target: Subject, model: Model, *, begin: int, cou
     return Agreement(samples, error, differing if scores else None)
 
 
-def _answers(subject: Subject, model: Model, begin: int, count: int) -> Iterator[Mapping[str, Array]]:
-    """Outputs of a model, batch by batch, without the rows that only fill a batch up."""
+def answers(subject: Subject, model: Model, *, begin: int, count: int) -> Iterator[Answers]:
+    """Outputs of a model, batch by batch, without the rows that only fill a batch up.
+
+    Args:
+        subject: What the model is fed.
+        model: The subject's, or a changed copy of it.
+        begin: First sample of the dataset.
+        count: How many at most.
+
+    Raises:
+        ModelLoadError: if the model can't be loaded.
+        InferenceError: if it can't be run.
+        DataError: if the data doesn't fit.
+    """
     runnable = framework(model.framework).load(model)
-    inputs = _named_as(subject.inputs, runnable.inputs)
+    # By name, or, where saving has renamed them, in order.
+    given, wanted = ([spec.name for spec in specs] for specs in (subject.inputs, runnable.inputs))
+    inputs = dict(named_alike(given, wanted))
     reader = open_feeds(subject.data, subject.inputs, subject.recipe)
     reader.count = min(reader.count, begin + count)
     for batch in batches(reader, subject.inputs, _BATCH):
@@ -87,9 +95,3 @@ def _answers(subject: Subject, model: Model, begin: int, count: int) -> Iterator
 
 def _rows(array: Array, size: int, begin: int, end: int) -> Array:
     return array[begin:end] if array.ndim and len(array) == size else np.asarray(array)
-
-
-def _named_as(given: Sequence[TensorSpec], wanted: Sequence[TensorSpec]) -> dict[str, str]:
-    """Inputs by name, or, where saving has renamed them, in order."""
-    names, others = [spec.name for spec in given], [spec.name for spec in wanted]
-    return dict(zip(names, names if set(names) == set(others) else others, strict=True))

@@ -68,6 +68,21 @@ def test_what_is_there_already_is_not_replaced(broken: Broken, tmp_path: Path) -
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["notes.txt"]
 
 
+def test_a_folder_that_holds_what_is_read_is_not_replaced(
+    broken: Broken, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right, wrong = broken("weights-scaled")
+    assert main(["repair", str(right), str(wrong), "-o", str(tmp_path / "out"), "-q"]) == 0
+    mended = tmp_path / "out" / "repaired.tflite"
+    assert main(["repair", str(right), str(mended), "-o", str(tmp_path / "out"), "-q"]) == 2
+    assert "which this repair would replace" in capsys.readouterr().err
+    assert (
+        main(["repair", str(wrong), "--apply", str(tmp_path / "out" / "patch.json"), "-o", str(tmp_path / "out")])
+        == 2
+    )
+    assert mended.is_file()
+
+
 def test_one_model_alone_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["repair", str(tmp_path / "a.onnx"), "-o", str(tmp_path / "out")]) == 2
     assert "name the source and the target" in capsys.readouterr().err

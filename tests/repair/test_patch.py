@@ -7,9 +7,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from conrepair.editors.editor import NotEditableError
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
 from conrepair.repair.edits import (
     Edit,
     ExchangeInputs,
@@ -23,6 +27,7 @@ from conrepair.repair.edits import (
     in_words,
 )
 from conrepair.repair.patch import Patch, read_patch, write_patch
+from conrepair.repair.repair import apply_patch
 from conrepair.runtime.errors import DataError
 from tests.support.native_models import tflite_file
 
@@ -92,3 +97,28 @@ def test_a_node_that_is_not_there_is_refused_and_nothing_written(tmp_path: Path)
     with pytest.raises(NotEditableError, match="nobody"):
         Patch((Remove("nobody"),)).apply(model, folder, "changed")
     assert list(folder.iterdir()) == []
+
+
+def test_patches_are_told_apart_by_each_number() -> None:
+    """NumPy's text of a large array leaves out its middle."""
+    large = np.zeros(5000, np.float32)
+    other = large.copy()
+    other[2500] = 1
+    one, two = (Patch((SetParameter("conv", "weight", array),)).digest for array in (large, other))
+    assert one != two
+    assert one == Patch((SetParameter("conv", "weight", large.copy()),)).digest
+
+
+def test_a_patch_fits_a_model_in_two_files(tmp_path: Path) -> None:
+    """Its hash is that of both, not of the first."""
+    shape = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64])
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 64])
+    weight = numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"], "mm")], "g", [shape], [result], [weight])
+    path = tmp_path / "model.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, path, save_as_external_data=True, location="model.data", size_threshold=0)
+    wrong = Model("onnx", str(path), model_sha256(path))
+    patch = Patch((SetParameter("mm", "weight", np.zeros((64, 64), np.float32)),))
+    made = apply_patch(patch, wrong.sha256, wrong, tmp_path / "out")
+    assert not numpy_helper.to_array(onnx.load(made.path).graph.initializer[0]).any()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from conrepair.editors.editor import Editor
 from conrepair.localize.diagnosis.differences import readings_of
 from conrepair.localize.diagnosis.region import Region
+from conrepair.repair.patch import Patch
 from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
 from conrepair.repair.proposals.folded import folded_proposals
@@ -44,9 +45,9 @@ def proposals(region: Region, editor: Editor) -> Iterator[Proposal]:
     seen = set[str]()
     places = Places(editor.graph)
     for reading in readings_of(region):
-        setting = Setting(region, reading, editor.graph, places)
+        setting = Setting(region, reading, places)
         for propose in _PROPOSERS:
             for proposal in propose(setting):
-                if (key := repr(proposal)) not in seen:
+                if (key := Patch(proposal).digest) not in seen:
                     seen.add(key)
                     yield proposal

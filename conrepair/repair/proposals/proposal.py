@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.diagnosis.differences import Reading
 from conrepair.localize.diagnosis.region import Region
 from conrepair.repair.edits import Edit
@@ -23,13 +22,11 @@ class Setting:
     Attributes:
         region: Both sides of it.
         reading: How their steps are compared.
-        graph: The editor's.
-        places: Finds nodes there.
+        places: Finds nodes in the editor's graph.
     """
 
     region: Region
     reading: Reading
-    graph: LayerGraph
     places: Places
 
 

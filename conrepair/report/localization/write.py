@@ -9,12 +9,12 @@ from pathlib import Path
 from conrepair.frameworks.model import Model
 from conrepair.localize.classic_analysis import classic_layer_analysis
 from conrepair.localize.result import Localization
+from conrepair.report.folders import check_replaceable
 from conrepair.report.localization.about import About
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.overlay import Side, overlay
 from conrepair.report.localization.plot import error_plot
 from conrepair.report.localization.table import layers_csv
-from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import whole_output
 
 __all__ = ["DOCUMENT", "check_localization_folder", "write_localization"]
@@ -72,11 +72,4 @@ def check_localization_folder(folder: Path, inputs: Iterable[str | Path]) -> Non
     Raises:
         UsageError: if the folder is something else than an earlier localization's, or holds an input.
     """
-    if not folder.exists():
-        return
-    empty = folder.is_dir() and not any(folder.iterdir())
-    if not empty and not (folder / DOCUMENT).is_file():
-        raise UsageError(f"{folder} exists and no localization wrote it, so it isn't replaced. Choose another -o.")
-    for path in inputs:
-        if Path(path).resolve().is_relative_to(folder.resolve()):
-            raise UsageError(f"{path} lies in {folder}, which this localization would replace. Choose another -o.")
+    check_replaceable(folder, DOCUMENT, "localization", inputs)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from conrepair.frameworks.identity import copy_model
+from conrepair.repair.patch import patch_files
 from conrepair.repair.repair import PATCH
 from conrepair.repair.result import RepairResult
 from conrepair.report.encode import encode
-from conrepair.runtime.errors import UsageError
+from conrepair.report.folders import check_replaceable
 from conrepair.runtime.files import whole_output
 
 __all__ = ["DOCUMENT", "check_repair_folder", "write_repair"]
@@ -27,28 +29,28 @@ def write_repair(result: RepairResult, folder: Path) -> None:
         folder: Appears whole; that of an earlier repair is replaced.
 
     Raises:
-        UsageError: if the folder is something else than an earlier repair's.
         StorageError: if it can't be written.
     """
-    check_repair_folder(folder)
     content = {"schema_version": _VERSION, "mended": result.mended, **encode(result)}
     with whole_output(folder) as temporary:
         temporary.mkdir()
         if result.model is not None:
             path = Path(result.model.path)
             copy_model(path, temporary / path.name)
-            for name in (PATCH, str(Path(PATCH).with_suffix(".npz"))):
-                if (path.parent / name).exists():
-                    shutil.copy2(path.parent / name, temporary / name)
+            for file in patch_files(path.parent / PATCH):
+                shutil.copy2(file, temporary / file.name)
             content["model"]["path"] = path.name
         (temporary / DOCUMENT).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def check_repair_folder(folder: Path) -> None:
-    """Make sure that nothing but an earlier repair would be replaced.
+def check_repair_folder(folder: Path, inputs: Iterable[Path]) -> None:
+    """Make sure that replacing a repair's folder loses nothing of the user's.
+
+    Args:
+        folder: Of the repair.
+        inputs: Files and folders that it reads.
 
     Raises:
-        UsageError: if the folder holds anything else.
+        UsageError: if the folder is something else than an earlier repair's, or holds an input.
     """
-    if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or (folder / DOCUMENT).is_file())):
-        raise UsageError(f"{folder} is there already, and is no earlier repair's; choose another folder for -o.")
+    check_replaceable(folder, DOCUMENT, "repair", inputs)
