@@ -115,7 +115,7 @@ def time_both(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         tensors = _plain_run(payload, folder / f"captured-{repeat}.onnx")
         plain.append(time.perf_counter() - started)
         started = time.perf_counter()
-        parts = _localize(payload, folder / f"localized-{repeat}", _BATCH)
+        parts = _localize(payload, folder, _BATCH)
         localization.append(time.perf_counter() - started)
     ratios = [ours / theirs for ours, theirs in zip(localization[1:], plain[1:], strict=True)]  # the first warms up
     return {
@@ -136,7 +136,7 @@ def measure_memory(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     sizes = sorted((tensor.nbytes or 0 for name, tensor in graph.tensors.items() if name in graph.producers))
     before = _own_memory()
     with _Peaks() as peaks:
-        _localize(payload, folder / "localized", _LARGE_BATCH, peaks.begin)
+        _localize(payload, folder, _LARGE_BATCH, peaks.begin)
     parts = {name: value - before for name, value in peaks.found.items()}
     model = Path(source["model"]["path"]).stat().st_size
     activations = sum(sizes[-2:])
@@ -163,7 +163,8 @@ def _localize(
         for side in (payload["source"], payload["target"])
     )
     options = Options(samples=data.count, batch_size=batch)
-    result = localize_models(source, target, folder, options, advance=advance)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:  # what stayed there would be written to disk meanwhile
+        result = localize_models(source, target, Path(scratch), options, advance=advance)
     if result.faults:
         raise RuntimeError(f"the conversion isn't correct: {result.reason}")
     return dict(result.seconds)

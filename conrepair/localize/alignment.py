@@ -9,17 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.localize.activations import Activations
 from conrepair.localize.isolation import Isolation, add_result
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Pair
 from conrepair.localize.outputs import output_pairs
-from conrepair.localize.pieces import capture
 from conrepair.localize.proving import Evidence, prove
 from conrepair.localize.shelf import Shelf
 from conrepair.localize.similarity import compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
 from conrepair.metrics.running_error import RunningError
-from conrepair.networks.network import Network
 
 __all__ = ["Alignment", "align", "comparable"]
 
@@ -58,46 +57,41 @@ class Alignment:
         return tuple(name for name in self.targets if name not in paired)
 
 
-def align(
-    source: Network,
-    target: Network,
-    feeds: tuple[Mapping[str, Array], Mapping[str, Array]],
-    folder: Path,
-    *,
-    quantized: bool = False,
-) -> Alignment:
+def align(source: Activations, target: Activations, folder: Path, *, quantized: bool = False) -> Alignment:
     """Align two networks.
 
-    Tensors with the same values are the same; behind a fault no values are. So what structure says of those is put
-    to the test: the source's values are fed to the target there, and where the tensors behind come out as the
-    source's, the pair is right, and tensors that weren't recognised before are by their values now. A pair that makes
-    what follows wrong, and without which it's right, is dropped.
+    Tensors with the same values are the same; behind a fault no values are. There, what structure says is proven by
+    feeding (`proving.prove`). Where that leaves guesses, a pair that makes what follows wrong, and without which
+    it's right, is moved or dropped.
 
     Args:
-        source: The network that is right.
-        target: The network in question.
-        feeds: One batch for each, by the names of the graphs' inputs.
+        source: One batch through the network that is right.
+        target: The same batch through the network in question.
         folder: For activations; the caller removes it.
         quantized: Whether the target's values are never quite the source's, so that nothing can be proven by them.
     """
-    ours, theirs = comparable(source.graph), comparable(target.graph)
-    mine = capture(source, ours, feeds[0], folder / "source")
-    full = capture(target, theirs, feeds[1], folder / "target")
-    nodes = Neighbourhood(source.graph, ours, mine.shapes()), Neighbourhood(target.graph, theirs, full.shapes())
+    graphs = source.network.graph, target.network.graph
+    ours, theirs = map(comparable, graphs)
+    source.compute(ours)
+    target.compute(theirs)
+    shapes = source.shapes(), target.shapes()
+    nodes = Neighbourhood(graphs[0], ours, shapes[0]), Neighbourhood(graphs[1], theirs, shapes[1])
     structure = Structure(*nodes)
-    similarity = compare_values(ours, mine.__getitem__, theirs, full.__getitem__)
-    similarity.refine(EQUAL, ours, mine.__getitem__, theirs, full.__getitem__)
+    similarity = compare_values(ours, source.__getitem__, theirs, target.__getitem__)
+    similarity.refine(EQUAL, ours, source.__getitem__, theirs, target.__getitem__)
     errors = {name: float(column.min()) for name, column in zip(theirs, similarity.error.T, strict=True)}
     if quantized:
         similarity.exclude(_OTHER_UNITS)
-    evidence = Evidence(*nodes, similarity, structure, mine.__getitem__)
+    evidence = Evidence(*nodes, similarity, structure, source.__getitem__)
     if quantized:
         kept = evidence.match()
     else:
-        isolated = _Isolated(target, mine, feeds[1], folder)
-        pairs = prove(evidence, isolated.run)
-        kept = _settled(nodes, _without_harmless(target.graph, pairs, errors), isolated)
-    outputs = output_pairs(source, target, kept, (mine.shapes(), full.shapes()))
+        isolated = _Isolated(source, target, folder)
+        kept = prove(evidence, isolated.run)
+        # Where the target computes the source's values everywhere, feeding them shows nothing else.
+        if any(pair.confidence < 1.0 or errors[pair.target] >= EQUAL for pair in kept):
+            kept = _settled(nodes, _without_harmless(graphs[1], kept, errors), isolated)
+    outputs = output_pairs(source.network, target.network, kept, shapes)
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
 
 
@@ -141,10 +135,10 @@ def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[
 class _Isolated:
     """Runs of the target with the source's activations, on one batch."""
 
-    def __init__(self, target: Network, source: Shelf, feeds: Mapping[str, Array], folder: Path) -> None:
-        self._target, self._source, self._feeds = target, source, feeds
+    def __init__(self, source: Activations, target: Activations, folder: Path) -> None:
+        self._source, self._target, self._feeds = source, target.network, target.feeds
         self._shelf = Shelf(folder / "isolated")
-        self._shelf.put_all(feeds.items())
+        self._shelf.put_all(target.feeds.items())
 
     def run(self, pairs: Sequence[Pair], names: Sequence[str]) -> Callable[[str], Array]:
         """Tensors, computed from the nearest pairs."""
@@ -257,7 +251,3 @@ def _doubtful(
             found[name] = behind
             blocked.update(behind)
     return found
-
-
-def _places(pairs: Sequence[Pair]) -> set[tuple[str, str, object]]:
-    return {(pair.source, pair.target, pair.layout) for pair in pairs}

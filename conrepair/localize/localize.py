@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.located import Guilty, located_faults
@@ -62,26 +64,26 @@ def localize_networks(
     """
     seconds: dict[str, float] = {}
     iterator = iter(batches)
-    first = next(iterator)
+    ours, theirs = next(iterator)
+    first = Activations(source, ours, folder / "source"), Activations(target, theirs, folder / "target")
     clock = _Clock(seconds)
     advance("aligning")
-    prepared = align_with_inputs(source, target, first, folder, options)
+    prepared = align_with_inputs(*first, folder, options)
     alignment = prepared.alignment
     clock("align")
     advance("isolating")
-    count = 0
+    count = _rows(ours)
 
-    def all_batches() -> Iterator[Feeds]:
+    def rest() -> Iterator[Feeds]:
         nonlocal count
-        for batch in _chain(first, iterator):
-            count += len(next(iter(batch[0].values()))) if batch[0] else 1
+        for batch in iterator:
+            count += _rows(batch[0])
             yield batch
 
     cuts = measure(
-        source,
-        target,
         alignment.pairs,
-        all_batches(),
+        first,
+        rest(),
         folder,
         outputs=alignment.outputs,
         second_opinion=second_opinion,
@@ -89,7 +91,7 @@ def localize_networks(
     clock("isolate")
     judged = _judge(source, target, alignment, cuts, options)
     advance("diagnosing")
-    located = located_faults(source, target, alignment, judged, first, folder)
+    located = located_faults(first, alignment, judged)
     faults = sorted([*prepared.faults, *located.faults], key=lambda fault: -fault.introduced_error)
     clock("diagnose")
     result = _result(source, target, alignment, judged, faults, count, options, seconds)
@@ -105,9 +107,8 @@ class _Clock:
         self._seconds[name], self._last = round(now - self._last, 3), now
 
 
-def _chain(first: Feeds, rest: Iterator[Feeds]) -> Iterator[Feeds]:
-    yield first
-    yield from rest
+def _rows(feeds: Mapping[str, Array]) -> int:
+    return len(next(iter(feeds.values()))) if feeds else 1
 
 
 def _judge(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.answers import Answer, exchanged_outputs, explained, misfits
 from conrepair.localize.diagnosis.diagnose import diagnose
@@ -17,12 +17,9 @@ from conrepair.localize.input_order import with_exchanged_inputs
 from conrepair.localize.isolation import Isolation
 from conrepair.localize.judgement import Judged
 from conrepair.localize.matching import Pair
-from conrepair.localize.measurement import Feeds
 from conrepair.localize.merging import merge
 from conrepair.localize.outputs import partners
-from conrepair.localize.pieces import capture
 from conrepair.localize.result import LocatedFault
-from conrepair.localize.shelf import Shelf
 from conrepair.networks.network import Network
 
 __all__ = ["Guilty", "Located", "located_faults"]
@@ -54,24 +51,16 @@ class Located:
     guilty: tuple[Guilty, ...] = ()
 
 
-def located_faults(
-    source: Network,
-    target: Network,
-    alignment: Alignment,
-    judged: Sequence[Judged],
-    feeds: Feeds,
-    folder: Path,
-) -> Located:
+def located_faults(first: tuple[Activations, Activations], alignment: Alignment, judged: Sequence[Judged]) -> Located:
     """Diagnose what was judged guilty, and outputs that can't be compared.
 
     Args:
-        source: The network that is right.
-        target: The network in question.
+        first: A batch through the network that is right, and through the one in question.
         alignment: Of both.
         judged: All cuts.
-        feeds: One batch.
-        folder: For activations.
     """
+    right, given = first
+    source, target = right.network, given.network
     guilty = [item for item in judged if item.guilty]
     outputs = _outputs(source, target, alignment)
     compared = {(pair.source, pair.target) for pair in (*alignment.pairs, *alignment.outputs)}
@@ -79,20 +68,20 @@ def located_faults(
     if not guilty and not loose and len(source.output_names) <= len(target.output_names):
         return Located()
     paired = [pair.source for pair in (*alignment.pairs, *alignment.outputs)]
-    shelf = capture(source, [*paired, *(ours for _, _, ours, _ in outputs)], feeds[0], folder / "diagnosed")
+    right.compute([*paired, *(ours for _, _, ours, _ in outputs)])
     ends = [item.cut.pair.target for item in guilty] + [theirs for _, _, _, theirs in outputs]
     isolated = Isolation(target, alignment.pairs, list(dict.fromkeys(ends)))
-    computed = dict(isolated.run(shelf.__getitem__, feeds[1]))
+    computed = dict(isolated.run(right.__getitem__, given.feeds))
     answers = [
-        Answer(one, two, ours, theirs, shelf[ours], _as_expected(computed[theirs], alignment, ours, theirs))
+        Answer(one, two, ours, theirs, right[ours], _as_expected(computed[theirs], alignment, ours, theirs))
         for one, two, ours, theirs in outputs
     ]
     graphs = source.graph, target.graph
-    pieces = [_piece(graphs, alignment, item, shelf, computed) for item in guilty]
+    pieces = [_piece(graphs, alignment, item, right, computed) for item in guilty]
     healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
     faults = merge([_diagnosed(piece, healthy) for piece in pieces])
     faults = exchanged_outputs(faults, answers)
-    faults = with_exchanged_inputs(target, faults, answers, feeds[1])
+    faults = with_exchanged_inputs(target, faults, answers, given.feeds)
     found = [*misfits(source, target, alignment, answers), *faults]
     return Located(tuple(sorted(found, key=lambda fault: -fault.introduced_error)), tuple(pieces))
 
@@ -101,11 +90,11 @@ def _piece(
     graphs: tuple[LayerGraph, LayerGraph],
     alignment: Alignment,
     item: Judged,
-    shelf: Shelf,
+    right: Activations,
     computed: dict[str, Array],
 ) -> Guilty:
     pair = item.cut.pair
-    found, expected = _fit(computed[pair.target], pair), shelf[pair.source]
+    found, expected = _fit(computed[pair.target], pair), right[pair.source]
     return Guilty(region_of(graphs, list(alignment.pairs), pair, expected, found), item)
 
 

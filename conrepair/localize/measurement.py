@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
+from conrepair.localize.activations import Activations
 from conrepair.localize.isolation import Isolation, add_result, as_stored
 from conrepair.localize.matching import Pair
-from conrepair.localize.pieces import Pieces
+from conrepair.localize.pieces import Fetch, Pieces
 from conrepair.localize.shelf import Shelf
 from conrepair.metrics.running_error import RunningError, relative_l2
 from conrepair.networks.network import Network
@@ -53,10 +54,9 @@ class Cut:
 
 
 def measure(
-    source: Network,
-    target: Network,
     pairs: Sequence[Pair],
-    batches: Iterable[Feeds],
+    first: tuple[Activations, Activations],
+    rest: Iterable[Feeds],
     folder: Path,
     *,
     outputs: Sequence[Pair] = (),
@@ -66,36 +66,50 @@ def measure(
     """Measure all pairs over all batches; floors on the first batch.
 
     Args:
-        source: The network that is right.
-        target: The network in question.
         pairs: From the alignment; fed and measured.
-        outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
-        batches: Any number of them; each is dropped when it's done.
+        first: A batch through the network that is right, and through the one in question.
+        rest: Any number of further batches; each is dropped when it's done.
         folder: For activations.
+        outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
         whole_runs: How many batches the target runs as a whole, too; what it introduces is measured on all.
         second_opinion: Opens the source in another arithmetic; called once, and not kept.
 
     Returns:
         In the target's order, but for those that are an input of the target: nothing computes them.
     """
+    source, target = (side.network for side in first)
     inputs = set(target.graph.inputs)
     cuts: dict[str, list[Cut]] = {}
     for pair in [*pairs, *outputs]:
         if pair.target not in inputs:
             cuts.setdefault(pair.target, []).append(Cut(pair))
-    captured = Pieces.in_a_row(source, [pair.source for pair in [*pairs, *outputs]], keep=True)
-    whole = Pieces.in_a_row(target, list(cuts), keep=True)
-    kept = whole.read_again
     isolated = Isolation(target, pairs, list(cuts), keep=True)
+
+    def add_introduced(expected: Fetch, feeds: Mapping[str, Array]) -> None:
+        for name, array in isolated.run(expected, feeds):
+            for cut in cuts[name]:
+                add_result(cut.introduced, cut.pair, expected(cut.pair.source), array)
+            del array  # so that nothing holds it while the next piece runs; below too
+
+    wanted = [pair.source for pair in [*pairs, *outputs]]
+    right, given = first
+    right.compute(wanted)
+    given.compute(list(cuts))
+    add_introduced(right.__getitem__, given.feeds)
+    for name in cuts:
+        for cut in cuts[name]:
+            add_result(cut.full, cut.pair, right[cut.pair.source], given[name])
+    fed = list(dict.fromkeys([*source.graph.inputs, *(pair.source for pair in pairs)]))
+    _measure_floors(right, second_opinion, itertools.chain.from_iterable(cuts.values()), fed)
+    captured = Pieces.in_a_row(source, wanted, keep=True)
+    whole = Pieces.in_a_row(target, list(cuts), keep=True)
     shelf, seen = Shelf(folder / "measured"), Shelf(folder / "whole")
-    for number, (ours, theirs) in enumerate(batches):
+    for number, (ours, theirs) in enumerate(rest, 1):
         shelf.put_all(ours.items())
         shelf.put_all(captured.run(shelf.__getitem__))
-        for name, array in isolated.run(shelf.__getitem__, theirs):
-            for cut in cuts[name]:
-                add_result(cut.introduced, cut.pair, shelf[cut.pair.source], array)
-            del array  # so that nothing holds it while the next piece runs; below too
+        add_introduced(shelf.__getitem__, theirs)
         if number < whole_runs:
+            kept = whole.read_again
             seen.put_all(theirs.items())
             for name, array in whole.run(seen.__getitem__):
                 for cut in cuts[name]:
@@ -103,35 +117,29 @@ def measure(
                 if name in kept:
                     seen.put(name, array)
                 del array
-        if number == 0:
-            fed = list(dict.fromkeys([*source.graph.inputs, *(pair.source for pair in pairs)]))
-            _measure_floors(source, second_opinion, itertools.chain.from_iterable(cuts.values()), shelf, fed)
     return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]
 
 
 def _measure_floors(
-    source: Network,
-    second_opinion: Callable[[], Network | None],
-    cuts: Iterable[Cut],
-    shelf: Shelf,
-    fed: Sequence[str],
+    right: Activations, second_opinion: Callable[[], Network | None], cuts: Iterable[Cut], fed: Sequence[str]
 ) -> None:
     """Of the source: a target's own rounding may be what's wrong with it."""
+    source = right.network
     by_source: dict[str, list[Cut]] = {}
     for cut in cuts:
         by_source.setdefault(cut.pair.source, []).append(cut)
     wanted = [name for name in by_source if name not in source.graph.inputs]
-    disturbed = _Disturbed(shelf)
+    disturbed = _Disturbed(right.__getitem__)
     for name, array in Pieces.between(source, fed, wanted).run(disturbed.__getitem__):
-        disturbance = relative_l2(shelf[name], array)
+        disturbance = relative_l2(right[name], array)
         for cut in by_source[name]:
             cut.disturbed = disturbance
         del array
     other = second_opinion()
     if other is not None:
-        stored = functools.partial(_stored, shelf, other)
+        stored = functools.partial(_stored, right, other)
         for name, array in _opinions(other, fed, wanted, stored):
-            difference = relative_l2(shelf[name], array)
+            difference = relative_l2(right[name], array)
             for cut in by_source[name]:
                 cut.other = difference
             del array
@@ -154,18 +162,18 @@ def _opinions(
                     yield from Pieces.between(other, fed, [name]).run(fetch)
 
 
-def _stored(shelf: Shelf, network: Network, name: str) -> Array:
-    return as_stored(shelf[name], network.graph.tensors[name])
+def _stored(right: Activations, network: Network, name: str) -> Array:
+    return as_stored(right[name], network.graph.tensors[name])
 
 
 class _Disturbed:
-    """The activations of a shelf, each number changed in its last places up or down, the same way every time."""
+    """Activations, each number changed in its last places up or down, the same way every time."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
 
     def __getitem__(self, name: str) -> Array:
-        return self.shake(self._shelf[name])
+        return self.shake(self._fetch(name))
 
     def shake(self, array: Array) -> Array:
         if array.dtype.kind != "f":

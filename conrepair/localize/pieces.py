@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from conrepair.graph.layer_graph import Array
-from conrepair.localize.shelf import Shelf
 from conrepair.networks.network import Network, Segment
 from conrepair.runtime.memory import return_freed
 
-__all__ = ["Pieces", "capture"]
+__all__ = ["Fetch", "Pieces"]
 
 _MUCH = 512 << 20  # bytes that the activations of a network have together
 _LEAST = 32 << 20  # bytes; smaller pieces would save no memory worth the name
@@ -101,21 +99,6 @@ class _Segment:
     def run(self, fetch: Fetch) -> dict[str, Array]:
         segment = self.opened()
         return segment.run({name: fetch(name) for name in segment.needs})
-
-
-def capture(network: Network, names: Sequence[str], feeds: Mapping[str, Array], folder: Path) -> Shelf:
-    """Run one batch and keep what's wanted of it.
-
-    Args:
-        network: To run.
-        names: Tensors that are wanted.
-        feeds: Of its inputs, which are kept too.
-        folder: For the shelf.
-    """
-    shelf = Shelf(folder)
-    shelf.put_all(feeds.items())
-    shelf.put_all(Pieces.in_a_row(network, names).run(shelf.__getitem__))
-    return shelf
 
 
 def _groups(network: Network, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment, align
 from conrepair.localize.isolation import Isolation, as_stored
 from conrepair.localize.layout import Layout, layouts
@@ -19,7 +20,6 @@ from conrepair.localize.matching import EQUAL, Pair
 from conrepair.localize.measurement import Feeds
 from conrepair.localize.options import Options
 from conrepair.localize.outputs import named_alike
-from conrepair.localize.pieces import capture
 from conrepair.localize.preparation_words import correlation, preparation_words
 from conrepair.localize.result import LocatedFault
 from conrepair.metrics.running_error import relative_l2
@@ -59,38 +59,37 @@ class _Different:
     allowed: float
 
 
-def align_with_inputs(source: Network, target: Network, feeds: Feeds, folder: Path, options: Options) -> Prepared:
+def align_with_inputs(source: Activations, target: Activations, folder: Path, options: Options) -> Prepared:
     """Align two networks whose inputs may have been prepared in two ways.
 
     Args:
-        source: The network that is right.
-        target: The network in question.
-        feeds: One batch for each, by the names of the graphs' inputs.
+        source: One batch through the network that is right.
+        target: The same batch through the network in question.
         folder: For activations; the caller removes it.
         options: Margins.
     """
-    alignment = align(source, target, feeds, folder, quantized=options.quantized)
-    different = _different(source, target, feeds, options)
+    alignment = align(source, target, folder, quantized=options.quantized)
+    different = _different(source, target, options)
     if not different:
         return Prepared(alignment)
     names = {item.pair.target for item in different}
-    own = replace(alignment, pairs=tuple(pair for pair in alignment.pairs if _means_itself(pair, names, source)))
-    with_own = _error_behind(source, target, own, names, feeds, folder)
+    own = replace(
+        alignment, pairs=tuple(pair for pair in alignment.pairs if _means_itself(pair, names, source.network))
+    )
+    with_own = _error_behind(source, target, own, names)
     if with_own <= _allowed(different):
         return Prepared(own)
     found, with_sources = own, math.inf
     for place in range(min(_TRIED, max(len(item.layouts) for item in different))):
         given = [item.layouts[min(place, len(item.layouts) - 1)] for item in different]
         pairs = [replace(item.pair, layout=layout) for item, layout in zip(different, given, strict=True)]
-        again = _aligned_as_source(
-            source, target, feeds, folder / f"prepared-{place}", pairs, quantized=options.quantized
-        )
-        error = _error_behind(source, target, again, names, feeds, folder)
+        again = _aligned_as_source(source, target, folder / f"prepared-{place}", pairs, quantized=options.quantized)
+        error = _error_behind(source, target, again, names)
         if error < with_sources:
             found, with_sources = again, error
         if with_sources <= EQUAL:
             break
-    return _decided(feeds, different, (alignment, found), (with_own, with_sources))
+    return _decided((source.feeds, target.feeds), different, (alignment, found), (with_own, with_sources))
 
 
 def _decided(
@@ -145,15 +144,16 @@ def _in_layout(pair: Pair, layout_of: Mapping[str, Layout]) -> Pair:
     return replace(pair, layout=layout_of.get(pair.target, pair.layout))
 
 
-def _different(source: Network, target: Network, feeds: Feeds, options: Options) -> list[_Different]:
+def _different(source: Activations, target: Activations, options: Options) -> list[_Different]:
     """The inputs, paired by name or place, that aren't the same numbers in the layout that one would expect."""
     result = []
-    for one, two in named_alike(list(source.input_names), list(target.input_names)):
-        ours, theirs = source.input_names[one], target.input_names[two]
-        tensor = target.graph.tensors[theirs]
-        if not (source.graph.tensors[ours].is_real and tensor.is_real) or ours not in feeds[0]:
+    names = source.network.input_names, target.network.input_names
+    for one, two in named_alike(list(names[0]), list(names[1])):
+        ours, theirs = names[0][one], names[1][two]
+        tensor = target.network.graph.tensors[theirs]
+        if not (source.network.graph.tensors[ours].is_real and tensor.is_real) or ours not in source.feeds:
             continue
-        expected, given = feeds[0][ours], feeds[1][theirs]
+        expected, given = source.feeds[ours], target.feeds[theirs]
         choices = layouts(expected.shape, given.shape)
         if not choices:
             continue
@@ -177,33 +177,34 @@ def _means_itself(pair: Pair, names: set[str], source: Network) -> bool:
 
 
 def _aligned_as_source(
-    source: Network, target: Network, feeds: Feeds, folder: Path, inputs: Sequence[Pair], *, quantized: bool
+    source: Activations, target: Activations, folder: Path, inputs: Sequence[Pair], *, quantized: bool
 ) -> Alignment:
     """The alignment when the target is fed with the source's inputs."""
-    given = dict(feeds[1])
+    given = dict(target.feeds)
     for pair in inputs:
-        tensor = target.graph.tensors[pair.target]
-        given[pair.target] = as_stored(pair.layout.to_target(feeds[0][pair.source]), tensor)
-    alignment = align(source, target, (feeds[0], given), folder, quantized=quantized)
+        tensor = target.network.graph.tensors[pair.target]
+        given[pair.target] = as_stored(pair.layout.to_target(source.feeds[pair.source]), tensor)
+    fed = Activations(target.network, given, folder / "target")
+    alignment = align(source, fed, folder, quantized=quantized)
     forced = {pair.target for pair in inputs}
     rest = [pair for pair in alignment.pairs if pair.target not in forced]
     return replace(alignment, pairs=(*inputs, *rest))
 
 
-def _error_behind(
-    source: Network, target: Network, alignment: Alignment, names: set[str], feeds: Feeds, folder: Path
-) -> float:
+def _error_behind(source: Activations, target: Activations, alignment: Alignment, names: set[str]) -> float:
     """What the first cuts behind some inputs differ by: the middle one of them; infinite where nothing was paired."""
     cuts = [*alignment.pairs, *alignment.outputs]
-    feeding = target.graph.feeding({*(pair.target for pair in alignment.pairs), *target.graph.inputs})
+    graph = target.network.graph
+    feeding = graph.feeding({*(pair.target for pair in alignment.pairs), *graph.inputs})
     first = [pair for pair in cuts if names.intersection(feeding.get(pair.target, ()))]
     if not first:
         return math.inf
-    shelf = capture(source, [pair.source for pair in cuts], feeds[0], folder / "behind")
+    source.compute([pair.source for pair in cuts])
     by_target = {pair.target: pair for pair in first}
+    isolated = Isolation(target.network, alignment.pairs, list(by_target))
     errors = [
-        relative_l2(shelf[by_target[name].source], by_target[name].layout.to_source(array))
-        for name, array in Isolation(target, alignment.pairs, list(by_target)).run(shelf.__getitem__, feeds[1])
-        if array.size == shelf[by_target[name].source].size
+        relative_l2(source[by_target[name].source], by_target[name].layout.to_source(array))
+        for name, array in isolated.run(source.__getitem__, target.feeds)
+        if array.size == source[by_target[name].source].size
     ]
     return statistics.median(errors) if errors else math.inf

@@ -10,6 +10,7 @@ import rewritten_networks as networks
 import small_models as small
 from rewritten_networks import CUBE, damaged, feeds_of, opened, renamed
 
+from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment, align, comparable
 from conrepair.localize.layout import layouts
 from conrepair.networks.network import Network
@@ -23,7 +24,7 @@ def aligned(
 ) -> Alignment:
     work = folder / "work"
     work.mkdir()
-    return align(source, target, (ours, theirs), work)
+    return align(Activations(source, ours, work / "source"), Activations(target, theirs, work / "target"), work)
 
 
 def aligned_files(name: str, target: Path, folder: Path) -> tuple[Alignment, Network, Network]:

@@ -16,6 +16,7 @@ from random_graphs import Computed, drawn_feeds, graph_of, graphs
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import LayerGraph, Tensor
+from conrepair.localize.activations import Activations
 from conrepair.localize.isolation import as_stored
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
@@ -35,8 +36,11 @@ def measured(
     source: Network, target: Network, batches: list[dict[str, np.ndarray]], **options: object
 ) -> dict[str, Cut]:
     with tempfile.TemporaryDirectory() as folder:
-        feeds = [(batch, batch) for batch in batches]
-        cuts = measure(source, target, same(source), feeds, Path(folder), **options)  # type: ignore[arg-type]
+        first, *rest = batches
+        ours = Activations(source, first, Path(folder) / "source")
+        theirs = Activations(target, first, Path(folder) / "target")
+        feeds = [(batch, batch) for batch in rest]
+        cuts = measure(same(source), (ours, theirs), feeds, Path(folder), **options)  # type: ignore[arg-type]
     return {cut.pair.target: cut for cut in cuts}
 
 

@@ -9,6 +9,7 @@ import pytest
 import rewritten_networks as networks
 from rewritten_networks import damaged, feeds_of, opened
 
+from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment, align
 
 GELU = """
@@ -43,7 +44,8 @@ def aligned(source: Path, target: Path, folder: Path) -> Alignment:
     feeds = feeds_of("encoder blocks")
     work = folder / "work"
     work.mkdir()
-    return align(opened(source, feeds), opened(target, feeds), (feeds, feeds), work)
+    sides = [Activations(opened(path, feeds), feeds, work / path.stem) for path in (source, target)]
+    return align(*sides, work)
 
 
 @pytest.mark.parametrize("weights", [["wu0"], ["wd1"], ["wo0"], ["wu0", "wd1", "wq2"], ["wk0", "wv0", "wu2"]])

@@ -1,0 +1,48 @@
+"""What a network computes of one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.pieces import Pieces
+from conrepair.localize.shelf import Shelf
+from conrepair.networks.network import Network
+
+__all__ = ["Activations"]
+
+
+class Activations:
+    """A network's tensors for one batch, each computed once.
+
+    Attributes:
+        network: That computes them.
+        feeds: The batch, by the names of the graph's tensors.
+    """
+
+    def __init__(self, network: Network, feeds: Mapping[str, Array], folder: Path) -> None:
+        """Nothing is computed yet.
+
+        Args:
+            network: To run.
+            feeds: Of its inputs.
+            folder: For large arrays; the caller removes it.
+        """
+        self.network, self.feeds = network, feeds
+        self._shelf = Shelf(folder)
+        self._shelf.put_all(feeds.items())
+
+    def __getitem__(self, name: str) -> Array:
+        """A tensor that was computed, or fed."""
+        return self._shelf[name]
+
+    def compute(self, names: Sequence[str]) -> None:
+        """Compute what isn't there yet."""
+        missing = [name for name in names if name not in self._shelf]
+        if missing:
+            self._shelf.put_all(Pieces.in_a_row(self.network, missing).run(self._shelf.__getitem__))
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor that's there."""
+        return self._shelf.shapes()
