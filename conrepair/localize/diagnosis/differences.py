@@ -13,13 +13,13 @@ from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.biases import bias_lost_before, with_whole_biases
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.functions import same_function
-from conrepair.localize.diagnosis.mutations import mending_mutation
+from conrepair.localize.diagnosis.mutations import Mutation, mending_mutation
 from conrepair.localize.diagnosis.normalization import explain_folding, lost_statistics, rounded_before_folding
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
 from conrepair.localize.diagnosis.readings import as_written, fused, rearranged, with_functions
 from conrepair.localize.diagnosis.region import Region, Side
-from conrepair.localize.diagnosis.steps import MOVES, Step, step_of
+from conrepair.localize.diagnosis.steps import MOVES, Step, function_step, step_of
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localize.layout import Layout
 
@@ -97,13 +97,21 @@ def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
     found = mending_mutation(target.nodes[::-1], target.inputs[0], target.outputs[0], one)
     if found is None:
         lost = mending_mutation(source.nodes[::-1], source.inputs[0], source.outputs[0], two)
-        return None if lost is None or lost.other is not None else _missing(step_of(lost.node), region)
+        return None if lost is None or lost.other is not None else _missing(_lost_or_added(lost), region)
     if found.other is None:
-        return _extra(step_of(found.node), region)
-    node, other = found.node, found.other
+        return _extra(_lost_or_added(found), region)
+    (node,), other = found.nodes, found.other
     right = f"is {other.op} instead of {node.op}" if node.op != other.op else "has its operands exchanged"
     words = f"`{target.layer}` would compute what `{source.layer}` does if `{node.layer}` {right}"
     return Finding(Kind.GRAPH, words, source.layers, (node.layer, *target.layers), f"at {node.layer}")
+
+
+def _lost_or_added(mutation: Mutation) -> Step:
+    """What one side has too many, as one step."""
+    if len(mutation.nodes) == 1:
+        return step_of(mutation.nodes[0])
+    whole = function_step(mutation.nodes, mutation.begin, mutation.end)
+    return step_of(mutation.nodes[-1]) if whole is None else whole
 
 
 def layouts_of(region: Region) -> Mapping[int, Layout]:

@@ -17,21 +17,26 @@ _ACTIVATIONS = ("Relu", "Sigmoid", "Tanh", "Erf", "Exp", "Softplus", "Neg")
 
 @dataclass(frozen=True)
 class Mutation:
-    """A change of one node.
+    """A change of a chain.
 
     Attributes:
-        node: As it's written.
-        other: As it would be right; None where the node is one too many.
+        nodes: As they're written: the one that's changed, or all that are taken out, in order.
+        begin: What they read.
+        end: What they compute.
+        other: What the one would be if it were right; None where they are too many.
     """
 
-    node: Node
-    other: Node | None
+    nodes: tuple[Node, ...]
+    begin: str
+    end: str
+    other: Node | None = None
 
 
 def mending_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> Mutation | None:
-    """Find the change of one node that makes a chain compute a function.
+    """Find the change that makes a chain compute a function.
 
-    Taking a node out is tried first, then exchanging its operands, then other operators.
+    Taking one node out is tried first, then exchanging its operands, then other operators, then taking out several
+    nodes between two tensors, the fewest first.
 
     Args:
         nodes: Elementwise, in order.
@@ -39,18 +44,64 @@ def mending_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values
         end: The tensor that they compute.
         wanted: Values of the function on the grid.
     """
-    for node in nodes:
-        read = [name for name in node.inputs if name]
-        if len(read) == 1 and len(nodes) > 1:
-            rest = [_reading(item, node.outputs[0], read[0]) for item in nodes if item is not node]
-            if _computes(rest, begin, read[0] if node.outputs[0] == end else end, wanted):
-                return Mutation(node, None)
+    short = sorted(_shortened(nodes, begin, end), key=lambda item: len(item.gone))
+    single = [item for item in short if len(item.gone) == 1]
+    for item in single:
+        if _computes(item.left, begin, item.end, wanted):
+            return Mutation(item.gone, item.early, item.late)
     for others in (_exchanged, _replaced):
         for place, node in enumerate(nodes):
             for other in others(node):
                 if _computes([*nodes[:place], other, *nodes[place + 1 :]], begin, end, wanted):
-                    return Mutation(node, other)
+                    return Mutation((node,), node.inputs[0], node.outputs[0], other)
+    for item in short[len(single) :]:
+        if _computes(item.left, begin, item.end, wanted):
+            return Mutation(item.gone, item.early, item.late)
     return None
+
+
+@dataclass(frozen=True)
+class _Shortened:
+    """A chain in which one tensor stands for a later one.
+
+    Attributes:
+        early: That tensor.
+        late: The one that it stands for.
+        gone: Nodes that nothing needs any more.
+        left: The others.
+        end: What they compute.
+    """
+
+    early: str
+    late: str
+    gone: tuple[Node, ...]
+    left: tuple[Node, ...]
+    end: str
+
+
+def _shortened(nodes: Sequence[Node], begin: str, end: str) -> Iterator[_Shortened]:
+    for last in nodes:
+        late = last.outputs[0]
+        for early in _before(nodes, late):
+            given = [_reading(node, late, early) for node in nodes]
+            after = early if late == end else end
+            needed = {after, *_before(given, after)}
+            gone = tuple(node for node in nodes if node.outputs[0] not in needed)
+            left = tuple(node for node in given if node.outputs[0] in needed)
+            if left and (early == begin or early in needed):
+                yield _Shortened(early, late, gone, left, after)
+
+
+def _before(nodes: Sequence[Node], name: str) -> dict[str, None]:
+    """Every tensor that one is computed from."""
+    found: dict[str, None] = {}
+    wanted = {name}
+    for node in reversed(nodes):
+        if node.outputs[0] in wanted:
+            read = [item for item in node.inputs if item]
+            wanted.update(read)
+            found.update(dict.fromkeys(read))
+    return found
 
 
 def _computes(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> bool:

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.diagnosis.folding import Fold, fold_batches, fold_linear, fold_pad
-from conrepair.localize.diagnosis.functions import evaluate, is_elementwise, known_function
+from conrepair.localize.diagnosis.functions import is_elementwise
 from conrepair.localize.diagnosis.region import Side
-from conrepair.localize.diagnosis.steps import Step, step_of
+from conrepair.localize.diagnosis.steps import Step, function_step, step_of
 
 __all__ = ["as_written", "fused", "rearranged", "with_functions"]
 
@@ -100,19 +100,12 @@ def _functions(steps: Sequence[Step], side: Side) -> list[Step]:
             continue
         nodes = [step.nodes[0] for step in steps if step in group]
         begin = next(iter(_outside(group)))
-        values = evaluate(nodes, begin, steps[place].outputs[0])
-        if values is None:
+        whole = function_step(nodes, begin, steps[place].outputs[0])
+        if whole is None:
             continue
-        known = known_function(values)
-        op, attributes = (known[1], known[2]) if known else ("Function", {})
-        if len(nodes) == 1 and not known:
-            op, attributes = steps[place].op, steps[place].attributes
-        parameters = {} if len(nodes) > 1 else steps[place].parameters
         gone.update(index for index, step in enumerate(steps) if step in group)
         gone.discard(place)
-        merged[place] = Step(
-            op, attributes, parameters, tuple(reversed(nodes)), (begin,), steps[place].outputs, values=values
-        )
+        merged[place] = whole
     return [merged.get(place, step) for place, step in enumerate(steps) if place not in gone]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Attribute, Node, Parameter
-from conrepair.localize.diagnosis.functions import Values, evaluate, is_elementwise
+from conrepair.localize.diagnosis.functions import Values, evaluate, is_elementwise, known_function
 
-__all__ = ["MOVES", "Step", "step_of"]
+__all__ = ["MOVES", "Step", "function_step", "step_of"]
 
 MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})
 """Operators that leave values what they are: conversions add and remove them freely."""
@@ -60,3 +60,25 @@ def step_of(node: Node) -> Step:
     if is_elementwise(node) and len(dict.fromkeys(node.inputs)) == 1:
         values = evaluate([node], node.inputs[0], node.outputs[0])
     return Step(op, attributes, node.parameters, (node,), node.inputs, node.outputs, node.channels_last, values)
+
+
+def function_step(nodes: Sequence[Node], begin: str, end: str) -> Step | None:
+    """Elementwise nodes as one step.
+
+    Args:
+        nodes: In order.
+        begin: The only tensor that they read from outside.
+        end: The tensor that they compute.
+
+    Returns:
+        None when something can't be computed.
+    """
+    values = evaluate(nodes, begin, end)
+    if values is None:
+        return None
+    known = known_function(values)
+    op, attributes = (known[1], known[2]) if known else ("Function", {})
+    if len(nodes) == 1 and not known:
+        return step_of(nodes[0])
+    parameters = nodes[0].parameters if len(nodes) == 1 else {}
+    return Step(op, attributes, parameters, tuple(reversed(nodes)), (begin,), (end,), values=values)

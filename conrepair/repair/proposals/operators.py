@@ -63,14 +63,17 @@ def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
         if ours is None or theirs is None or ours.values is None or theirs.values is None:
             continue
         found = mending_mutation(theirs.nodes[::-1], theirs.inputs[0], theirs.outputs[0], ours.values)
-        place = None if found is None else setting.places.of(found.node)
-        if found is None or place is None:
+        places = [] if found is None else [setting.places.of(node) for node in found.nodes]
+        names = [place.name for place in places if place is not None]
+        if found is None or len(names) < len(found.nodes):
             continue
         if found.other is None:
-            yield (Remove(place.name),)
-        elif found.other.op != found.node.op:
+            yield tuple(Remove(name) for name in reversed(names))
+            continue
+        place = next(filter(None, places))
+        if found.other.op != place.op:
             yield (SetOperator(place.name, found.other.op, dict(found.other.attributes)),)
-        elif "operand" in found.node.parameters:
+        elif "operand" in found.other.parameters:
             first = bool(found.other.attributes.get("constant_first"))
             yield (SetAttributes(place.name, {"constant_first": first}),)
         else:

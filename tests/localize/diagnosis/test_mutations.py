@@ -53,7 +53,7 @@ def changed(old: str, new: str) -> list[str]:
 def test_a_changed_node_is_named(old: str, new: str, node: str, operator: str, tmp_path: Path) -> None:
     found = mended(changed(old, new), tmp_path)
     assert found is not None
-    assert (found.node.layer, found.other and found.other.op) == (node, operator)
+    assert ([item.layer for item in found.nodes], found.other and found.other.op) == ([node], operator)
 
 
 @pytest.mark.parametrize("inserted", ["Relu (d)", "Clip (d, , three)", "Mul (d, two)", "Neg (d)"])
@@ -61,7 +61,7 @@ def test_a_node_too_many_is_named(inserted: str, tmp_path: Path) -> None:
     lines = [GELU[0], f"[more] more = {inserted}", GELU[1].replace("(d)", "(more)"), *GELU[2:]]
     found = mended(lines, tmp_path)
     assert found is not None
-    assert (found.node.layer, found.other) == ("more", None)
+    assert ([item.layer for item in found.nodes], found.other) == (["more"], None)
 
 
 @pytest.mark.parametrize("place", ["x", "y"])
@@ -72,7 +72,23 @@ def test_a_node_too_many_at_an_end(place: str, tmp_path: Path) -> None:
         lines = [*GELU[:-1], "[half] z = Mul (m, half)", "[more] y = Clip (z, , three)"]
     found = mended(lines, tmp_path)
     assert found is not None
-    assert (found.node.layer, found.other) == ("more", None)
+    assert ([item.layer for item in found.nodes], found.other) == (["more"], None)
+
+
+@pytest.mark.parametrize("before", ["x", "d", "y"])
+def test_several_nodes_too_many_are_named_together(before: str, tmp_path: Path) -> None:
+    extra = ["[low] u = Max ({}, fifth)", "[high] v = Min (u, three)", "[twice] w = Mul (v, two)"]
+    if before == "y":
+        lines = [*GELU[:-1], "[half] z = Mul (m, half)", *(line.format("z") for line in extra)]
+        lines[-1] = lines[-1].replace("w = ", "y = ")
+    elif before == "x":
+        lines = [*(line.format("x") for line in extra), *(line.replace("(x,", "(w,") for line in GELU)]
+    else:
+        lines = [GELU[0], *(line.format("d") for line in extra), GELU[1].replace("(d)", "(w)"), *GELU[2:]]
+    found = mended(lines, tmp_path)
+    assert found is not None
+    assert [item.layer for item in found.nodes] == ["low", "high", "twice"]
+    assert found.other is None
 
 
 def test_two_changes_are_not_explained_by_one(tmp_path: Path) -> None:
