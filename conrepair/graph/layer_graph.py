@@ -92,6 +92,7 @@ class Node:
         parameters: Numbers that depend on no input, by role.
         written: Attributes of the file that became part of the parameters here: factors, transpositions.
         channels_last: Whether the channels are the last axis of its tensors, for operators that have channels.
+        sizes: What computes the sizes that it reads, by the input's position: nodes that are in no graph.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Node:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     channels_last: bool = False
     written: Mapping[str, Attribute] = field(default_factory=dict)
+    sizes: Mapping[int, Node] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,10 @@ class LayerGraph:
     def producers(self) -> Mapping[str, Node]:
         """The node that each tensor comes from; the graph's inputs come from none."""
         return {tensor: node for node in self.nodes for tensor in node.outputs}
+
+    def read_once(self, name: str) -> bool:
+        """Whether one node reads a tensor, and nobody else does."""
+        return len(self.consumers.get(name, ())) == 1 and name not in self.outputs
 
     @cached_property
     def consumers(self) -> Mapping[str, tuple[Node, ...]]:

@@ -9,7 +9,9 @@ from conrepair.localize.diagnosis.composites import composite_findings
 from conrepair.localize.diagnosis.differences import static_findings
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region, Side
+from conrepair.localize.diagnosis.shuffled import turned_findings
 from conrepair.localize.diagnosis.siblings import Healthy
+from conrepair.localize.diagnosis.sizing import size_findings
 from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.diagnosis.values import relation
 from conrepair.localize.judgement import Judged
@@ -31,6 +33,8 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
     """
     findings = static_findings(region) or _exchanged(region)
     findings = composite_findings(region, healthy, findings) or findings
+    if not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
+        findings = [*size_findings(region), *turned_findings(region)] or findings
     certain = [item for item in findings if item.is_certain] or findings[:1]
     seen = relation(region.expected, region.computed)
     kind = _kind(certain, seen, region)

@@ -14,7 +14,12 @@ from conrepair.localize.diagnosis.biases import bias_lost_before, with_whole_bia
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.functions import same_function
 from conrepair.localize.diagnosis.mutations import Mutation, mending_mutation
-from conrepair.localize.diagnosis.normalization import explain_folding, lost_statistics, rounded_before_folding
+from conrepair.localize.diagnosis.normalization import (
+    explain_folding,
+    lacks_normalization,
+    lost_statistics,
+    rounded_before_folding,
+)
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
 from conrepair.localize.diagnosis.readings import as_written, fused, rearranged, with_functions
@@ -265,6 +270,15 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
         if written:
             yield Finding(Kind.HYPERPARAMETERS, f"`{target.layer}` has {written}", *where)
             continue
+        if role == "bias" and difference.words.startswith("negated") and (taken := _taken_away(source, target)):
+            words = f"`{taken.layer}` takes away what the source adds"
+            layers = tuple(dict.fromkeys([taken.layer, *target.layers]))
+            yield Finding(Kind.GRAPH, words, source.layers, layers, f"at {target.layer}")
+            continue
+        if lacks_normalization(source, target, graph):
+            words = f"no normalization lies behind `{target.layer}`, as it does behind other {called(target)} layers"
+            yield Finding(Kind.GRAPH, words, *where)
+            return
         lost = lost_statistics(source, target, graph)
         if lost is not None:
             layers = tuple(dict.fromkeys([lost[0].layer, *target.layers]))
@@ -285,6 +299,13 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             *where,
             weight=weight,
         )
+
+
+def _taken_away(source: Step, target: Step) -> Node | None:
+    """The node of the target that subtracts a constant, where the source adds one."""
+    if any(node.op == "Sub" for node in source.nodes):
+        return None
+    return next((node for node in target.nodes if node.op == "Sub" and "operand" in node.parameters), None)
 
 
 def _written(source: Step, target: Step, difference: Difference) -> str:

@@ -9,7 +9,7 @@ from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localize.diagnosis.parameters import Difference, stored_as
 from conrepair.localize.diagnosis.steps import Step
 
-__all__ = ["explain_folding", "lost_statistics", "rounded_before_folding"]
+__all__ = ["explain_folding", "lacks_normalization", "lost_statistics", "rounded_before_folding"]
 
 _CLOSE = 1e-3
 
@@ -76,6 +76,30 @@ def lost_statistics(source: Step, target: Step, graph: LayerGraph) -> tuple[Node
             if held.size > 1 and np.ptp(held) == 0 and spread and all(spread):
                 return node, f"the {role} of `{node.layer}` is {held.flat[0]:g} everywhere"
     return None
+
+
+def lacks_normalization(source: Step, target: Step, graph: LayerGraph) -> bool:
+    """Whether a layer's weights are the source's but for a factor per channel, and the others are normalized.
+
+    Args:
+        source: With a normalization folded into its weights, perhaps.
+        target: Without one among its nodes.
+        graph: Of the target.
+    """
+    if target.op not in {"Conv", "MatMul"} or source.op != target.op or "weight" not in source.parameters:
+        return False
+    if any(node.op == "BatchNormalization" for node in (*source.nodes, *target.nodes)):
+        return False
+    others = [node for node in graph.nodes if node.op == target.op and node is not target.nodes[0]]
+    normalized = [node for node in others if _is_normalized(node, graph)]
+    if not normalized or 2 * len(normalized) < len(others):
+        return False
+    factors = _factors(source, target)
+    return factors is not None and bool((factors > 0).all()) and np.ptp(factors) > _CLOSE * factors.max()
+
+
+def _is_normalized(node: Node, graph: LayerGraph) -> bool:
+    return any(reader.op == "BatchNormalization" for reader in graph.consumers.get(node.outputs[0], ()))
 
 
 def rounded_before_folding(difference: Difference, source: Step, target: Step, role: str) -> Difference:

@@ -11,6 +11,7 @@ from conrepair.localize.diagnosis.folding import Fold, fold_batches, fold_linear
 from conrepair.localize.diagnosis.functions import is_elementwise
 from conrepair.localize.diagnosis.region import Side
 from conrepair.localize.diagnosis.steps import Step, function_step, step_of
+from conrepair.localize.diagnosis.turning import unturned
 
 __all__ = ["as_written", "fused", "rearranged", "with_functions"]
 
@@ -27,7 +28,7 @@ def as_written(side: Side) -> list[Step]:
 
 def with_functions(side: Side) -> list[Step]:
     """Elementwise pieces as functions, dilated convolutions whole, each other node a step."""
-    return _computing(_folded(_functions(as_written(side), side), side, fold_batches))
+    return _computing(_folded(_functions(as_written(side), side), side, fold_batches), side)
 
 
 def fused(side: Side) -> list[Step]:
@@ -46,7 +47,7 @@ def rearranged(side: Side) -> list[Step]:
 def _all_folded(steps: list[Step], side: Side) -> list[Step]:
     for fold in (fold_batches, fold_pad, fold_linear):
         steps = _folded(steps, side, fold)
-    return _computing(steps)
+    return _computing(steps, side)
 
 
 def _completed_first(steps: Sequence[Step], graph: LayerGraph) -> list[Step]:
@@ -68,7 +69,7 @@ def _completed_first(steps: Sequence[Step], graph: LayerGraph) -> list[Step]:
 
 def _completes(step: Step, between: Step, graph: LayerGraph) -> bool:
     name = between.outputs[0]
-    if step.inputs != (name,) or len(graph.consumers.get(name, ())) != 1 or name in graph.outputs:
+    if step.inputs != (name,) or not graph.read_once(name):
         return False
     operand = step.parameters.get("operand")
     constant = step.op in _ARITHMETIC and operand is not None and math.prod(operand.shape) > 1
@@ -83,8 +84,8 @@ def _behind_layer(step: Step, before: Sequence[Step]) -> bool:
     return first is not None and (first.op in _LAYERS | _COMPLETING or _behind_layer(first, before))
 
 
-def _computing(steps: Sequence[Step]) -> list[Step]:
-    return [step for step in steps if step.op != "Identity"]
+def _computing(steps: Sequence[Step], side: Side) -> list[Step]:
+    return [step for step in unturned(steps, side.graph) if step.op != "Identity"]
 
 
 def _functions(steps: Sequence[Step], side: Side) -> list[Step]:
@@ -143,7 +144,7 @@ def _folded(steps: Sequence[Step], side: Side, fold: Fold) -> list[Step]:
         second = result[place]
         first = next((step for step in result[:place] if second.inputs and second.inputs[0] in step.outputs), None)
         both = None
-        if first is not None and len(second.inputs) == 1 and _read_once(first, side.graph):
+        if first is not None and len(second.inputs) == 1 and side.graph.read_once(first.outputs[0]):
             both = fold(first, second)
         if both is None or first is None:
             place += 1
@@ -152,8 +153,3 @@ def _folded(steps: Sequence[Step], side: Side, fold: Fold) -> list[Step]:
         result.remove(first)
         place = max(place - 1, 0)
     return result
-
-
-def _read_once(step: Step, graph: LayerGraph) -> bool:
-    name = step.outputs[0]
-    return len(graph.consumers.get(name, ())) == 1 and name not in graph.outputs

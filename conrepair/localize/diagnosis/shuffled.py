@@ -1,9 +1,10 @@
-"""Moves in front of a composite that no transposition explains: values are laid out in another order."""
+"""Moves that lay values out in another order than the layer behind them needs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.diagnosis.wiring import layers_of
 from conrepair.localize.layout import layouts
 
-__all__ = ["shuffled_findings"]
+__all__ = ["shuffled_findings", "turned_findings"]
 
 _MOST_VALUES = 1 << 20
+_MOST_AXES = 6  # whose orders are tried
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,59 @@ def shuffled_findings(region: Region) -> Iterator[Finding]:
         first = theirs[max(place for place, wrong in enumerate([False, *mixed]) if not wrong)]
         if first.nodes and any(_known(stage.places, ours) for stage in (first, theirs[-1])):
             yield _finding(first, region)
+
+
+def turned_findings(region: Region) -> Iterator[Finding]:
+    """A layer that gets the right values in another order, which another permutation in front of it would undo.
+
+    What a transposition gives is a right tensor in some layout, so it may lie just before the region.
+    """
+    for name in region.target.begins:
+        partner, layout = region.partners.get(name), region.layouts.get(name)
+        if partner is None or layout is None or not 0 < np.prod(layout.source) <= _MOST_VALUES:
+            continue
+        places = np.arange(np.prod(layout.source)).reshape(layout.source)
+        *_, wanted = _moves(region.source, partner, places)
+        begin = layout.to_target(places)
+        *_, given = _moves(region.target, name, begin)
+        before = region.target.graph.producers.get(name)
+        chain, places = given.nodes, begin
+        if before is not None and (back := _undone(before, begin)) is not None:
+            chain, places = (before, *chain), back
+        if given.places.shape == wanted.places.shape and not np.array_equal(given.places, wanted.places):
+            yield from itertools.islice(_turned(chain, places, wanted.places, region), 1)
+
+
+def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region) -> Iterator[Finding]:
+    for node in reversed(chain):
+        perm = node.attributes.get("perm")
+        if node.op != "Transpose" or not isinstance(perm, tuple) or len(perm) > _MOST_AXES:
+            continue
+        right = [
+            other
+            for other in itertools.permutations(range(len(perm)))
+            if np.array_equal(_followed(chain, places, region.target, {node.name: other}), wanted)
+        ]
+        if right and tuple(range(len(perm))) not in right:  # or else it's one too many
+            words = f"`{node.layer}` has perm {list(perm)}, and {list(right[0])} would give the source's order"
+            yield Finding(Kind.HYPERPARAMETERS, words, layers_of(region.source), (node.layer,), f"at {node.layer}")
+
+
+def _undone(node: Node, places: Array) -> Array | None:
+    """What a transposition has read; None for other operators."""
+    perm = node.attributes.get("perm")
+    if node.op != "Transpose" or not isinstance(perm, tuple) or len(perm) != places.ndim:
+        return None
+    return places.transpose([perm.index(axis) for axis in range(len(perm))])
+
+
+def _followed(chain: Sequence[Node], places: Array, side: Side, perms: Mapping[str, tuple[int, ...]]) -> Array:
+    """Where values are behind moves, of which some are other ones."""
+    for node in chain:
+        changed = replace(node, attributes={"perm": perms[node.name]}) if node.name in perms else node
+        moved = _moved(changed, places, side)
+        places = places if moved is None else moved
+    return places
 
 
 def _finding(stage: _Moved, region: Region) -> Finding:

@@ -10,7 +10,8 @@ import onnx_networks
 import pytest
 
 from conrepair.faults.fault import Kind
-from conrepair.localize.diagnosis.normalization import explain_folding
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localize.diagnosis.normalization import explain_folding, lacks_normalization
 from conrepair.localize.diagnosis.readings import fused
 from conrepair.localize.diagnosis.region import side
 from conrepair.localize.diagnosis.steps import Step
@@ -79,3 +80,33 @@ def test_what_a_normalization_does_not_explain(factor: Factor, tmp_path: Path) -
 def test_weights_that_are_right_need_no_explanation(tmp_path: Path) -> None:
     ours, theirs = both(lambda scale, variance: scale / np.sqrt(variance + 1e-5), tmp_path)
     assert explain_folding(ours, theirs, "weight") is None
+
+
+def test_a_normalization_is_missing_where_others_have_one(tmp_path: Path) -> None:
+    lines = (
+        "[c0] a = Conv (x, w0) [n0] b = BatchNormalization (a, s, t, m, v) [r0] c = Relu (b) [c1] d = Conv (c, w1) {}"
+    )
+    lines += " [r1] y = Relu ({})"
+    normal = {"s": SCALE, "t": SHIFT, "m": MEAN, "v": VARIANCE}
+    weights = {f"w{place}": onnx_networks.drawn(4, 4, 3, 3, seed=10 + place) for place in (0, 1)}
+    factors = (SCALE / np.sqrt(VARIANCE + 1e-5)).astype(np.float32)
+
+    def step(last: str, read: str, given: dict[str, Array], name: str) -> tuple[Step, LayerGraph]:
+        text = f"small (float[2, 4, 8, 8] x) => (float[2, a, b, c] y) {{ {lines.format(last, read)} }}"
+        path = onnx_networks.written(tmp_path / f"{name}.onnx", text, given)
+        model = onnx_networks.model_of("onnx", path)
+        graph = onnx_networks.open_network(
+            model, onnx_networks.specs(model, {"x": onnx_networks.drawn(2, 4, 8, 8)})
+        ).graph
+        return fused(side(graph, {"c"}, "y"))[0], graph
+
+    folded = {**normal, **weights, "w1": weights["w1"] * factors[:, None, None, None]}
+    ours, _ = step("", "d", folded, "ours")
+    theirs, graph = step("", "d", {**normal, **weights}, "theirs")
+    assert lacks_normalization(ours, theirs, graph)
+    assert not lacks_normalization(theirs, theirs, graph)
+    scaled, graph = step("", "d", {**folded, "w1": folded["w1"] * np.float32(2)}, "scaled")
+    assert not lacks_normalization(ours, scaled, graph)
+    norm = "[n1] e = BatchNormalization (d, s, t, m, v)"
+    complete, graph = step(norm, "e", {**normal, **weights}, "complete")
+    assert not lacks_normalization(ours, complete, graph)
