@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -48,14 +49,20 @@ class Isolation:
         Yields:
             Each wanted tensor of the target, computed from the source's activations at the cuts before it.
         """
+        yield from self._pieces.run(functools.partial(self.fed, source, feeds))
 
-        def fetch(name: str) -> Array:
-            pair = self._pairs.get(name)
-            if pair is None:
-                return feeds[name]
-            return as_stored(pair.layout.to_target(source(pair.source)), self._tensors[name])
+    def fed(self, source: Callable[[str], Array], feeds: Mapping[str, Array], name: str) -> Array:
+        """What a cut is fed with.
 
-        yield from self._pieces.run(fetch)
+        Args:
+            source: Gives the source's tensors.
+            feeds: The target's own inputs, for those that aren't paired.
+            name: Of the target's tensor.
+        """
+        pair = self._pairs.get(name)
+        if pair is None:
+            return feeds[name]
+        return as_stored(pair.layout.to_target(source(pair.source)), self._tensors[name])
 
 
 def add_result(error: RunningError, pair: Pair, expected: Array, result: Array) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Array, LayerGraph
@@ -77,7 +78,8 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
         for one, two, ours, theirs in outputs
     ]
     graphs = source.graph, target.graph
-    pieces = [_piece(graphs, alignment, item, right, computed) for item in guilty]
+    fed = functools.partial(isolated.fed, right.__getitem__, given.feeds)
+    pieces = [_piece(graphs, alignment, item, right, computed, fed) for item in guilty]
     healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
     faults = merge([_diagnosed(piece, healthy) for piece in pieces])
     faults = exchanged_outputs(faults, answers)
@@ -92,10 +94,11 @@ def _piece(
     item: Judged,
     right: Activations,
     computed: dict[str, Array],
+    fed: Callable[[str], Array],
 ) -> Guilty:
     pair = item.cut.pair
     found, expected = _fit(computed[pair.target], pair), right[pair.source]
-    return Guilty(region_of(graphs, list(alignment.pairs), pair, expected, found), item)
+    return Guilty(region_of(graphs, list(alignment.pairs), pair, expected, found, fed), item)
 
 
 def _diagnosed(piece: Guilty, healthy: Healthy) -> tuple[LocatedFault, str]:

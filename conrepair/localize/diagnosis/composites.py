@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from conrepair.faults.fault import Kind
 from conrepair.localize.diagnosis.carried import carried_differences
+from conrepair.localize.diagnosis.changes import change_findings
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.odd_ones import count_of, odd_parameters, turns_of
 from conrepair.localize.diagnosis.odd_turns import odd_operators
@@ -58,7 +59,7 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
     carried = list(carried_differences(region))
     if carried or (sibling is not None and not certain):
         return carried or _numbers(region)
-    return _unexplained(region, known)
+    return list(change_findings(region)) or _unexplained(region, known)
 
 
 def _numbers(region: Region) -> list[Finding]:

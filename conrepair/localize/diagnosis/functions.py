@@ -11,7 +11,7 @@ import scipy.special
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.graph.layer_graph import Attribute, Node
 
-__all__ = ["GRID", "KNOWN", "evaluate", "is_elementwise", "known_function", "same_function"]
+__all__ = ["BINARY", "GRID", "KNOWN", "UNARY", "evaluate", "is_elementwise", "known_function", "same_function"]
 
 Values = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ def _number(value: Attribute, otherwise: float) -> float:
     return otherwise if value is None else float(value)  # type: ignore[arg-type]
 
 
-_UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
+UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
     "Relu": lambda x, a: np.maximum(x, 0),
     "Clip": lambda x, a: np.clip(x, _number(a.get("min"), -np.inf), _number(a.get("max"), np.inf)),
     "LeakyRelu": lambda x, a: np.where(x < 0, _number(a.get("alpha"), 0.01) * x, x),
@@ -72,7 +72,7 @@ _UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
     "Cast": lambda x, a: _cast(x, str(a.get("to"))),
 }
 
-_BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
+BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
     "Add": np.add,
     "Sub": np.subtract,
     "Mul": np.multiply,
@@ -113,9 +113,9 @@ def is_elementwise(node: Node) -> bool:
         return all(all(size == 1 for size in parameter.shape) for parameter in node.parameters.values())
     if node.op == "Rescaling" and not all(isinstance(node.attributes.get(name), int | float) for name in _AFFINE):
         return False
-    if node.op in _UNARY:
+    if node.op in UNARY:
         return all(parameter.shape in ((), (1,)) for parameter in node.parameters.values())
-    if node.op not in _BINARY:
+    if node.op not in BINARY:
         return False
     if "operand" not in node.parameters:
         return len(node.inputs) == 2
@@ -155,7 +155,7 @@ def same_function(one: Values, two: Values) -> bool:
 def known_function(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
     """The function that values on the grid are: in words, its operator and attributes."""
     for words, (operator, attributes) in KNOWN.items():
-        if same_function(_UNARY[operator](GRID, attributes), values):
+        if same_function(UNARY[operator](GRID, attributes), values):
             return words, operator, attributes
     return _clipped(values) or _stepped(values)
 
@@ -196,9 +196,9 @@ def _apply(node: Node, operands: Sequence[Values]) -> Values:
             for role in roles
         ]
         return np.asarray(np.where(np.asarray(parts[0]) != 0, parts[1], parts[2]))
-    if node.op in _UNARY:
-        return np.asarray(_UNARY[node.op](operands[0], node.attributes))
-    binary = _BINARY[node.op]
+    if node.op in UNARY:
+        return np.asarray(UNARY[node.op](operands[0], node.attributes))
+    binary = BINARY[node.op]
     if "operand" not in node.parameters:
         return np.asarray(binary(operands[0], operands[1]))
     number = np.asarray(float(node.parameters["operand"].numpy().reshape(-1)[0]))

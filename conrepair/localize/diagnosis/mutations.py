@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.functions import Values, evaluate, same_function
 
-__all__ = ["Mutation", "mending_mutation"]
+__all__ = ["Mutation", "changed_nodes", "mending_mutation"]
 
 _ORDERED = {"Sub", "Div", "Pow"}
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Min", "Max")
 _ACTIVATIONS = ("Relu", "Sigmoid", "Tanh", "Erf", "Exp", "Softplus", "Neg")
+_POWERS = ("Sqrt", "Rsqrt", "Square", "Reciprocal", "Abs", "Identity")
+_REDUCTIONS = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin")
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,20 @@ def mending_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values
     for item in single:
         if _computes(item.left, begin, item.end, wanted):
             return Mutation(item.gone, item.early, item.late)
-    for others in (_exchanged, _replaced):
-        for place, node in enumerate(nodes):
-            for other in others(node):
-                if _computes([*nodes[:place], other, *nodes[place + 1 :]], begin, end, wanted):
-                    return Mutation((node,), node.inputs[0], node.outputs[0], other)
+    for place, other in changed_nodes(nodes):
+        if _computes([*nodes[:place], other, *nodes[place + 1 :]], begin, end, wanted):
+            return Mutation((nodes[place],), other.inputs[0], other.outputs[0], other)
     for item in short[len(single) :]:
         if _computes(item.left, begin, item.end, wanted):
             return Mutation(item.gone, item.early, item.late)
     return None
+
+
+def changed_nodes(nodes: Sequence[Node]) -> Iterator[tuple[int, Node]]:
+    """Places, and what may have stood there: the same with its operands exchanged, then other operators."""
+    for others in (_exchanged, _replaced):
+        for place, node in enumerate(nodes):
+            yield from ((place, other) for other in others(node))
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,6 @@ def _exchanged(node: Node) -> Iterator[Node]:
 
 
 def _replaced(node: Node) -> Iterator[Node]:
-    for family in (_ARITHMETIC, _ACTIVATIONS):
+    for family in (_ARITHMETIC, _ACTIVATIONS, _POWERS, _REDUCTIONS):
         if node.op in family:
             yield from (replace(node, op=op) for op in family if op != node.op)

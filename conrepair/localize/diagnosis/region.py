@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
@@ -41,6 +41,7 @@ class Region:
         layouts: Of each of the target's cuts.
         expected: The source's tensor at the end, on one batch, in the source's layout.
         computed: The target's there, fed with the source's activations, in the source's layout.
+        fed: Gives what the target was fed with at a cut, in its own layout.
     """
 
     source: Side
@@ -50,6 +51,7 @@ class Region:
     layouts: dict[str, Layout]
     expected: Array
     computed: Array
+    fed: Callable[[str], Array]
 
     @property
     def starts_at_input(self) -> bool:
@@ -101,6 +103,7 @@ def region_of(
     end: Pair,
     expected: Array,
     computed: Array,
+    fed: Callable[[str], Array],
 ) -> Region:
     """Build the region that ends at a pair.
 
@@ -110,6 +113,7 @@ def region_of(
         end: The pair at the end; it may be one that's measured only.
         expected: The source's tensor there.
         computed: The target's there, in the source's layout.
+        fed: Gives what the target was fed with at a cut.
     """
     source, target = sides_of(graphs, pairs, end)
     return Region(
@@ -120,4 +124,5 @@ def region_of(
         {pair.target: pair.layout for pair in pairs},
         expected,
         computed,
+        fed,
     )

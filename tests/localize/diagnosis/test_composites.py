@@ -149,7 +149,9 @@ def test_pieces_that_are_right(tmp_path: Path) -> None:
 
 def test_a_composite_that_nothing_is_like(tmp_path: Path) -> None:
     """Its numbers are there, and nothing tells which piece is wrong: the composite is named, not all pieces."""
-    target = network(tmp_path, "theirs", PIECES, ("Mul (e{n}, g{n})", "Add (e{n}, g{n})"), count=2)
+    last = "[scale{n}] f{n} = Mul (e{n}, g{n})\n    [shift{n}] t{n} = Add (f{n}, h{n})"
+    wrong = last.replace("Mul", "Add").replace("Add (f", "Div (f")
+    target = network(tmp_path, "theirs", PIECES, (last, wrong), count=2)
     norm = "[norm{n}] t{n} = LayerNormalization <epsilon = 1e-5> (d{n}, g{n}, h{n})"
     source = network(tmp_path, "ours", norm, ("epsilon = 1e-5", "epsilon = 1e-4"), count=2)
     [fault] = localize_networks(source, target, [(feeds(), feeds())], tmp_path, Options()).result.faults
