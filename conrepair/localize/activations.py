@@ -32,16 +32,34 @@ class Activations:
         self.network, self.feeds = network, feeds
         self._shelf = Shelf(folder)
         self._shelf.put_all(feeds.items())
+        self._known = set(feeds)
+        self._pieces: tuple[tuple[str, ...], Pieces] | None = None
 
     def __getitem__(self, name: str) -> Array:
         """A tensor that was computed, or fed."""
         return self._shelf[name]
 
-    def compute(self, names: Sequence[str]) -> None:
-        """Compute what isn't there yet."""
-        missing = [name for name in names if name not in self._shelf]
-        if missing:
-            self._shelf.put_all(Pieces.in_a_row(self.network, missing).run(self._shelf.__getitem__))
+    def compute(self, names: Sequence[str], *, keep: bool = False) -> None:
+        """Compute what isn't there yet.
+
+        Args:
+            names: Tensors.
+            keep: Hold what computes them, for the next batch.
+        """
+        missing = tuple(dict.fromkeys(name for name in names if name not in self._known))
+        if not missing:
+            return
+        pieces = self._pieces[1] if self._pieces is not None and self._pieces[0] == missing else None
+        pieces = pieces or Pieces.in_a_row(self.network, missing, keep=keep)
+        self._pieces = (missing, pieces) if keep else None
+        self._shelf.put_all(pieces.run(self._shelf.__getitem__))
+        self._known.update(missing)
+
+    def renew(self, feeds: Mapping[str, Array]) -> None:
+        """Take another batch of the same sizes in place of this one."""
+        self.feeds = feeds
+        self._shelf.put_all(feeds.items())
+        self._known = set(feeds)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each tensor that's there."""

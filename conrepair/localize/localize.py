@@ -16,14 +16,15 @@ from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.located import Guilty, located_faults
-from conrepair.localize.measurement import DISTURBANCE, Cut, Feeds, measure
+from conrepair.localize.measurement import Cut, Feeds, measure
 from conrepair.localize.options import Options
 from conrepair.localize.preparation import align_with_inputs
 from conrepair.localize.quantization import QuantizationErrors
+from conrepair.localize.reference import DISTURBANCE, Reference
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
 from conrepair.networks.network import Network
 
-__all__ = ["Found", "localize_networks"]
+__all__ = ["Found", "localize_networks", "localize_target"]
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,34 @@ def localize_networks(
         second_opinion: Opens the source in another arithmetic.
         advance: Called with what is being done.
     """
+    reference = Reference(source, folder / "source", second_opinion=second_opinion)
+    return localize_target(reference, target, batches, folder, options, advance=advance)
+
+
+def localize_target(
+    reference: Reference,
+    target: Network,
+    batches: Sequence[Feeds] | Iterable[Feeds],
+    folder: Path,
+    options: Options,
+    *,
+    advance: Callable[[str], None] = lambda _: None,
+) -> Found:
+    """The same, where several targets are compared with one source.
+
+    Args:
+        reference: The network that is right.
+        target: The network in question.
+        batches: Inputs of both; the same ones for each target.
+        folder: For the target's activations; the caller removes it.
+        options: Margins.
+        advance: Called with what is being done.
+    """
+    source = reference.network
     seconds: dict[str, float] = {}
     iterator = iter(batches)
     ours, theirs = next(iterator)
-    first = Activations(source, ours, folder / "source"), Activations(target, theirs, folder / "target")
+    first = reference.batch(0, ours), Activations(target, theirs, folder / "target")
     clock = _Clock(seconds)
     advance("aligning")
     prepared = align_with_inputs(*first, folder, options)
@@ -80,14 +105,7 @@ def localize_networks(
             count += _rows(batch[0])
             yield batch
 
-    cuts = measure(
-        alignment.pairs,
-        first,
-        rest(),
-        folder,
-        outputs=alignment.outputs,
-        second_opinion=second_opinion,
-    )
+    cuts = measure(reference, alignment.pairs, first, rest(), outputs=alignment.outputs)
     clock("isolate")
     judged = _judge(source, target, alignment, cuts, options)
     advance("diagnosing")

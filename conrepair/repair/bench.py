@@ -7,10 +7,11 @@ import tempfile
 from pathlib import Path
 
 from conrepair.frameworks.model import Model
-from conrepair.localize.localize import Found, localize_networks
+from conrepair.localize.localize import Found, localize_target
 from conrepair.localize.models import Subject, batch_size, concrete, feeds_of
 from conrepair.localize.opening import open_model, second_opinion
 from conrepair.localize.options import Options
+from conrepair.localize.reference import Reference
 
 __all__ = ["Bench"]
 
@@ -34,7 +35,10 @@ class Bench:
         self._source, self._target, self._folder, self._options = source, target, folder, options
         self._samples = min(source.data.count, target.data.count, options.samples)
         self._size = batch_size(source.inputs, target.inputs, options.batch_size, self._samples)
-        self._ours = open_model(source.model, concrete(source, self._size), folder / "source")
+        self._ours = ours = open_model(source.model, concrete(source, self._size), folder / "source")
+        self._reference = Reference(
+            ours.network, folder / "reference", second_opinion=lambda: second_opinion(ours), keep=True
+        )
 
     def localize(self, model: Model) -> Found:
         """Judge a target.
@@ -51,11 +55,5 @@ class Bench:
             folder = Path(name)
             theirs = open_model(model, concrete(target, self._size), folder / "onnx")
             sides = (self._source, self._ours), (target, theirs)
-            return localize_networks(
-                self._ours.network,
-                theirs.network,
-                feeds_of(*sides, self._size, self._samples),
-                folder,
-                self._options,
-                second_opinion=lambda: second_opinion(self._ours),
-            )
+            feeds = feeds_of(*sides, self._size, self._samples)
+            return localize_target(self._reference, theirs.network, feeds, folder, self._options)

@@ -21,6 +21,7 @@ from conrepair.localize.isolation import as_stored
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
 from conrepair.localize.measurement import Cut, measure
+from conrepair.localize.reference import Reference
 from conrepair.networks.network import Network
 
 
@@ -37,10 +38,11 @@ def measured(
 ) -> dict[str, Cut]:
     with tempfile.TemporaryDirectory() as folder:
         first, *rest = batches
-        ours = Activations(source, first, Path(folder) / "source")
+        opinion = options.pop("second_opinion", lambda: None)
+        reference = Reference(source, Path(folder) / "source", second_opinion=opinion)  # type: ignore[arg-type]
         theirs = Activations(target, first, Path(folder) / "target")
         feeds = [(batch, batch) for batch in rest]
-        cuts = measure(same(source), (ours, theirs), feeds, Path(folder), **options)  # type: ignore[arg-type]
+        cuts = measure(reference, same(source), (reference.batch(0, first), theirs), feeds, **options)  # type: ignore[arg-type]
     return {cut.pair.target: cut for cut in cuts}
 
 

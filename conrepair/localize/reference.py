@@ -1,0 +1,157 @@
+"""The network that's right: what it computes of each batch, and what rounding makes of that."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.activations import Activations
+from conrepair.localize.isolation import as_stored
+from conrepair.localize.pieces import Fetch, Pieces
+from conrepair.metrics.running_error import relative_l2
+from conrepair.networks.network import Network
+from conrepair.runtime.errors import InferenceError
+
+__all__ = ["DISTURBANCE", "Floor", "Reference"]
+
+DISTURBANCE = 2.0**-20
+"""Relative change by which conditioning is measured: eight units in the last place of float32."""
+
+_SEED = 20261120
+_CHUNK = 1 << 18  # elements at a time: what's computed on the way takes no memory worth the name
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What rounding explains of a tensor, computed from the nearest tensors that are fed.
+
+    Attributes:
+        disturbed: Relative L2 by which it changes when what's read changes by eight units in the last place: what
+            rounding makes of rounding here.
+        other: Relative L2 between it and that of another arithmetic (None when there's none).
+    """
+
+    disturbed: float
+    other: float | None
+
+
+class Reference:
+    """A network with which targets are compared.
+
+    Attributes:
+        network: It.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        folder: Path,
+        *,
+        second_opinion: Callable[[], Network | None] = lambda: None,
+        keep: bool = False,
+    ) -> None:
+        """Compute nothing yet.
+
+        Args:
+            network: That is right.
+            folder: For activations; the caller removes it.
+            second_opinion: Opens it in another arithmetic; called when floors are measured, and not kept.
+            keep: Hold the activations of all batches, for several targets; otherwise the first one's and the last's.
+        """
+        self.network = network
+        self._folder, self._second_opinion, self._keep = folder, second_opinion, keep
+        self._batches: dict[int, Activations] = {}
+        self._floors: dict[frozenset[str], dict[str, Floor]] = {}
+
+    def batch(self, number: int, feeds: Mapping[str, Array]) -> Activations:
+        """What it computes of a batch.
+
+        Args:
+            number: Of the batch; asked for in order, or, where all are kept, in any.
+            feeds: The same ones each time.
+        """
+        place = number if self._keep else min(number, 1)
+        found = self._batches.get(place)
+        if found is None:
+            found = self._batches[place] = Activations(self.network, feeds, self._folder / f"batch-{place}")
+        elif place and not self._keep:
+            found.renew(feeds)
+        return found
+
+    def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, Floor]:
+        """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.
+
+        Args:
+            right: The first batch, with all tensors that are named.
+            fed: Tensors that are given, its inputs among them.
+            wanted: Tensors that are computed from the nearest of those.
+        """
+        known = self._floors.setdefault(frozenset(fed), {})
+        inputs = self.network.graph.inputs
+        missing = [name for name in wanted if name not in known and name not in inputs]
+        if missing:
+            known.update(self._measured(right, fed, missing))
+        return known
+
+    def _measured(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> dict[str, Floor]:
+        disturbed: dict[str, float] = {}
+        shaken = _Disturbed(right.__getitem__)
+        for name, array in Pieces.between(self.network, fed, wanted).run(shaken.__getitem__):
+            disturbed[name] = relative_l2(right[name], array)
+            del array  # so that nothing holds it while the next piece runs
+        differing: dict[str, float] = {}
+        other = self._second_opinion()
+        if other is not None:
+            for name, array in _opinions(other, fed, wanted, functools.partial(_stored, right, other)):
+                differing[name] = relative_l2(right[name], array)
+                del array
+        return {name: Floor(disturbed[name], differing.get(name)) for name in wanted}
+
+
+def _opinions(
+    other: Network, fed: Sequence[str], wanted: Sequence[str], fetch: Callable[[str], Array]
+) -> Iterator[tuple[str, Array]]:
+    """What another arithmetic gives, but for tensors that it has no kernels for."""
+    seen = set()
+    try:
+        for name, array in Pieces.between(other, fed, wanted).run(fetch):
+            seen.add(name)
+            yield name, array
+            del array
+    except InferenceError:
+        for name in wanted:
+            if name not in seen:
+                with contextlib.suppress(InferenceError):
+                    yield from Pieces.between(other, fed, [name]).run(fetch)
+
+
+def _stored(right: Activations, network: Network, name: str) -> Array:
+    return as_stored(right[name], network.graph.tensors[name])
+
+
+class _Disturbed:
+    """Activations, each number changed in its last places up or down, the same way every time."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+
+    def __getitem__(self, name: str) -> Array:
+        return self.shake(self._fetch(name))
+
+    def shake(self, array: Array) -> Array:
+        if array.dtype.kind != "f":
+            return array
+        generator, one = np.random.default_rng(_SEED), array.dtype.type(1)
+        result = np.array(array, order="C")
+        flat = result.reshape(-1)
+        for start in range(0, flat.size, _CHUNK):
+            part = flat[start : start + _CHUNK]
+            signs = 2 * generator.integers(0, 2, part.shape, dtype=np.int8) - 1
+            part *= one + signs * array.dtype.type(DISTURBANCE)
+        return result
