@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import keras
 import numpy as np
 
 from conrepair.editors.editor import Editor, NotEditableError
+from conrepair.editors.fused import unfused
 from conrepair.editors.keras_activations import activation_layer, function_name
 from conrepair.editors.keras_graft import KerasWriter
 from conrepair.editors.keras_graph import ACTIVATION, LINEAR, graph_of_network
@@ -99,8 +99,10 @@ class KerasEditor(Editor):
 
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """Layers whose results are read in place of a tensor, when the model is built anew."""
-        if tensor.endswith(LINEAR) and not readers:
-            tensor, operations = self._unfused(tensor, operations)
+        inside = None if readers else unfused(self.graph, LINEAR, tensor, operations)
+        if inside is not None:
+            activation, tensor, operations = inside
+            self._configure(self._layers[activation.name], {"activation": "linear"})
         read = {item for operation in operations for item in operation.inputs if isinstance(item, str) and item}
         name = f"{tensor.replace('/', '_').replace(':', '_')}_{label}"
 
@@ -121,17 +123,6 @@ class KerasEditor(Editor):
             self.refuse(f"the model has no tensor {tensor}")
         return self._ids[tensor]
 
-    def _unfused(self, tensor: str, operations: Sequence[Operation]) -> tuple[str, Sequence[Operation]]:
-        """The tensor behind a layer that is linear by now, and operations that end with its activation."""
-        activation = self.graph.consumers[tensor][0]
-        self._configure(self._layers[activation.name], {"activation": "linear"})
-        behind = activation.outputs[0]
-        fed = [
-            replace(item, inputs=tuple(behind if name == tensor else name for name in item.inputs))
-            for item in operations
-        ]
-        return behind, [*fed, Operation(activation.op, (len(fed) - 1,), activation.attributes)]
-
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
         """Call the layer with the operands in another order."""
 
@@ -144,10 +135,15 @@ class KerasEditor(Editor):
         self.touched |= self.names(node)
 
     def exchange_outputs(self, one: int, two: int) -> None:
-        """By position: a Keras output is called by its layer."""
+        """By position, and by name: an output is called by its layer, so these exchange their names."""
         order = list(range(len(self.graph.outputs)))
         order[one], order[two] = two, one
         self._changes.outputs = order
+        nodes = [self.graph.producers.get(self.graph.outputs[place]) for place in (one, two)]
+        first, second = (None if node is None else self._layers[node.name] for node in nodes)
+        if first is not None and second is not None and first is not second:
+            self._configure(first, {"name": second.name})
+            self._configure(second, {"name": first.name})
         self.touched |= {item for place in (one, two) for item in self.tensor_names(self.graph.outputs[place])}
 
     def exchange_inputs(self, one: int, two: int) -> None:

@@ -82,6 +82,8 @@ class OnnxWriter(Writer[onnx_ir.Value]):
         file, operator = self._file, operation.operator
         given = {name: item for name, item in operation.attributes.items() if item is not None}
         first = bool(given.pop("constant_first", False))
+        if "scale" in operation.parameters and operation.parameters["scale"].size == 1:
+            given.pop("axis", None)  # of one scale for all channels
         if is_newer(file, operator) and not operation.parameters and len(operands) == 1:
             self._reads(node, operands)
             self.nodes += [*expand(file, node, operator, given), node]
@@ -90,13 +92,13 @@ class OnnxWriter(Writer[onnx_ir.Value]):
         self._reads(node, self._inputs(node, operation, operands, first=first))
         shape = self.shape(operands[0]) if operands else None
         schema = file.schema(node)
-        if not schema.min_input <= len(node.inputs) <= schema.max_input:
-            self.refuse(f"{operator} takes {schema.min_input} to {schema.max_input} operands, not {len(node.inputs)}")
         sizes = (
             None if shape is None or any(size is None for size in shape) else tuple(int(size or 0) for size in shape)
         )
         described = Node(str(node.name), str(node.name), operator, operator, (), (), operation.attributes)
         write_attributes(Place(file, described, node, {}, sizes, frozenset(), whole=True), given)
+        if not schema.min_input <= len(node.inputs) <= schema.max_input:
+            self.refuse(f"{operator} takes {schema.min_input} to {schema.max_input} operands, not {len(node.inputs)}")
         missing = [name for name, item in schema.attributes.items() if item.required and name not in node.attributes]
         if missing:
             self.refuse(f"{operator} needs {', '.join(missing)}")

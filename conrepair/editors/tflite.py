@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.editor import Editor
+from conrepair.editors.fused import unfused
 from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
@@ -113,8 +113,10 @@ class TfliteEditor(Editor):
 
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """New operators behind the tensor's own; in front of a fused activation, that becomes one of them."""
-        if tensor.endswith(LINEAR) and not readers:
-            tensor, operations = self._unfused(tensor, operations)
+        inside = None if readers else unfused(self.graph, LINEAR, tensor, operations)
+        if inside is not None:
+            activation, tensor, operations = inside
+            self._operators[activation.name].builtinOptions.fusedActivationFunction = _NO_ACTIVATION
         source = self._index(tensor)
         targets = [self._operators[item.name] for item in readers] or self._file.readers(source)
         writer = TfliteWriter(self._file, f"{self._file.name(source)}/{label}")
@@ -136,17 +138,6 @@ class TfliteEditor(Editor):
         if tensor not in self.graph.tensors or tensor.endswith(LINEAR):
             self.refuse(f"the file has no tensor {tensor}")
         return self._file.index(tensor)
-
-    def _unfused(self, tensor: str, operations: Sequence[Operation]) -> tuple[str, Sequence[Operation]]:
-        """The tensor behind an operator whose activation isn't fused any more, and operations that end with that."""
-        activation = self.graph.consumers[tensor][0]
-        self._operators[activation.name].builtinOptions.fusedActivationFunction = _NO_ACTIVATION
-        behind = activation.outputs[0]
-        fed = [
-            replace(item, inputs=tuple(behind if name == tensor else name for name in item.inputs))
-            for item in operations
-        ]
-        return behind, [*fed, Operation(activation.op, (len(fed) - 1,), activation.attributes)]
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
         """Exchange operands."""

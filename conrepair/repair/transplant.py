@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,7 @@ from conrepair.graph.operators import ELEMENTWISE_BINARY
 from conrepair.localize.diagnosis.attributes import axis_map
 from conrepair.localize.diagnosis.functions import is_elementwise
 from conrepair.localize.layout import Layout
+from conrepair.repair.batch_axes import batch_axes, batch_axis_of_shape
 
 __all__ = ["Known", "perm_of", "transplant"]
 
@@ -73,7 +73,7 @@ def transplant(
 
 class _Transplant:
     def __init__(self, graph: LayerGraph, known: Mapping[str, Known]) -> None:
-        self._graph, self._known = graph, known
+        self._known, self._batches = known, batch_axes(graph)
         self._values: dict[str, _Value] = {}
         self._operations: list[Operation] = []
         self._turned: dict[tuple[str | int, Perm], _Value] = {}
@@ -104,7 +104,7 @@ class _Transplant:
             value = self._in_order(value, perm)
         else:
             value = self._in_order(value, tuple(range(len(value.perm))))
-            value = self._seen(value, (end.source, end.view, end.axes, end.target))
+            value = self._seen(value, end, self._batches.get(tensor))
         if value.place != len(self._operations) - 1:
             self._operations.append(Operation("Identity", (value.place,)))
         return tuple(self._operations)
@@ -123,24 +123,31 @@ class _Transplant:
         if perm is not None:
             value = _Value(known.tensor, perm)
         else:
-            layout = known.layout
-            back = tuple(int(place) for place in np.argsort(layout.axes))
-            permuted = tuple(layout.view[axis] for axis in layout.axes)
-            steps = (layout.target, permuted, back, layout.source)
-            value = self._seen(_Value(known.tensor, tuple(range(len(layout.target)))), steps)
+            back = tuple(int(place) for place in np.argsort(known.layout.axes))
+            permuted = tuple(known.layout.view[axis] for axis in known.layout.axes)
+            turned = Layout(known.layout.target, permuted, back, known.layout.source)
+            axis = _axis_behind(known.layout, self._batches.get(tensor))
+            value = self._seen(_Value(known.tensor, tuple(range(len(turned.source)))), turned, axis)
         self._values[tensor] = value
         return value
 
-    def _seen(self, value: _Value, steps: tuple[tuple[int, ...], tuple[int, ...], Perm, tuple[int, ...]]) -> _Value:
-        """Reshaped, transposed, and reshaped."""
-        before, view, axes, after = steps
+    def _seen(self, value: _Value, layout: Layout, batch: int | None) -> _Value:
+        """A tensor as a layout has it.
+
+        Args:
+            value: As the layout's source.
+            layout: The way there.
+            batch: The axis that the batch is in before.
+        """
         place = value.place
-        batch = before[0] if before else 1
+        view, axes, after = layout.view, layout.axes, layout.target
         moved = tuple(view[axis] for axis in axes)
+        within = None if batch is None else batch_axis_of_shape(batch, layout.source, view)
+        behind = _axis_behind(layout, batch)
         for operator, name, given, needed in (
-            ("Reshape", "shape", _open(view, batch), view != before),
+            ("Reshape", "shape", _open(view, within), view != layout.source),
             ("Transpose", "perm", axes, axes != tuple(range(len(axes)))),
-            ("Reshape", "shape", _open(after, batch), after != moved),
+            ("Reshape", "shape", _open(after, behind), after != moved),
         ):
             if needed:
                 self._operations.append(Operation(operator, (place,), {name: given}))
@@ -173,11 +180,10 @@ class _Transplant:
     def _of_any_batch(self, operation: Operation, node: Node) -> Operation:
         """A shape of which the batch's size is left open."""
         shape = operation.attributes.get("shape")
-        if node.op != "Reshape" or not isinstance(shape, tuple) or -1 in shape:
+        axis = self._batches.get(node.outputs[0])
+        if node.op != "Reshape" or not isinstance(shape, tuple) or axis is None:
             return operation
-        first = self._graph.tensors[self._graph.inputs[0]].shape if self._graph.inputs else None
-        batch = first[0] if first else 1
-        return replace(operation, attributes={"shape": _open(tuple(int(size) for size in shape), batch)})
+        return replace(operation, attributes={"shape": _open(tuple(int(size) for size in shape), axis)})
 
 
 def _turned(operation: Operation, node: Node, perm: Perm) -> tuple[Operation, Perm]:
@@ -247,11 +253,15 @@ def perm_of(layout: Layout) -> Perm | None:
     return perm if same else None
 
 
-def _open(shape: tuple[int, ...], batch: int) -> tuple[int, ...]:
-    """A shape with -1 where the batch is: where its size stands, or else in front where that's a multiple of it."""
-    place = next((axis for axis, size in enumerate(shape) if size == batch), None)
-    if place is None and shape and batch and shape[0] % batch == 0:
-        place = 0
-    if place is None or math.prod(shape) == 0:
-        return shape
-    return (*shape[:place], -1, *shape[place + 1 :])
+def _open(shape: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
+    """A shape that holds for any batch, which is in an axis."""
+    return shape if axis is None else (*shape[:axis], -1, *shape[axis + 1 :])
+
+
+def _axis_behind(layout: Layout, batch: int | None) -> int | None:
+    """The axis that the batch is in at the end of a layout."""
+    within = None if batch is None else batch_axis_of_shape(batch, layout.source, layout.view)
+    if within is None:
+        return None
+    moved = tuple(layout.view[axis] for axis in layout.axes)
+    return batch_axis_of_shape(layout.axes.index(within), moved, layout.target)
