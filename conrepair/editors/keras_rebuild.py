@@ -70,6 +70,8 @@ def rebuild(network: Any, changes: Changes) -> Any:
         leaves = keras.tree.flatten(new.outputs)
         arranged = [leaves[place] for place in changes.outputs]
         new = keras.Model(new.input, keras.tree.pack_sequence_as(network.output, arranged), name=new.name)
+    if network.compiled and not new.compiled:
+        new.compile_from_config(network.get_compile_config())
     return new
 
 

@@ -8,7 +8,7 @@ from conrepair.editors.operation import NotEditableError
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.steps import Step
 from conrepair.repair.edits import Graft
-from conrepair.repair.proposals.partners import known_tensors, layout_of, readers_inside
+from conrepair.repair.proposals.partners import known_tensors, layout_of, possible_readers
 from conrepair.repair.proposals.proposal import Proposal, Setting
 from conrepair.repair.transplant import Known, transplant
 
@@ -47,10 +47,7 @@ def _behind(steps: Sequence[Step], known: Mapping[str, Known], setting: Setting)
             operations = transplant(nodes, region.source.graph, known, layout)
         except NotEditableError:
             return
-        inside = readers_inside(tensor, setting)
-        if inside:
-            yield (Graft(tensor, operations, inside),)
-        yield (Graft(tensor, operations),)
+        yield from ((Graft(tensor, operations, readers),) for readers in possible_readers(tensor, setting))
 
 
 def _in_order(steps: Sequence[Step], setting: Setting) -> list[Node]:

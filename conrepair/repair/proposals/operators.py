@@ -8,6 +8,7 @@ from conrepair.localize.diagnosis.mutations import mending_mutation
 from conrepair.localize.diagnosis.steps import Step
 from conrepair.repair.edits import Edit, Remove, SetAttributes, SetOperator, SwapInputs
 from conrepair.repair.proposals.proposal import Proposal, Setting
+from conrepair.repair.transplant import perm_of
 
 __all__ = ["extra_proposals", "move_proposals", "mutation_proposals"]
 
@@ -28,7 +29,7 @@ def extra_proposals(setting: Setting) -> Iterator[Proposal]:
 
 
 def move_proposals(setting: Setting) -> Iterator[Proposal]:
-    """A transposition in front of the piece, which only the target has: values lie elsewhere behind it."""
+    """A transposition in front of the piece, which only the target has: none, or the one to the source's order."""
     region = setting.region
     for begin in region.target.begins:
         node = region.target.graph.producers.get(begin)
@@ -36,8 +37,15 @@ def move_proposals(setting: Setting) -> Iterator[Proposal]:
         if node is None or node.op != "Transpose" or (other is not None and other.op == node.op):
             continue
         place = setting.places.of(node)
-        if place is not None:
-            yield (Remove(place.name),)
+        if place is None:
+            continue
+        yield (Remove(place.name),)
+        layout = region.layouts.get(node.inputs[0])
+        order = None if layout is None else perm_of(layout)
+        if order is not None:
+            back = tuple(order.index(axis) for axis in range(len(order)))
+            if back != node.attributes.get("perm"):
+                yield (SetAttributes(place.name, {"perm": back}),)
 
 
 def mutation_proposals(setting: Setting) -> Iterator[Proposal]:

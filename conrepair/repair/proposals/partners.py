@@ -10,7 +10,7 @@ from conrepair.localize.layout import Layout, layouts
 from conrepair.repair.proposals.proposal import Setting
 from conrepair.repair.transplant import Known, perm_of
 
-__all__ = ["is_quantized", "known_tensors", "layout_of", "readers_inside"]
+__all__ = ["is_quantized", "known_tensors", "layout_of", "possible_readers"]
 
 
 def known_tensors(setting: Setting) -> dict[str, Known]:
@@ -60,17 +60,29 @@ def layout_of(tensor: str, setting: Setting, shape: tuple[int, ...] | None = Non
     return next(iter(layouts(source, shape)), None)
 
 
-def readers_inside(tensor: str, setting: Setting) -> tuple[str, ...]:
-    """Nodes of the piece that read a tensor which others read too; () where no others do."""
+def possible_readers(tensor: str, setting: Setting) -> list[tuple[str, ...]]:
+    """Who could read another tensor in place of one.
+
+    Args:
+        tensor: The target's.
+        setting: The piece.
+
+    Returns:
+        Names of nodes, () for all that read it. Of a tensor in front of the piece: first those in the piece, then
+        all, as another piece may lack the same; nobody where the piece doesn't read it.
+    """
     region = setting.region
+    if tensor == region.target.end or any(tensor in node.outputs for node in region.target.nodes):
+        return [()]
     graph = region.target.graph
-    inside = {node.name for node in region.target.nodes}
+    names = {node.name for node in region.target.nodes}
     reading = graph.consumers.get(tensor, ())
-    within = [node for node in reading if node.name in inside]
-    if not within or (len(within) == len(reading) and tensor not in graph.outputs):
-        return ()
+    within = [node for node in reading if node.name in names]
+    if len(within) == len(reading) and tensor not in graph.outputs:
+        return [()] if within else []
     places = [setting.places.of(node) for node in within]
-    return tuple(dict.fromkeys(place.name for place in places if place is not None))
+    inside = tuple(dict.fromkeys(place.name for place in places if place is not None))
+    return [inside, ()] if inside else []
 
 
 def is_quantized(step: Step, graph: LayerGraph) -> bool:
