@@ -13,6 +13,7 @@ from conrepair.editors.keras_activations import activation_layer
 from conrepair.editors.lowering import CHANNELLED, lower
 from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation_shapes import slices_of
 from conrepair.graph.layer_graph import Array
 
 __all__ = ["KerasWriter"]
@@ -251,6 +252,10 @@ def _reshape(writer: KerasWriter, operation: Operation, operands: list[Any]) -> 
     return keras.ops.reshape(operands[0], [int(size) for size in _tuple(writer, operation, "shape")])
 
 
+def _slice(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    return operands[0][tuple(slices_of(operation, len(operands[0].shape)))]
+
+
 def _pad(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     pads, mode = _tuple(writer, operation, "pads"), operation.attributes.get("mode", "constant")
     if mode not in {"constant", "reflect", "symmetric"}:
@@ -300,6 +305,7 @@ _WRITERS: Mapping[str, Callable[[KerasWriter, Operation, list[Any]], Any]] = {
     "Concat": _concatenation,
     "Transpose": _transpose,
     "Reshape": _reshape,
+    "Slice": _slice,
     "Pad": _pad,
     "Gather": _gather,
     "Cast": _cast,

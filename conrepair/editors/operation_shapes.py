@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes
 
-__all__ = ["shape_of_result"]
+__all__ = ["shape_of_result", "slices_of"]
 
+_FAR = 1 << 20  # behind any axis' begin
 _FIRST = {"Softmax", "LogSoftmax", "LayerNormalization", "BatchNormalization", "InstanceNormalization", "Cast"}
 
 
@@ -116,6 +117,34 @@ def _padded(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
     )
 
 
+def slices_of(operation: Operation, rank: int) -> list[slice]:
+    """What a Slice takes of each axis.
+
+    Args:
+        operation: With `starts` and `ends`; where it says no axes, of the first ones.
+        rank: Of its operand.
+    """
+    tables = [operation.attributes.get(name) for name in ("starts", "ends", "axes", "steps")]
+    starts, ends, axes, steps = (
+        [int(item) for item in table] if isinstance(table, tuple) else [] for table in tables
+    )
+    found = [slice(None)] * rank
+    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        axis = axes[place] if axes else place
+        step = steps[place] if steps else 1
+        # Backwards to the first one has no end that can be counted.
+        found[axis] = slice(start, None if step < 0 and end < -_FAR else end, step)
+    return found
+
+
+def _sliced(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
+    parts = slices_of(operation, len(shapes[0]))
+    return tuple(
+        size if part == slice(None) else None if size is None else len(range(size)[part])
+        for size, part in zip(shapes[0], parts, strict=True)
+    )
+
+
 def _gathered(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
     table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
     data = table.shape if table is not None else shapes[0]
@@ -133,4 +162,5 @@ _RULES: Mapping[str, Callable[[Operation, Sequence[Sizes]], Sizes | None]] = {
     "Transpose": _transposed,
     "Pad": _padded,
     "Gather": _gathered,
+    "Slice": _sliced,
 }

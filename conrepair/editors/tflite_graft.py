@@ -12,7 +12,7 @@ from conrepair.editors.editor import NotEditableError
 from conrepair.editors.lowering import CHANNELLED, lower
 from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, Writer
-from conrepair.editors.operation_shapes import shape_of_result
+from conrepair.editors.operation_shapes import shape_of_result, slices_of
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.editors.tflite_graph import LAYOUTS
 from conrepair.editors.tflite_options import new_options, options_for
@@ -25,6 +25,7 @@ _BINARY = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"}
 _REDUCTIONS = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"}
 _IMAGE = 4  # axes of a batch of pictures
 _MATRIX = 2
+_MOST = 2**31 - 1
 _Inputs = list[int]
 
 
@@ -270,6 +271,30 @@ def _gather(writer: TfliteWriter, operation: Operation, operands: Sequence[int])
     return "GATHER", (options, number), inputs
 
 
+def _slice(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    shape = writer.shape(operands[0]) or ()
+    parts = slices_of(operation, len(shape))
+    options, number = new_options("STRIDED_SLICE")
+    # Where nothing is said the whole axis is taken, whatever its size.
+    options.beginMask, options.endMask = (
+        sum(1 << axis for axis, part in enumerate(parts) if (part.start, part.stop)[place] is None)
+        for place in (0, 1)
+    )
+    tables = [[part.start or 0 for part in parts], [_end(part) for part in parts], [part.step or 1 for part in parts]]
+    return (
+        "STRIDED_SLICE",
+        (options, number),
+        [
+            operands[0],
+            *(writer.constant(np.clip(table, -_MOST, _MOST).astype(np.int32)) for table in tables),
+        ],
+    )
+
+
+def _end(part: slice) -> int:
+    return 0 if part.stop is None else int(part.stop)
+
+
 def _clip(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     if (operation.attributes.get("min"), operation.attributes.get("max")) != (0.0, 6.0) or operation.parameters:
         writer.refuse("TFLite has no Clip")
@@ -302,6 +327,7 @@ _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Writt
     "Reshape": _table("RESHAPE", "shape"),
     "Pad": _pad,
     "Gather": _gather,
+    "Slice": _slice,
     "Clip": _clip,
     "Cast": _cast,
     "QuantizeLinear": _quantize,

@@ -11,6 +11,7 @@ import torch
 from conrepair.editors.lowering import CHANNELLED, lower
 from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.torch_operators import target_of
 from conrepair.editors.torch_state import add_buffer
 from conrepair.graph.layer_graph import Array
@@ -249,6 +250,20 @@ def _pad(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Wri
     return aten.pad.default, [*operands, listed, {"edge": "replicate"}.get(mode, mode), value]
 
 
+def _slice(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    parts = slices_of(operation, len(writer.shape(operands[0]) or ()))
+    if any(part.step is not None and part.step < 1 for part in parts):
+        writer.refuse("PyTorch's slices don't go backwards")
+    cut = [(axis, part) for axis, part in enumerate(parts) if part != slice(None)]
+    if not cut:
+        writer.refuse("a slice of everything")
+    value = operands[0]
+    for axis, part in cut[:-1]:
+        value = writer.call(aten.slice.Tensor, [value, axis, part.start, part.stop, part.step or 1])
+    axis, part = cut[-1]
+    return aten.slice.Tensor, [value, axis, part.start, part.stop, part.step or 1]
+
+
 def _shaped(name: str, target: Any) -> Callable[[TorchWriter, Operation, list[Any]], _Written]:
     def make(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
         value = operation.attributes.get(name)
@@ -303,6 +318,7 @@ _WRITERS: Mapping[str, Callable[[TorchWriter, Operation, list[Any]], _Written]] 
     "GroupNormalization": _group_normalization,
     "LayerNormalization": _layer_normalization,
     "Concat": _concatenation,
+    "Slice": _slice,
     "Pad": _pad,
     "Reshape": _shaped("shape", aten.reshape.default),
     "Transpose": _shaped("perm", aten.permute.default),

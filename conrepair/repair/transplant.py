@@ -174,7 +174,8 @@ class _Transplant:
         if node.op in CHANNELLED and rank > 1:
             last = (0, *range(2, rank), 1) if not node.channels_last else (0, rank - 1, *range(1, rank - 1))
             return first if first in {plain, last} else plain
-        free = node.op in _ALONG or node.op in ELEMENTWISE_BINARY or node.op == "Pad" or is_elementwise(node)
+        cuts = node.op == "Pad" or (node.op == "Slice" and node.attributes.get("axes") is not None)
+        free = cuts or node.op in _ALONG or node.op in ELEMENTWISE_BINARY or is_elementwise(node)
         return first if free and "slope" not in node.parameters else plain
 
     def _of_any_batch(self, operation: Operation, node: Node) -> Operation:
@@ -197,6 +198,8 @@ def _turned(operation: Operation, node: Node, perm: Perm) -> tuple[Operation, Pe
     name = _ALONG.get(node.op)
     if name is not None:
         attributes[name] = _moved(attributes.get(name), perm)
+    if node.op == "Slice" and isinstance(axes := attributes.get("axes"), tuple):
+        attributes["axes"] = tuple(perm.index(int(axis)) for axis in axes)
     if node.op == "Pad" and isinstance(pads := attributes.get("pads"), tuple):
         half = len(pads) // 2
         attributes["pads"] = tuple(int(pads[begin + axis]) for begin in (0, half) for axis in perm)
