@@ -5,19 +5,13 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from conrepair.editors.operation import NotEditableError, Operation, Step, operations_of
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
 
 __all__ = ["Editor", "NotEditableError", "Step"]
-
-Step = tuple[str, Mapping[str, Any], Sequence[Array]]
-"""An operator as ONNX calls it, its attributes, and the constants behind its first input."""
-
-
-class NotEditableError(Exception):
-    """The format can't express a change, or can't at this place."""
 
 
 class Editor(abc.ABC):
@@ -94,7 +88,25 @@ class Editor(abc.ABC):
         Raises:
             NotEditableError: if the format can't.
         """
-        self.refuse(f"nothing can be inserted behind {tensor}")
+        self.graft(tensor, operations_of(steps, tensor), label, () if reader is None else (reader,))
+
+    def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
+        """Let all that read a tensor, or some of them, read what a few operators compute from others.
+
+        What nothing reads any more is taken out. Operators may read the tensor itself, which then stays. A tensor
+        is what the rest of the model reads under its name by now, after earlier changes.
+
+        Args:
+            tensor: An input of the graph, or a node's result; an output of the graph too.
+            operations: The operators; the last one's result is read.
+            label: Part of the new names.
+            readers: The only nodes that shall read it; all, if there are none, and then an output of the graph too.
+
+        Raises:
+            NotEditableError: if the format has no words for an operator, or what is read would be computed from
+                its own readers.
+        """
+        self.refuse(f"nothing can be put in the place of {tensor}")
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
         """Exchange two inputs of a node.

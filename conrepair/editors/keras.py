@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
-from conrepair.editors.editor import Editor, NotEditableError, Step
-from conrepair.editors.keras_graph import ACTIVATION, graph_of_network
-from conrepair.editors.keras_insert import activation_layer, apply_steps, function_name
+from conrepair.editors.editor import Editor, NotEditableError
+from conrepair.editors.fused import unfused
+from conrepair.editors.keras_activations import activation_layer, function_name
+from conrepair.editors.keras_graft import KerasWriter
+from conrepair.editors.keras_graph import ACTIVATION, LINEAR, graph_of_network
 from conrepair.editors.keras_operators import layout_of, variables_of
-from conrepair.editors.keras_rebuild import Changes, rebuild
+from conrepair.editors.keras_rebuild import Changes, Graft, rebuild
+from conrepair.editors.operation import Operation
 from conrepair.frameworks.keras import load_keras
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
@@ -33,7 +36,7 @@ class KerasEditor(Editor):
         self._model = model
         self._network = load_keras(model)
         self._changes = Changes()
-        self.graph, self._layers = graph_of_network(self._network)
+        self.graph, self._layers, self._ids = graph_of_network(self._network)
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Assign to the layer's variable."""
@@ -94,23 +97,31 @@ class KerasEditor(Editor):
         around += [reader for name in node.outputs for reader in self.graph.consumers[name]]
         self.touched |= {name for item in around for name in self.names(item)}
 
-    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
-        """Layers behind a call, behind an input, or in front of a call."""
+    def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
+        """Layers whose results are read in place of a tensor, when the model is built anew."""
+        inside = None if readers else unfused(self.graph, LINEAR, tensor, operations)
+        if inside is not None:
+            activation, tensor, operations = inside
+            self._configure(self._layers[activation.name], {"activation": "linear"})
+        read = {item for operation in operations for item in operation.inputs if isinstance(item, str) and item}
         name = f"{tensor.replace('/', '_').replace(':', '_')}_{label}"
 
-        def change(value: Any) -> Any:
-            result, names = apply_steps(value, steps, name)
-            self.touched |= set(names)
+        def compute(known: Mapping[str, Any]) -> Any:
+            writer = KerasWriter(name)
+            result = writer.compute(operations, known.__getitem__)
+            self.touched |= set(writer.names)
             return result
 
-        if reader is not None:
-            self._changes.calls[id(self._layers[reader.name])] = _fed_through(change)
-            self.touched |= self.names(reader)
-        elif tensor in self.graph.inputs:
-            self._changes.inputs[tensor] = lambda inputs: change(inputs[tensor])
-        else:
-            self._changes.behind.setdefault(id(self._layers[self.graph.producers[tensor].name]), []).append(change)
+        wanted = frozenset(id(self._layers[item.name]) for item in readers)
+        graft = Graft(compute, {item: self._same(item) for item in read}, wanted)
+        self._changes.grafts.setdefault(self._same(tensor)[0], []).append(graft)
+        self.touched |= {name for item in readers for name in self.names(item)}
         self.touched |= self.tensor_names(tensor)
+
+    def _same(self, tensor: str) -> tuple[int, ...]:
+        if tensor not in self._ids:
+            self.refuse(f"the model has no tensor {tensor}")
+        return self._ids[tensor]
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
         """Call the layer with the operands in another order."""
@@ -124,10 +135,15 @@ class KerasEditor(Editor):
         self.touched |= self.names(node)
 
     def exchange_outputs(self, one: int, two: int) -> None:
-        """By position: a Keras output is called by its layer."""
+        """By position, and by name: an output is called by its layer, so these exchange their names."""
         order = list(range(len(self.graph.outputs)))
         order[one], order[two] = two, one
         self._changes.outputs = order
+        nodes = [self.graph.producers.get(self.graph.outputs[place]) for place in (one, two)]
+        first, second = (None if node is None else self._layers[node.name] for node in nodes)
+        if first is not None and second is not None and first is not second:
+            self._configure(first, {"name": second.name})
+            self._configure(second, {"name": first.name})
         self.touched |= {item for place in (one, two) for item in self.tensor_names(self.graph.outputs[place])}
 
     def exchange_inputs(self, one: int, two: int) -> None:
@@ -190,20 +206,7 @@ class KerasEditor(Editor):
     def _unfuse(self, node: Node, layer: Any, attributes: Mapping[str, Attribute]) -> None:
         """Make an activation linear and compute it behind the layer."""
         self._configure(layer, {"activation": "linear"})
-        bounds = (
-            [np.array([float(str(attributes[key]))], np.float32) for key in ("min", "max")]
-            if node.op == "Clip"
-            else []
-        )
-        name = f"{layer.name}_{node.op.lower()}"
-        steps: list[Step] = [(node.op, attributes, bounds)]
-
-        def change(value: Any) -> Any:
-            result, names = apply_steps(value, steps, name)
-            self.touched |= set(names)
-            return result
-
-        self._changes.behind.setdefault(id(layer), []).append(change)
+        self.graft(node.outputs[0], [Operation(node.op, (node.outputs[0],), attributes)], node.op.lower())
 
     def _normalize_itself(self, layer: Any) -> None:
         config = layer.get_config()
@@ -214,15 +217,6 @@ class KerasEditor(Editor):
             new.set_weights([np.asarray(item) for item in (old.gamma, old.beta) if item is not None])
 
         self._changes.weights[id(layer)] = copy
-
-
-def _fed_through(change: Callable[[Any], Any]) -> Callable[[Any, Sequence[Any], Any], Any]:
-    """A call whose first operand is changed."""
-
-    def call(layer: Any, arguments: Sequence[Any], named: Any) -> Any:
-        return layer(change(arguments[0]), *arguments[1:], **named)
-
-    return call
 
 
 EDITOR = KerasEditor

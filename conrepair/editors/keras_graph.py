@@ -18,16 +18,18 @@ from conrepair.editors.keras_operators import (
 )
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
 
-__all__ = ["ACTIVATION", "functional_of", "graph_of_network"]
+__all__ = ["ACTIVATION", "LINEAR", "functional_of", "graph_of_network"]
 
-ACTIVATION, _LINEAR = "/activation", "/linear"
+ACTIVATION = "/activation"
+LINEAR = ":inside"  # as networks of Keras files call what lies in front of a layer's activation
 
 
-def graph_of_network(network: Any) -> tuple[LayerGraph, dict[str, Any]]:
+def graph_of_network(network: Any) -> tuple[LayerGraph, dict[str, Any], dict[str, tuple[int, ...]]]:
     """The layers of a model.
 
     Returns:
-        The graph, and each node's layer by the node's name.
+        The graph, each node's layer by the node's name, and the ids of Keras's tensors by name: the one that is
+        computed first, then those that stand for it in other models, nested or around.
     """
     listing = _Listing()
     names = {id(tensor): tensor.name for tensor in network.inputs}
@@ -36,7 +38,8 @@ def graph_of_network(network: Any) -> tuple[LayerGraph, dict[str, Any]]:
     known = listing.walk(functional_of(network), names, "")
     outputs = tuple(known[id(tensor)] for tensor in functional_of(network).outputs)
     inputs = tuple(tensor.name for tensor in network.inputs)
-    return LayerGraph(inputs, outputs, listing.tensors, tuple(listing.nodes)), listing.layers
+    graph = LayerGraph(inputs, outputs, listing.tensors, tuple(listing.nodes))
+    return graph, listing.layers, {name: tuple(ids) for name, ids in listing.ids.items()}
 
 
 def functional_of(network: Any) -> Any:
@@ -51,6 +54,7 @@ class _Listing:
         self.nodes: list[Node] = []
         self.tensors: dict[str, Tensor] = {}
         self.layers: dict[str, Any] = {}
+        self.ids: dict[str, dict[int, None]] = {}
 
     def walk(self, network: Any, names: Mapping[int, str], prefix: str) -> dict[int, str]:
         """List one model.
@@ -64,6 +68,7 @@ class _Listing:
             Names of all its tensors, by their ids.
         """
         known = dict(names)
+        self._note(known)
         for depth in sorted(network._nodes_by_depth, reverse=True):
             for call in network._nodes_by_depth[depth]:
                 layer = call.operation
@@ -77,8 +82,14 @@ class _Listing:
                     given = [found[id(tensor)] for tensor in inner.outputs]
                 else:
                     given = self._add(layer, call, fed, prefix)
-                known.update({id(tensor): name for tensor, name in zip(call.output_tensors, given, strict=True)})
+                made = {id(tensor): name for tensor, name in zip(call.output_tensors, given, strict=True)}
+                self._note(made)
+                known.update(made)
         return known
+
+    def _note(self, names: Mapping[int, str]) -> None:
+        for key, name in names.items():
+            self.ids.setdefault(name, {})[key] = None
 
     def _add(self, layer: Any, call: Any, fed: tuple[str, ...], prefix: str) -> list[str]:
         name = prefix + layer.name
@@ -96,7 +107,7 @@ class _Listing:
             op=op,
             native=type(layer).__name__,
             inputs=fed,
-            outputs=tuple(outputs) if fused is None else (name + _LINEAR,),
+            outputs=tuple(outputs) if fused is None else (name + LINEAR,),
             attributes=attributes,
             parameters=_parameters(layer, op),
             channels_last=last,

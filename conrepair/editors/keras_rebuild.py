@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import keras
 
+from conrepair.editors.editor import NotEditableError
 from conrepair.editors.keras_graph import functional_of
 
-__all__ = ["Changes", "rebuild"]
+__all__ = ["Changes", "Graft", "rebuild"]
 
 Call = Callable[[Any, Sequence[Any], Any], Any]
 """From a layer, and the positional and named arguments of its call, to the result."""
+
+
+@dataclass(frozen=True)
+class Graft:
+    """What is read in place of a tensor.
+
+    Attributes:
+        compute: From what it reads, by name, to what is read.
+        reads: By name, the ids of the old tensors that are the same one in some model; its own may be one.
+        readers: Ids of the only layers that read it; all, and the model's outputs, if there are none.
+    """
+
+    compute: Callable[[Mapping[str, Any]], Any]
+    reads: Mapping[str, tuple[int, ...]]
+    readers: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -23,7 +39,7 @@ class Changes:
     Attributes:
         layers: What makes the new layer.
         calls: What happens instead of the layer's call.
-        behind: What happens to the layer's result, in order.
+        grafts: What is read in place of an old tensor, by its id, in order: each reads what the one before gives.
         inputs: What readers get for an input of the model, by name, from all the inputs.
         weights: What copies the weights, where the new layer has others.
         outputs: Which of the old outputs come in which place.
@@ -31,13 +47,13 @@ class Changes:
 
     layers: dict[int, Callable[[], Any]] = field(default_factory=dict)
     calls: dict[int, Call] = field(default_factory=dict)
-    behind: dict[int, list[Callable[[Any], Any]]] = field(default_factory=dict)
+    grafts: dict[int, list[Graft]] = field(default_factory=dict)
     inputs: dict[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
     weights: dict[int, Callable[[Any, Any], None]] = field(default_factory=dict)
     outputs: list[int] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.layers or self.calls or self.behind or self.inputs or self.outputs)
+        return bool(self.layers or self.calls or self.grafts or self.inputs or self.outputs)
 
 
 def rebuild(network: Any, changes: Changes) -> Any:
@@ -54,6 +70,8 @@ def rebuild(network: Any, changes: Changes) -> Any:
         leaves = keras.tree.flatten(new.outputs)
         arranged = [leaves[place] for place in changes.outputs]
         new = keras.Model(new.input, keras.tree.pack_sequence_as(network.output, arranged), name=new.name)
+    if network.compiled and not new.compiled:
+        new.compile_from_config(network.get_compile_config())
     return new
 
 
@@ -62,7 +80,6 @@ class _Builder:
         self._changes = changes
         self._old: dict[int, Any] = {}  # layers of the old model, by the ids of the new ones
         self._new: dict[int, Any] = {}  # and the other way round
-        self._fed: dict[int, Any] = {}  # what stands for an input, by the input's id
 
     def model(self, network: Any, *, outermost: bool = False) -> Any:
         if isinstance(network, keras.Sequential) and self._changes_calls(network):
@@ -72,9 +89,13 @@ class _Builder:
         inputs = keras.tree.map_structure(
             lambda tensor: keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor.name), network.input
         )
+        leaves = keras.tree.flatten(inputs)
+        fed = list(leaves)
         if outermost:
-            self._feed({tensor.name: tensor for tensor in keras.tree.flatten(inputs)})
-        return keras.models.clone_model(network, inputs, clone_function=self._layer, call_function=self._call)
+            named = {tensor.name: tensor for tensor in leaves}
+            fed = [self._changes.inputs.get(tensor.name, lambda known, t=tensor: t)(named) for tensor in leaves]
+        results = _Run(self._changes.grafts, self._layer, self._call).results(functional_of(network), fed)
+        return keras.Model(inputs, keras.tree.pack_sequence_as(network.output, results), name=network.name)
 
     def copy_weights(self) -> None:
         for key, new in self._new.items():
@@ -84,17 +105,13 @@ class _Builder:
             elif not isinstance(old, keras.Model) and getattr(old, "weights", None) and new.built:
                 new.set_weights(old.get_weights())
 
-    def _feed(self, inputs: dict[str, Any]) -> None:
-        for name, tensor in inputs.items():
-            change = self._changes.inputs.get(name)
-            if change is not None:
-                self._fed[id(tensor)] = change(inputs)
-
     def _changes_calls(self, network: Any) -> bool:
-        changed = {*self._changes.calls, *self._changes.behind}
-        return any(
-            id(layer) in changed or (isinstance(layer, keras.Model) and self._changes_calls(layer))
-            for layer in functional_of(network).operations
+        functional = functional_of(network)
+        calls = [call for depth in functional._nodes_by_depth.values() for call in depth]
+        tensors = {id(tensor) for call in calls for tensor in call.output_tensors}
+        return bool(tensors & set(self._changes.grafts)) or any(
+            id(layer) in self._changes.calls or (isinstance(layer, keras.Model) and self._changes_calls(layer))
+            for layer in functional.operations
         )
 
     def _layer(self, old: Any) -> Any:
@@ -110,13 +127,64 @@ class _Builder:
             self._old[id(new)] = old
         return self._new[id(old)]
 
-    def _call(self, new: Any, *arguments: Any, **named: Any) -> Any:
-        arguments, named = keras.tree.map_structure(lambda item: self._fed.get(id(item), item), (arguments, named))
-        key = id(self._old[id(new)])
-        instead = self._changes.calls.get(key)
-        if type(new) is not type(self._old[id(new)]):
+    def _call(self, new: Any, arguments: Sequence[Any], named: Any) -> Any:
+        old = self._old[id(new)]
+        instead = self._changes.calls.get(id(old))
+        if type(new) is not type(old):
             named = {}  # another class has other options of its call
-        result = new(*arguments, **named) if instead is None else instead(new, arguments, named)
-        for change in self._changes.behind.get(key, []):
-            result = change(result)
-        return result
+        return new(*arguments, **named) if instead is None else instead(new, arguments, named)
+
+
+class _Run:
+    """Computes a model's calls anew; each as soon as what it reads is there, which grafts may change."""
+
+    def __init__(
+        self,
+        grafts: Mapping[int, Sequence[Graft]],
+        layer: Callable[[Any], Any],
+        call: Callable[[Any, Sequence[Any], Any], Any],
+    ) -> None:
+        self._grafts, self._layer, self._call = grafts, layer, call
+        self._given: dict[int, Any] = {}  # new tensors by the ids of the old ones, before grafts
+        self._grafted: dict[tuple[int, int, int], Any] = {}
+
+    def results(self, functional: Any, fed: Sequence[Any]) -> list[Any]:
+        self._given.update(zip(map(id, functional.inputs), fed, strict=True))
+        depths = functional._nodes_by_depth
+        waiting = [call for depth in sorted(depths, reverse=True) for call in depths[depth] if not call.is_input]
+        while waiting:
+            left = [call for call in waiting if not self._done(call)]
+            if len(left) == len(waiting):
+                break  # of what can't be computed, nothing may be needed
+            waiting = left
+        results = [self._value(id(tensor), None) for tensor in functional.outputs]
+        if any(tensor is None for tensor in results):
+            raise NotEditableError("what is put in would read what is computed from it, or what's in another model")
+        return results
+
+    def _done(self, call: Any) -> bool:
+        read = {id(tensor): self._value(id(tensor), id(call.operation)) for tensor in call.input_tensors}
+        if any(tensor is None for tensor in read.values()):
+            return False
+        arguments, named = call.arguments.fill_in(read)
+        made = self._call(self._layer(call.operation), arguments, named)
+        self._given.update(zip(map(id, call.output_tensors), keras.tree.flatten(made), strict=False))
+        return True
+
+    def _value(self, key: int, reader: int | None) -> Any:
+        """What a layer reads for an old tensor; None while it can't be computed."""
+        value = self._given.get(key)
+        for place, graft in enumerate(self._grafts.get(key, ())):
+            if graft.readers and reader not in graft.readers:
+                continue
+            known = (key, place, id(value))
+            if known not in self._grafted:
+                read = {name: value if key in ids else self._first(ids) for name, ids in graft.reads.items()}
+                if any(item is None for item in read.values()):
+                    return None
+                self._grafted[known] = graft.compute(read)
+            value = self._grafted[known]
+        return value
+
+    def _first(self, keys: Sequence[int]) -> Any:
+        return next((found for key in keys if (found := self._value(key, None)) is not None), None)

@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 import onnx_ir
 
-from conrepair.editors.editor import Editor, Step
+from conrepair.editors.editor import Editor
 from conrepair.editors.onnx_attributes import Place, write_attributes
 from conrepair.editors.onnx_constants import set_constant, to_file
 from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile, sizes_of, tensor_of
-from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, insert_behind, take_out
+from conrepair.editors.onnx_graft import graft
+from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, take_out
 from conrepair.editors.onnx_save import renew_types, save, with_sizes
 from conrepair.editors.onnx_write import become, set_input
+from conrepair.editors.operation import Operation
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS
@@ -47,6 +49,7 @@ class OnnxEditor(Editor):
         self._said = {node.name: {**node.written, **node.attributes} for node in self.graph.nodes}
         self._nodes: dict[str, Node] = {}  # that are other operators by now
         self._numbers: dict[tuple[str, str], Array] = {}
+        self._instead: dict[str, onnx_ir.Value] = {}  # what stands for tensors by now
         self._reshaped = False
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
@@ -117,20 +120,23 @@ class OnnxEditor(Editor):
         """Readers take the input; the name of an output stays, with an Identity."""
         target = self._single(node)
         with self._file.changing():
-            around = take_out(self._file, target, self._position(node, index))
+            position = self._position(node, index)
+            source = target.inputs[position]
+            around = take_out(self._file, target, position)
+        if target.graph is None and source is not None:
+            self._instead[node.outputs[0]] = source
         self.touched |= {self._layer(item) for item in around if item.graph is not None}
         self._reshaped = True
 
-    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
+    def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """New nodes behind the tensor's own; an output's name goes to the last of them."""
-        value = self._file.values.get(tensor)
-        if value is None:
-            self.refuse(f"{tensor} is inside a node or a function of the file, where nothing can be inserted.")
-        target = None if reader is None else self._target(reader)
+        targets = [self._target(reader) for reader in readers]
         with self._file.changing():
-            nodes = insert_behind(self._file, value, steps, label, target)
+            nodes, result = graft(self._file, self._value(tensor), operations, label, self._value, targets)
+        if not readers:
+            self._instead[tensor] = result
         self.touched |= {*self.tensor_names(tensor), *(str(item.name) for item in nodes)}
-        self.touched |= frozenset() if reader is None else self.names(reader)
+        self.touched |= {name for reader in readers for name in self.names(reader)}
         self._reshaped = True
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
@@ -174,6 +180,16 @@ class OnnxEditor(Editor):
             gone = "an earlier change took it out" if target is not None else "it's inside a function of the file"
             self.refuse(f"{node.name} can't be changed: {gone}.")
         return target
+
+    def _value(self, tensor: str) -> onnx_ir.Value:
+        """What stands for a tensor by now."""
+        value = self._instead.get(tensor, self._file.values.get(tensor))
+        if value is None:
+            self.refuse(f"{tensor} is inside a node or a function of the file, where nothing can be inserted.")
+        producer = value.producer()
+        if producer is not None and producer.graph is None:
+            self.refuse(f"{tensor} isn't computed any more: an earlier change took {producer.name} out.")
+        return value
 
     def _single(self, node: Node) -> onnx_ir.Node:
         """The file's node, of which the graph's is all and which gives one result."""

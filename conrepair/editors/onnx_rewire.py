@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 import onnx_ir
 
-from conrepair.editors.editor import NotEditableError, Step
-from conrepair.editors.onnx_expand import expand, is_newer
+from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_file import OnnxFile
-from conrepair.editors.onnx_write import become, names_of_inputs, write
-from conrepair.graph.layer_graph import Array
+from conrepair.editors.onnx_write import become
 
-__all__ = ["exchange_outputs", "exchange_readers", "insert_behind", "take_out"]
+__all__ = ["exchange_outputs", "exchange_readers", "hand_over", "take_out"]
 
 
 def take_out(file: OnnxFile, node: onnx_ir.Node, index: int) -> tuple[onnx_ir.Node, ...]:
@@ -41,35 +36,6 @@ def take_out(file: OnnxFile, node: onnx_ir.Node, index: int) -> tuple[onnx_ir.No
         return tuple(dict.fromkeys([node, *around]))
     file.forget(result)
     return tuple(dict.fromkeys(around))
-
-
-def insert_behind(
-    file: OnnxFile, value: onnx_ir.Value, steps: Sequence[Step], label: str, reader: onnx_ir.Node | None
-) -> tuple[onnx_ir.Node, ...]:
-    """Put a chain between a value and all that read it, or one of those, in place.
-
-    Returns:
-        The new nodes.
-    """
-    producer = value.producer()
-    uses = [use for use in value.uses() if reader is None or use.node is reader]
-    if not uses and reader is not None:
-        raise NotEditableError(f"{reader.name} doesn't read {value.name}; nothing can be inserted between them.")
-    is_output = reader is None and value.is_graph_output()
-    if is_output and producer is None:
-        raise NotEditableError(f"{value.name} is input and output at once; a chain behind it would rename one.")
-    nodes = _chain(file, value, steps, label)
-    if producer is not None:
-        file.graph.insert_after(producer, nodes)
-    elif file.graph.num_nodes():
-        file.graph.insert_before(file.graph[0], nodes)
-    else:
-        file.graph.extend(nodes)
-    for use in uses:
-        use.node.replace_input_with(use.idx, nodes[-1].outputs[0])
-    if is_output:
-        _hand_over(file, value, nodes[-1].outputs[0], label)
-    return tuple(nodes)
 
 
 def exchange_readers(one: onnx_ir.Value, two: onnx_ir.Value) -> tuple[onnx_ir.Node, ...]:
@@ -104,7 +70,7 @@ def exchange_outputs(file: OnnxFile, one: int, two: int) -> None:
     second.name, first.name = names
 
 
-def _hand_over(file: OnnxFile, old: onnx_ir.Value, new: onnx_ir.Value, label: str) -> None:
+def hand_over(file: OnnxFile, old: onnx_ir.Value, new: onnx_ir.Value, label: str) -> None:
     """Make another value the output that one is, under the same name."""
     outputs = file.graph.outputs
     for place, value in enumerate(list(outputs)):
@@ -114,58 +80,3 @@ def _hand_over(file: OnnxFile, old: onnx_ir.Value, new: onnx_ir.Value, label: st
     old.name = file.free(f"{name}/{label}")
     new.name = name
     new.type, new.shape = old.type, old.shape
-
-
-def _chain(file: OnnxFile, value: onnx_ir.Value, steps: Sequence[Step], label: str) -> list[onnx_ir.Node]:
-    nodes: list[onnx_ir.Node] = []
-    dtype = file.dtype(value)
-    try:
-        for step in steps:
-            nodes += _nodes(file, step, nodes[-1].outputs[0] if nodes else value, f"{value.name}/{label}", dtype)
-    except NotEditableError:
-        _detach(nodes)
-        raise
-    return nodes
-
-
-def _nodes(
-    file: OnnxFile, step: Step, source: onnx_ir.Value, label: str, dtype: onnx_ir.DataType | None
-) -> list[onnx_ir.Node]:
-    """One step; several nodes where the file's opset doesn't have the operator."""
-    operator, attributes, constants = step
-    node = onnx_ir.Node("", operator, [source], name=file.free(f"{label}/{operator}"))
-    try:
-        result = node.outputs[0]
-        result.name = file.free(f"{node.name}/result")
-        result.type = None if dtype is None else onnx_ir.TensorType(dtype)
-        if is_newer(file, operator) and not constants:
-            return [*expand(file, node, operator, attributes), node]
-        become(file, node, operator)
-        for index, array in enumerate(constants, 1):
-            _add_constant(file, node, index, array, dtype)
-        for name, given in attributes.items():
-            write(file, node, name, given)
-    except NotEditableError:
-        _detach([node])
-        raise
-    return [node]
-
-
-def _detach(nodes: Sequence[onnx_ir.Node]) -> None:
-    """Let nodes that don't come into the graph read nothing."""
-    for node in nodes:
-        node.resize_inputs(0)
-
-
-def _add_constant(
-    file: OnnxFile, node: onnx_ir.Node, index: int, array: Array, data: onnx_ir.DataType | None
-) -> None:
-    """A constant behind the first input; before operators had such an input, an attribute."""
-    schema = file.schema(node)
-    if index >= schema.max_input:
-        write(file, node, names_of_inputs(node.op_type)[index], np.asarray(array).reshape(-1).tolist()[0])
-        return
-    own = onnx_ir.DataType.from_numpy(np.asarray(array).dtype)
-    real = own.is_floating_point() and data is not None and data.is_floating_point()
-    node.resize_inputs(index + 1)
-    node.replace_input_with(index, file.constant(f"{node.name}/{index}", array, data if real and data else own))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,7 +14,7 @@ from conrepair.editors.onnx_constants import numbers_of
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Attribute
 
-__all__ = ["become", "knows", "names_of_inputs", "set_input", "write"]
+__all__ = ["become", "knows", "set_input", "write"]
 
 _Kinds = onnx_ir.AttributeType
 _CONVERSIONS: Mapping[onnx_ir.AttributeType, Callable[[Any], Any]] = {
@@ -133,8 +133,3 @@ def _type_of(file: OnnxFile, node: onnx_ir.Node, index: int) -> onnx_ir.DataType
 
 def _refuse(file: OnnxFile, node: onnx_ir.Node, what: str) -> NoReturn:
     raise NotEditableError(f"{node.name or node.op_type}: {node.op_type} of opset {file.opset(node)} has {what}.")
-
-
-def names_of_inputs(operator: str) -> Sequence[str]:
-    """What the newest version of an operator calls its inputs."""
-    return [item.name for item in onnx.defs.get_schema(operator).inputs]

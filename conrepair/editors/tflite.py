@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from conrepair.editors.editor import Editor, Step
+from conrepair.editors.editor import Editor
+from conrepair.editors.fused import unfused
+from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
 from conrepair.editors.tflite_graph import ACTIVATION, FUSED, LAYOUTS, LINEAR, constant_behind, graph_of_file
-from conrepair.editors.tflite_insert import insert_steps, options_for
+from conrepair.editors.tflite_options import options_for
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
 from conrepair.graph.layer_graph import Array, Attribute, Node
@@ -34,6 +37,7 @@ class TfliteEditor(Editor):
         self._model = model
         self._file = TfliteFile(Path(model.path))
         self.graph, self._operators = graph_of_file(self._file)
+        self._instead: dict[str, int] = {}  # what stands for tensors by now
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change a constant; a quantized one keeps its scales where the numbers fit into them."""
@@ -100,25 +104,40 @@ class TfliteEditor(Editor):
                 self.refuse("nothing would be left between input and output")
             self._file.replace_output(result, source)
         self._file.operators.remove(operator)
+        self._instead[node.outputs[0]] = source
         self.touched |= {self._file.name(item.outputs[0]) for item in around}
 
     def _read(self, operator: Any) -> list[int]:
         """What an operator reads by now that isn't constant."""
         return [index for index in operator.inputs if index >= 0 and self._file.constant(index) is None]
 
-    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
-        """New operators behind the tensor's own."""
-        source = self._file.index(tensor)
-        readers = self._file.readers(source) if reader is None else [self._operators[reader.name]]
-        operators, result = insert_steps(self._file, source, steps, label)
-        producer = self._file.producer(source)
-        place = 0 if producer is None else self._file.operators.index(producer) + 1
-        self._file.operators[place:place] = operators
-        self._redirect(readers, source, result)
-        if reader is None and source in self._file.graph.outputs:
-            self._file.replace_output(source, result)
-        self.touched |= {tensor, *(self._file.name(item.outputs[0]) for item in operators)}
-        self.touched |= self.names(reader) if reader is not None else set()
+    def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
+        """New operators behind the tensor's own; in front of a fused activation, that becomes one of them."""
+        inside = None if readers else unfused(self.graph, LINEAR, tensor, operations)
+        if inside is not None:
+            activation, tensor, operations = inside
+            self._operators[activation.name].builtinOptions.fusedActivationFunction = _NO_ACTIVATION
+        source = self._index(tensor)
+        targets = [self._operators[item.name] for item in readers] or self._file.readers(source)
+        writer = TfliteWriter(self._file, f"{self._file.name(source)}/{label}")
+        result = writer.compute(operations, self._index)
+        self._redirect(targets, source, result)
+        place_operators(self._file, writer.operators, source)
+        if not readers:
+            self._instead[tensor] = result
+            if source in self._file.graph.outputs:
+                self._file.replace_output(source, result)
+        drop_unread(self._file, source)
+        self.touched |= {tensor, *(self._file.name(item.outputs[0]) for item in writer.operators)}
+        self.touched |= {name for item in readers for name in self.names(item)}
+
+    def _index(self, tensor: str) -> int:
+        """The tensor that stands for one by now."""
+        if tensor in self._instead:
+            return self._instead[tensor]
+        if tensor not in self.graph.tensors or tensor.endswith(LINEAR):
+            self.refuse(f"the file has no tensor {tensor}")
+        return self._file.index(tensor)
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
         """Exchange operands."""

@@ -17,7 +17,8 @@ from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Para
 
 __all__ = ["ACTIVATION", "FUSED", "LAYOUTS", "LINEAR", "OPERATORS", "constant_behind", "graph_of_file", "is_computed"]
 
-ACTIVATION, LINEAR = "/activation", "/linear"
+ACTIVATION = "/activation"
+LINEAR = "/unfused"  # as networks of TFLite files call what lies in front of a fused activation
 _SIX = 6.0
 
 OPERATORS = {

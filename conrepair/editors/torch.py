@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from conrepair.editors.editor import Editor, Step
+from conrepair.editors.editor import Editor
+from conrepair.editors.operation import Operation
+from conrepair.editors.torch_graft import TorchWriter
 from conrepair.editors.torch_graph import (
     from_canonical,
     graph_of_program,
@@ -17,8 +19,8 @@ from conrepair.editors.torch_graph import (
     name_of_operator,
     state_of,
 )
-from conrepair.editors.torch_insert import insert_steps
 from conrepair.editors.torch_operators import OPERATORS, arguments_of, target_of
+from conrepair.editors.torch_order import put_in_order
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import example_inputs, load_module
 from conrepair.graph.layer_graph import Array, Attribute, Node
@@ -40,6 +42,7 @@ class TorchEditor(Editor):
         self._program = _program(model)
         self._state: dict[str, torch.Tensor] = {}
         self._reshaped = False
+        self._instead: dict[str, torch.fx.Node] = {}  # what stands for results by now
         self._nodes = {node.name: node for node in self._program.graph.nodes}
         self.graph = graph_of_program(self._program)
 
@@ -86,26 +89,43 @@ class TorchEditor(Editor):
         old = self._nodes[node.name]
         fed = [self._nodes[name] for name in node.inputs]
         around = [item for item in [*old.all_input_nodes, *old.users] if item.op == "call_function"]
-        self._replace(old, fed[index])
+        for user in list(old.users):
+            user.replace_input_with(old, fed[index])
+        self._rename_output(old, fed[index])
+        self._instead[node.name] = fed[index]
         self._program.graph.erase_node(old)
         self.touched |= {name for item in around for name in _names(item)}
         self._reshaped = True
 
-    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
+    def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """New nodes in the module of the tensor's own."""
-        source = self._nodes[tensor]
-        first = self._nodes[reader.name] if reader is not None else source.next
+        source = self._value(tensor)
+        graph = self._program.graph
+        first = source.next
         while first.op == "placeholder":
             first = first.next
-        with self._program.graph.inserting_before(first):
-            nodes = insert_steps(self._program.graph, source, steps, label)
-        if reader is None:
-            self._replace(source, nodes[-1], keep=set(nodes))
-        else:
-            first.replace_input_with(source, nodes[-1])
-            self.touched |= _names(first)
-        self.touched |= {*_names(source), *(node.name for node in nodes)}
+        wanted = [self._nodes[item.name] for item in readers] or list(source.users)
+        writer = TorchWriter(self._program, source, label)
+        with graph.inserting_before(first):
+            result = writer.compute(operations, self._value)
+        for user in wanted:
+            user.replace_input_with(source, result)
+        if not readers:
+            self._rename_output(source, result)
+            self._instead[tensor] = result
+        put_in_order(graph)
+        if not readers:
+            _drop_unread(graph, source)
+        self.touched |= {*_names(source), *(node.name for node in writer.nodes)}
+        self.touched |= {name for item in readers for name in _names(self._nodes[item.name])}
         self._reshaped = True
+
+    def _value(self, tensor: str) -> torch.fx.Node:
+        """What stands for a tensor by now."""
+        node = self._instead.get(tensor, self._nodes.get(tensor))
+        if node is None or getattr(node, "_erased", False):
+            self.refuse(f"the program has no tensor {tensor}")
+        return node
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
         """Exchange operands, or items of a list of them."""
@@ -209,11 +229,8 @@ class TorchEditor(Editor):
             return target, [*old.args[:2], *rest]
         return target, [old.args[0], *rest]
 
-    def _replace(self, old: torch.fx.Node, new: torch.fx.Node, keep: set[torch.fx.Node] | None = None) -> None:
-        """Let all that read one node read another, the signature's outputs included."""
-        for user in list(old.users):
-            if user is not new and user not in (keep or set()):
-                user.replace_input_with(old, new)
+    def _rename_output(self, old: torch.fx.Node, new: torch.fx.Node) -> None:
+        """Let the signature's outputs follow a result."""
         for spec in self._program.graph_signature.output_specs:
             if getattr(spec.arg, "name", None) == old.name:
                 spec.arg.name = new.name
@@ -225,6 +242,16 @@ class TorchEditor(Editor):
 
 def _names(node: torch.fx.Node) -> frozenset[str]:
     return frozenset({node.name, module_path(node)})
+
+
+def _drop_unread(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
+    """Take out a node that nothing reads, and what only that read."""
+    if node.users or node.op != "call_function":
+        return
+    read = node.all_input_nodes
+    graph.erase_node(node)
+    for item in read:
+        _drop_unread(graph, item)
 
 
 def _program(model: Model) -> torch.export.ExportedProgram:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from conrepair.editors.editor import Editor, NotEditableError
+from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Attribute, Node
 
 __all__ = [
     "Edit",
     "ExchangeInputs",
     "ExchangeOutputs",
-    "Insert",
+    "Graft",
     "Remove",
     "SetAttributes",
     "SetOperator",
@@ -80,20 +81,18 @@ class Remove:
 
 
 @dataclass(frozen=True)
-class Insert:
-    """One operator more, behind a tensor.
+class Graft:
+    """A tensor computed by other operators: who read it reads their result.
 
     Attributes:
         tensor: Its name in the editor's graph.
-        operator: As ONNX calls it.
-        attributes: Of that operator.
-        constants: Behind its first input.
+        operations: The operators; they read tensors of the editor's graph, that one too, or earlier results.
+        readers: Names of the only nodes that shall read the result; all, and an output, if there are none.
     """
 
     tensor: str
-    operator: str
-    attributes: Mapping[str, Attribute]
-    constants: tuple[Array, ...] = ()
+    operations: tuple[Operation, ...]
+    readers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class ExchangeInputs:
     two: int
 
 
-Edit = SetParameter | SetAttributes | SetOperator | Remove | Insert | SwapInputs | ExchangeOutputs | ExchangeInputs
+Edit = SetParameter | SetAttributes | SetOperator | Remove | Graft | SwapInputs | ExchangeOutputs | ExchangeInputs
 
 _LABEL = "repaired"
 
@@ -161,9 +160,9 @@ def apply(edit: Edit, editor: Editor) -> None:
             editor.set_operator(_node(edit.node, editor), edit.operator, edit.attributes)
         case Remove():
             editor.remove(_node(edit.node, editor), edit.input)
-        case Insert():
-            step = (edit.operator, edit.attributes, edit.constants)
-            editor.insert(edit.tensor, [step], _LABEL)
+        case Graft():
+            readers = [_node(name, editor) for name in edit.readers]
+            editor.graft(edit.tensor, edit.operations, _LABEL, readers)
         case SwapInputs():
             editor.swap_inputs(_node(edit.node, editor), edit.one, edit.two)
         case ExchangeOutputs():
@@ -184,14 +183,25 @@ def in_words(edit: Edit) -> str:
             return f"`{edit.node}` is {edit.operator}"
         case Remove():
             return f"`{edit.node}` is taken out"
-        case Insert():
-            return f"{edit.operator} is put behind `{edit.tensor}`"
+        case Graft():
+            return _graft_in_words(edit)
         case SwapInputs():
             return f"the inputs {edit.one} and {edit.two} of `{edit.node}` are exchanged"
         case ExchangeOutputs():
             return f"the outputs {edit.one} and {edit.two} are exchanged"
         case ExchangeInputs():
             return f"the inputs {edit.one} and {edit.two} are exchanged"
+
+
+def _graft_in_words(edit: Graft) -> str:
+    operators = ", ".join(operation.operator for operation in edit.operations)
+    read = dict.fromkeys(item for operation in edit.operations for item in operation.inputs if isinstance(item, str))
+    others = ", ".join(f"`{name}`" for name in read if name and name != edit.tensor)
+    where = f" for {', '.join(f'`{name}`' for name in edit.readers)}" if edit.readers else ""
+    if edit.tensor in read:
+        joined = f", with {others}" if others else ""
+        return f"{operators} is put behind `{edit.tensor}`{joined}{where}"
+    return f"`{edit.tensor}` is computed anew{where}, by {operators}, from {others or 'constants'}"
 
 
 def _node(name: str, editor: Editor) -> Node:

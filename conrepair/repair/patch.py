@@ -11,10 +11,11 @@ from typing import Any, get_args
 
 import numpy as np
 
+from conrepair.editors.operation import Operation
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.repair import edits
-from conrepair.repair.edits import Edit
+from conrepair.repair.edits import Edit, Graft
 from conrepair.runtime.errors import DataError
 
 __all__ = ["Patch", "patch_files", "read_patch", "write_patch"]
@@ -120,6 +121,8 @@ def _value(value: Any, arrays: dict[str, Any]) -> Any:
         name = f"array_{len(arrays)}"
         arrays[name] = value
         return {"array": name}
+    if isinstance(value, Operation):
+        return {field.name: _value(getattr(value, field.name), arrays) for field in fields(value)}
     if isinstance(value, Mapping):
         return {name: _value(item, arrays) for name, item in value.items()}
     if isinstance(value, tuple):
@@ -129,7 +132,10 @@ def _value(value: Any, arrays: dict[str, Any]) -> Any:
 
 def _from_json(entry: Mapping[str, Any], arrays: Mapping[str, Any]) -> Edit:
     kind = _KINDS[entry["edit"]]
-    edit: Edit = kind(**{name: _back(value, arrays) for name, value in entry.items() if name != "edit"})
+    given = {name: _back(value, arrays) for name, value in entry.items() if name != "edit"}
+    if kind is Graft:
+        given["operations"] = tuple(Operation(**item) for item in given["operations"])
+    edit: Edit = kind(**given)
     return edit
 
 

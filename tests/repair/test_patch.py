@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
@@ -12,13 +13,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from conrepair.editors.editor import NotEditableError
+from conrepair.editors.operation import Operation
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.repair.edits import (
     Edit,
     ExchangeInputs,
     ExchangeOutputs,
-    Insert,
+    Graft,
     Remove,
     SetAttributes,
     SetOperator,
@@ -36,7 +38,7 @@ EDITS: list[Edit] = [
     SetAttributes("conv", {"pads": (1, 1, 1, 1), "auto_pad": "NOTSET", "alpha": 0.5, "keepdims": True, "axis": None}),
     SetOperator("act", "LeakyRelu", {"alpha": 0.1}),
     Remove("extra", 1),
-    Insert("y", "Add", {}, (np.float32([1, 2]), np.int64([3]))),
+    Graft("y", (Operation("Add", ("y", 0), {"axis": 1}, {"operand": np.float32([1, 2])}),), ("n",)),
     SwapInputs("sub", 0, 1),
     ExchangeOutputs(0, 2),
     ExchangeInputs(1, 0),
@@ -48,6 +50,10 @@ def same(one: object, two: object) -> bool:
         return isinstance(two, np.ndarray) and one.dtype == two.dtype and np.array_equal(one, two)
     if isinstance(one, tuple) and isinstance(two, tuple):
         return len(one) == len(two) and all(map(same, one, two))
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, Operation) and isinstance(two, Operation):
+        return all(same(getattr(one, field.name), getattr(two, field.name)) for field in fields(one))
     return one == two
 
 

@@ -20,7 +20,7 @@ from conrepair.repair.repair import PATCH, RepairOptions, apply_patch, repair_mo
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import sha256_of
-from tests.support.native_models import feeds_of, tflite_file
+from tests.support.native_models import feeds_of, keras_file, tflite_file, torch_file
 
 _SEED, _SAMPLES = 3, 12
 _OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=60, unseen=8)
@@ -29,19 +29,16 @@ _QUICK = {
     *("bias-permuted", "range-too-small", "bounds-of-clip", "flatten-in-another-order", "pads-shifted"),
     *("activation-missing", "operands-exchanged", "shortcut-missing", "labels-shifted", "weights-in-few-bits"),
 }
-_LEFT = {
-    "shortcut-missing",  # a branch can't be put back yet
-}
 
 
-def subject(model: Model, folder: Path, name: str = "image") -> Subject:
+def subject(model: Model, folder: Path, name: str = "image", *, channels_last: bool = True) -> Subject:
     """A model with twelve samples of its inputs."""
     path = folder / "data.npz"
     if not path.exists():
         generator = np.random.default_rng(_SEED)
         drawn = {
             key: generator.normal(size=(_SAMPLES, *array.shape[1:])).astype(np.float32)
-            for key, array in feeds_of(name, channels_last=True).items()
+            for key, array in feeds_of(name, channels_last=channels_last).items()
         }
         np.savez(path, **drawn)
     inputs = framework(model.framework).describe(model).inputs
@@ -68,16 +65,31 @@ def test_a_fault_in_a_tflite_file_is_mended_in_it(fault: Fault, tmp_path: Path) 
         pytest.skip("has no place in this network")
     result = repaired(right, changed.model, tmp_path)
     assert result.before.faults
-    if fault.name in _LEFT:
-        assert not result.mended
-        assert result.unseen_after.error <= result.unseen_before.error
-        return
     assert result.mended, result.after.faults
     assert result.model is not None
     assert result.model.framework == "tflite"
     assert result.unseen_after.error < 1e-4
     assert len(result.edits) <= 3
     assert len(result.effects) >= 1
+
+
+@pytest.mark.parametrize("kind", ["keras", "torch"])
+@pytest.mark.parametrize("name", ["shortcut-missing", "operator-replaced"])
+def test_joins_are_mended_in_other_formats(kind: str, name: str, tmp_path: Path) -> None:
+    right = {"keras": keras_file, "torch": torch_file}[kind]("image", tmp_path)
+    last = kind == "keras"
+    fault = next(fault for fault in _NATIVE if fault.name == name)
+    feeds = feeds_of("image", channels_last=last)
+    changed = inject_file(right, fault, feeds, np.random.default_rng(_SEED), tmp_path / "faulty")
+    assert changed is not None
+    sides = [subject(model, tmp_path, channels_last=last) for model in (right, changed.model)]
+    result = repair_models(sides[0], sides[1], tmp_path / "out", _OPTIONS)
+    assert result.before.faults
+    assert result.mended, result.after.faults
+    assert result.model is not None
+    assert result.model.framework == kind
+    assert result.unseen_after.error < 1e-4
+    assert len(result.edits) == 1
 
 
 def test_a_repaired_model_stays_repaired_and_its_patch_can_be_made_again(tmp_path: Path) -> None:

@@ -11,14 +11,15 @@ from conrepair.repair.patch import Patch
 from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
 from conrepair.repair.proposals.folded import folded_proposals
+from conrepair.repair.proposals.missing import missing_proposals
 from conrepair.repair.proposals.operators import (
     extra_proposals,
-    missing_proposals,
     move_proposals,
     mutation_proposals,
 )
 from conrepair.repair.proposals.parameters import parameter_proposals
 from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
+from conrepair.repair.proposals.rewritten import rewritten_piece_proposals, rewritten_step_proposals
 
 __all__ = ["proposals"]
 
@@ -32,6 +33,7 @@ _PROPOSERS: tuple[Proposer, ...] = (
     operator_proposals,
     order_proposals,
     missing_proposals,
+    rewritten_step_proposals,
 )
 
 
@@ -44,9 +46,10 @@ def proposals(region: Region, editor: Editor) -> Iterator[Proposal]:
     """
     seen = set[str]()
     places = Places(editor.graph)
-    for reading in readings_of(region):
-        setting = Setting(region, reading, places)
-        for propose in _PROPOSERS:
+    settings = [Setting(region, reading, places) for reading in readings_of(region)]
+    rounds = [*((setting, _PROPOSERS) for setting in settings), (settings[0], (rewritten_piece_proposals,))]
+    for setting, proposers in rounds:
+        for propose in proposers:
             for proposal in propose(setting):
                 if (key := Patch(proposal).digest) not in seen:
                     seen.add(key)

@@ -1,18 +1,16 @@
-"""Take out what only the target has, and put in what only the source has."""
+"""Take out what only the target has; exchange what's wrong in a chain of elementwise operators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from conrepair.graph.layer_graph import Array, Attribute
 from conrepair.localize.diagnosis.mutations import mending_mutation
 from conrepair.localize.diagnosis.steps import Step
-from conrepair.repair.edits import Edit, Insert, Remove, SetAttributes, SetOperator, SwapInputs
+from conrepair.repair.edits import Edit, Remove, SetAttributes, SetOperator, SwapInputs
 from conrepair.repair.proposals.proposal import Proposal, Setting
+from conrepair.repair.transplant import perm_of
 
-__all__ = ["extra_proposals", "missing_proposals", "move_proposals", "mutation_proposals"]
+__all__ = ["extra_proposals", "move_proposals", "mutation_proposals"]
 
 
 def extra_proposals(setting: Setting) -> Iterator[Proposal]:
@@ -30,22 +28,8 @@ def extra_proposals(setting: Setting) -> Iterator[Proposal]:
         yield tuple(alone)
 
 
-def missing_proposals(setting: Setting) -> Iterator[Proposal]:
-    """Each operator that only the source has, behind what it reads there."""
-    theirs_of = {ours: theirs for theirs, ours in setting.region.partners.items()}
-    for ours, theirs in setting.reading.pairs:
-        if ours is not None and theirs is not None and ours.outputs and theirs.outputs:
-            theirs_of[ours.outputs[0]] = theirs.outputs[0]
-        if ours is None or theirs is not None or len(dict.fromkeys(ours.inputs)) != 1:
-            continue
-        behind = theirs_of.get(ours.inputs[0], setting.region.target.end)
-        tensor = setting.places.tensor(behind)
-        if tensor is not None and ours.op != "Function":
-            yield (Insert(tensor, *_as_inserted(ours)),)
-
-
 def move_proposals(setting: Setting) -> Iterator[Proposal]:
-    """A transposition in front of the piece, which only the target has: values lie elsewhere behind it."""
+    """A transposition in front of the piece, which only the target has: none, or the one to the source's order."""
     region = setting.region
     for begin in region.target.begins:
         node = region.target.graph.producers.get(begin)
@@ -53,8 +37,15 @@ def move_proposals(setting: Setting) -> Iterator[Proposal]:
         if node is None or node.op != "Transpose" or (other is not None and other.op == node.op):
             continue
         place = setting.places.of(node)
-        if place is not None:
-            yield (Remove(place.name),)
+        if place is None:
+            continue
+        yield (Remove(place.name),)
+        layout = region.layouts.get(node.inputs[0])
+        order = None if layout is None else perm_of(layout)
+        if order is not None:
+            back = tuple(order.index(axis) for axis in range(len(order)))
+            if back != node.attributes.get("perm"):
+                yield (SetAttributes(place.name, {"perm": back}),)
 
 
 def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
@@ -83,17 +74,3 @@ def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
 def _removed(step: Step, setting: Setting) -> list[Edit]:
     places = [setting.places.of(node) for node in step.nodes]
     return [Remove(name) for name in dict.fromkeys(place.name for place in places if place is not None)]
-
-
-def _as_inserted(step: Step) -> tuple[str, dict[str, Attribute], tuple[Array, ...]]:
-    """An operator as ONNX has it: what the vocabulary has as attributes of some are its constants."""
-    attributes: dict[str, Attribute] = {name: value for name, value in step.attributes.items() if value is not None}
-    constants = tuple(parameter.numpy() for parameter in step.parameters.values())
-    low, high, axes = (attributes.get(name) for name in ("min", "max", "axes"))
-    if step.op == "Clip" and low == 0.0 and high is None:
-        return "Relu", {}, ()
-    if step.op == "Clip" and isinstance(low, float) and isinstance(high, float):
-        return "Clip", {}, (np.array(low, np.float32), np.array(high, np.float32))
-    if step.op == "LayerNormalization" and isinstance(axes, tuple):
-        return step.op, {"axis": axes[0], "epsilon": attributes.get("epsilon", 1e-5)}, constants
-    return step.op, attributes, constants

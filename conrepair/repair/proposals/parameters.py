@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localize.diagnosis.parameters import compare_parameters
 from conrepair.localize.diagnosis.steps import Step
-from conrepair.repair.edits import Insert, SetParameter
+from conrepair.repair.edits import Graft, SetParameter
 from conrepair.repair.proposals.proposal import Proposal, Setting
 
 __all__ = ["parameter_proposals"]
@@ -33,7 +34,8 @@ def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
             yield tuple(edits)
         bias = ours.parameters.get("bias")
         if bias is not None and "bias" not in theirs.parameters and len(theirs.outputs) == 1:
-            yield (Insert(theirs.outputs[0], "Add", {}, (_along_channels(bias.numpy(), theirs),)),)
+            tensor, numbers = theirs.outputs[0], _along_channels(bias.numpy(), theirs)
+            yield (Graft(tensor, (Operation("Add", (tensor,), {}, {"operand": numbers}),)),)
 
 
 def _wanted(ours: Step, theirs: Step, node: Node, role: str) -> Array | None:

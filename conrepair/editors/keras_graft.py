@@ -1,0 +1,312 @@
+"""Operators of the vocabulary as Keras layers and functions on symbolic tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from conrepair.editors.keras_activations import activation_layer
+from conrepair.editors.lowering import CHANNELLED, lower
+from conrepair.editors.lowering_windows import window_of
+from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation_shapes import slices_of
+from conrepair.graph.layer_graph import Array
+
+__all__ = ["KerasWriter"]
+
+_PLAIN = {"Relu", "Sigmoid", "Tanh", "Selu", "Swish", "HardSwish", "Mish", "Softplus", "Softsign", "Elu", "LeakyRelu"}
+_FUNCTIONS = {
+    **{name: name.lower() for name in ("Exp", "Log", "Sqrt", "Rsqrt", "Abs", "Sign", "Floor", "Ceil", "Round")},
+    **{name: name.lower() for name in ("Sin", "Cos", "Square", "Erf", "Reciprocal")},
+    "Neg": "negative",
+}
+_BINARY = {
+    "Add": ("add", "Add"),
+    "Sub": ("subtract", "Subtract"),
+    "Mul": ("multiply", "Multiply"),
+    "Max": ("maximum", "Maximum"),
+    "Min": ("minimum", "Minimum"),
+    "Div": ("divide", ""),
+    "Pow": ("power", ""),
+}
+_REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
+_FLAT, _PICTURES = 2, 4  # axes
+_USUAL = {"Swish": {"alpha": 1.0}, "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}}
+
+
+class KerasWriter(Writer[Any]):
+    """Calls layers; values are symbolic tensors.
+
+    Attributes:
+        names: Of the new layers.
+    """
+
+    channels_last = True
+
+    def __init__(self, label: str) -> None:
+        """Make one.
+
+        Args:
+            label: Of the new layers; a number is added from the second one on.
+        """
+        super().__init__(lower)
+        self._label = label
+        self.names: list[str] = []
+
+    def shape(self, value: Any) -> Sizes | None:
+        """Sizes; None for the batch's."""
+        return tuple(None if size is None else int(size) for size in value.shape)
+
+    def write(self, operation: Operation, operands: Sequence[Any]) -> Any:
+        """A layer, or a function."""
+        operator = operation.operator
+        if operator in CHANNELLED and not operation.channels_last and len(operands[0].shape) > _FLAT:
+            self.refuse(f"Keras's {operator} has its channels last")
+        if operator == "Identity":
+            return operands[0]
+        make = _WRITERS.get(operator)
+        if make is None:
+            self.refuse(f"Keras has no {operator}")
+        result = make(self, operation, list(operands))
+        self.names.append(f"{self._label}_{len(self.names)}" if self.names else self._label)
+        # Functions of keras.ops are numbered through in the process, which isn't the same each time.
+        result._keras_history.operation.name = self.names[-1]
+        return result
+
+
+def _with_weights(layer: Any, tensor: Any, arrays: Sequence[Array | None]) -> Any:
+    """Call a layer and give it its weights."""
+    result = layer(tensor)
+    layer.set_weights([array.astype(np.float32) for array in arrays if array is not None])
+    return result
+
+
+def _activation(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    usual = _USUAL.get(operation.operator, {})
+    if any(not math.isclose(float(str(operation.attributes.get(name, value))), value, rel_tol=1e-6)
+           for name, value in usual.items()):  # fmt: skip
+        writer.refuse(f"Keras's {operation.operator} has no factors")
+    unknown = set(operation.attributes) - {*usual, *({"alpha"} if operation.operator in {"Elu", "LeakyRelu"} else ())}
+    if unknown or operation.parameters:
+        writer.refuse(f"{operation.operator} has no {', '.join(unknown)}")
+    given = operation.attributes
+    if operation.operator in {"Elu", "LeakyRelu"}:
+        given = {"alpha": 1.0 if operation.operator == "Elu" else 0.01, **given}
+    return activation_layer(operation.operator, given, None)(operands[0])
+
+
+def _function(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    return getattr(keras.ops, _FUNCTIONS[operation.operator])(operands[0])
+
+
+def _gelu(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    return keras.ops.gelu(operands[0], approximate=operation.attributes.get("approximate") == "tanh")
+
+
+def _hard_sigmoid(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    alpha, beta = (
+        float(str(operation.attributes.get(name, usual))) for name, usual in (("alpha", 0.2), ("beta", 0.5))
+    )
+    if not math.isclose(alpha, 1 / 6, rel_tol=1e-6) or beta != 0.5:
+        writer.refuse("Keras's hard sigmoid has a slope of 1/6")
+    return keras.ops.hard_sigmoid(operands[0])
+
+
+def _clip(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    bounds = [operation.attributes.get(name) for name in ("min", "max")]
+    if None in bounds or operation.parameters:
+        writer.refuse("Keras's clip has two bounds")
+    return keras.ops.clip(operands[0], *(float(str(bound)) for bound in bounds))
+
+
+def _softmax(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    axis = int(str(operation.attributes.get("axis", -1)))
+    if operation.operator == "LogSoftmax":
+        return keras.ops.log_softmax(operands[0], axis=axis)
+    return keras.layers.Softmax(axis)(operands[0])
+
+
+def _binary(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    function, layer = _BINARY[operation.operator]
+    constant = operation.parameters.get("operand")
+    if constant is None and len(operands) == 2:
+        if layer and tuple(operands[0].shape) == tuple(operands[1].shape):
+            return getattr(keras.layers, layer)()(operands)
+        return getattr(keras.ops, function)(*operands)
+    if constant is None:
+        writer.refuse(f"{operation.operator} takes two operands")
+    first = bool(operation.attributes.get("constant_first"))
+    number = (
+        float(constant.reshape(-1)[0]) if constant.size == 1 and constant.ndim <= len(operands[0].shape) else None
+    )
+    if number is not None and not first and operation.operator in {"Mul", "Add", "Sub"}:
+        factor = number if operation.operator == "Mul" else 1.0
+        offset = {"Add": number, "Sub": -number}.get(operation.operator, 0.0)
+        return keras.layers.Rescaling(factor, offset)(operands[0])
+    other: Any = constant.astype(np.float32) if number is None else number
+    return getattr(keras.ops, function)(*((other, operands[0]) if first else (operands[0], other)))
+
+
+def _product(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    weight, bias = operation.parameters.get("weight"), operation.parameters.get("bias")
+    if any(operation.attributes.get(name) for name in ("transpose_a", "transpose_b")):
+        writer.refuse("Keras's product transposes nothing")
+    if weight is not None and weight.ndim == _FLAT:
+        layer = keras.layers.Dense(weight.shape[1], use_bias=bias is not None)
+        return _with_weights(layer, operands[0], [weight, bias])
+    if bias is not None:
+        writer.refuse("Keras's product of tensors has no bias")
+    left = operation.parameters.get("left")
+    read = [*([] if left is None else [left]), *operands, *([] if weight is None else [weight])]
+    if len(read) != 2:
+        writer.refuse("a product takes two operands")
+    return keras.ops.matmul(*read)
+
+
+def _convolution(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    weight, bias = operation.parameters["weight"], operation.parameters.get("bias")
+    axes, group = weight.ndim - 2, int(str(operation.attributes.get("group") or 1))
+    _check_window(writer, operation)
+    kernel = np.moveaxis(weight, (0, 1), (-1, -2))
+    options: dict[str, Any] = {
+        "strides": window_of(operation, "strides", 1),
+        "dilation_rate": window_of(operation, "dilations", 1),
+        "use_bias": bias is not None,
+    }
+    if group > 1 and group == operands[0].shape[-1] and axes <= _FLAT:
+        multiplier = len(weight) // group
+        spatial = np.moveaxis(weight.reshape((group, multiplier, *weight.shape[2:])), (0, 1), (-2, -1))
+        kind = getattr(keras.layers, f"DepthwiseConv{axes}D")
+        layer = kind(weight.shape[2:], depth_multiplier=multiplier, **options)
+        return _with_weights(layer, operands[0], [spatial, bias])
+    layer = getattr(keras.layers, f"Conv{axes}D")(len(weight), weight.shape[2:], groups=group, **options)
+    return _with_weights(layer, operands[0], [kernel, bias])
+
+
+def _pooling(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    _check_window(writer, operation)
+    if operation.attributes.get("ceil_mode") or set(window_of(operation, "dilations", 1)) > {1}:
+        writer.refuse("Keras's poolings have no windows over the edge, and no dilations")
+    kernel, strides = window_of(operation, "kernel_shape", 1), window_of(operation, "strides", 1)
+    name = f"{operation.operator.removesuffix('Pool')}Pooling{len(kernel)}D"
+    return getattr(keras.layers, name)(kernel, strides)(operands[0])
+
+
+def _check_window(writer: KerasWriter, operation: Operation) -> None:
+    if any(window_of(operation, "pads", 0)) or operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
+        writer.refuse(f"Keras's {operation.operator} has no pads of its own")
+
+
+def _reduction(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    axes = operation.attributes.get("axes")
+    axis = [int(item) for item in axes] if isinstance(axes, tuple) else None
+    function = getattr(keras.ops, _REDUCTIONS[operation.operator])
+    return function(operands[0], axis=axis, keepdims=bool(operation.attributes.get("keepdims", True)))
+
+
+def _batch_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    arrays = [operation.parameters.get(role) for role in ("scale", "bias", "mean", "variance")]
+    scale, bias = (array is not None for array in arrays[:2])
+    epsilon = float(str(operation.attributes.get("epsilon") or 0.0))
+    layer = keras.layers.BatchNormalization(epsilon=epsilon, scale=scale, center=bias)
+    return _with_weights(layer, operands[0], arrays)
+
+
+def _layer_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    axes = operation.attributes.get("axes")
+    if not isinstance(axes, tuple):
+        writer.refuse("a normalization needs axes")
+    arrays = [operation.parameters.get(role) for role in ("scale", "bias")]
+    scale, bias = (array is not None for array in arrays)
+    epsilon = float(str(operation.attributes.get("epsilon") or 0.0))
+    layer = keras.layers.LayerNormalization(
+        axis=[int(axis) for axis in axes], epsilon=epsilon, scale=scale, center=bias
+    )
+    return _with_weights(layer, operands[0], arrays)
+
+
+def _group_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    arrays = [operation.parameters.get(role) for role in ("scale", "bias")]
+    scale, bias = (array is not None for array in arrays)
+    groups, epsilon = int(str(operation.attributes["groups"])), float(str(operation.attributes.get("epsilon") or 0.0))
+    layer = keras.layers.GroupNormalization(groups, epsilon=epsilon, scale=scale, center=bias)
+    return _with_weights(layer, operands[0], arrays)
+
+
+def _concatenation(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    if operation.parameters:
+        writer.refuse("Keras's Concatenate takes no constants")
+    return keras.layers.Concatenate(int(str(operation.attributes["axis"])))(operands)
+
+
+def _transpose(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    perm = [int(axis) for axis in _tuple(writer, operation, "perm")]
+    return keras.layers.Permute(perm[1:])(operands[0]) if perm[0] == 0 else keras.ops.transpose(operands[0], perm)
+
+
+def _reshape(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    return keras.ops.reshape(operands[0], [int(size) for size in _tuple(writer, operation, "shape")])
+
+
+def _slice(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    return operands[0][tuple(slices_of(operation, len(operands[0].shape)))]
+
+
+def _pad(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    pads, mode = _tuple(writer, operation, "pads"), operation.attributes.get("mode", "constant")
+    if mode not in {"constant", "reflect", "symmetric"}:
+        writer.refuse(f"Keras has no Pad of {mode}")
+    half = len(pads) // 2
+    pairs = [[int(pads[axis]), int(pads[half + axis])] for axis in range(half)]
+    value = float(str(operation.attributes.get("value") or 0.0))
+    return keras.ops.pad(operands[0], pairs, mode=mode, **({"constant_values": value} if value else {}))
+
+
+def _gather(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    axis = int(str(operation.attributes.get("axis") or 0))
+    table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
+    if table is not None and table.ndim == _FLAT and axis == 0 and len(operands) == 1:
+        return _with_weights(keras.layers.Embedding(*table.shape), operands[0], [table])
+    if indices is None or indices.ndim > 1:
+        writer.refuse("Keras's take has constant indices here")
+    return keras.ops.take(operands[0], [int(index) for index in indices.reshape(-1)], axis=axis)
+
+
+def _cast(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    return keras.ops.cast(operands[0], str(operation.attributes["to"]))
+
+
+def _tuple(writer: KerasWriter, operation: Operation, name: str) -> tuple[Any, ...]:
+    value = operation.attributes.get(name)
+    if not isinstance(value, tuple):
+        writer.refuse(f"{operation.operator} needs {name}")
+    return value
+
+
+_WRITERS: Mapping[str, Callable[[KerasWriter, Operation, list[Any]], Any]] = {
+    **dict.fromkeys(_PLAIN, _activation),
+    **dict.fromkeys(_FUNCTIONS, _function),
+    **dict.fromkeys(_BINARY, _binary),
+    **dict.fromkeys(_REDUCTIONS, _reduction),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
+    **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
+    "Gelu": _gelu,
+    "HardSigmoid": _hard_sigmoid,
+    "Clip": _clip,
+    "MatMul": _product,
+    "Conv": _convolution,
+    "BatchNormalization": _batch_normalization,
+    "GroupNormalization": _group_normalization,
+    "LayerNormalization": _layer_normalization,
+    "Concat": _concatenation,
+    "Transpose": _transpose,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Pad": _pad,
+    "Gather": _gather,
+    "Cast": _cast,
+}

@@ -1,0 +1,230 @@
+"""Operators of the vocabulary as nodes of an ONNX graph, read in place of one of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import onnx_ir
+
+from conrepair.editors.editor import NotEditableError
+from conrepair.editors.lowering import CHANNELLED, lower
+from conrepair.editors.onnx_attributes import Place, write_attributes
+from conrepair.editors.onnx_expand import expand, is_newer
+from conrepair.editors.onnx_file import OnnxFile
+from conrepair.editors.onnx_rewire import hand_over
+from conrepair.editors.onnx_write import become
+from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation_shapes import shape_of_result
+from conrepair.graph.layer_graph import Array, Node
+
+__all__ = ["OnnxWriter", "graft"]
+
+_ROLES: Mapping[str, tuple[str, ...]] = {  # of the constants behind the operands
+    "Conv": ("weight", "bias"),
+    "ConvTranspose": ("weight", "bias"),
+    "BatchNormalization": ("scale", "bias", "mean", "variance"),
+    "LayerNormalization": ("scale", "bias"),
+    "InstanceNormalization": ("scale", "bias"),
+    "PRelu": ("slope",),
+    "MatMul": ("weight",),
+    "Gather": ("indices",),
+    "QuantizeLinear": ("scale", "zero_point"),
+    "DequantizeLinear": ("scale", "zero_point"),
+}
+_FRONT = {"MatMul": "left", "Gather": "table"}  # roles of constants in front of the operand
+
+
+class OnnxWriter(Writer[onnx_ir.Value]):
+    """Makes nodes, which no graph has yet.
+
+    Attributes:
+        nodes: The new ones, each behind those that it reads.
+    """
+
+    def __init__(self, file: OnnxFile, label: str) -> None:
+        """Make one.
+
+        Args:
+            file: It gets the constants.
+            label: For the new names.
+        """
+        super().__init__(lower)
+        self._file, self._label = file, label
+        self._shapes: dict[str, Sizes | None] = {}
+        self.nodes: list[onnx_ir.Node] = []
+
+    def shape(self, value: onnx_ir.Value) -> Sizes | None:
+        """Sizes for the batch that the file was opened for."""
+        if value.name in self._shapes:
+            return self._shapes[value.name]
+        known = self._file.shape(value)
+        return None if known is None else tuple(known)
+
+    def write(self, operation: Operation, operands: Sequence[onnx_ir.Value]) -> onnx_ir.Value:
+        """A node; several where the file's opset doesn't have the operator."""
+        file, operator = self._file, operation.operator
+        if operation.channels_last and operator in CHANNELLED:
+            self.refuse(f"ONNX's {operator} has its channels first")
+        node = onnx_ir.Node("", operator, [], name=file.free(f"{self._label}/{operator}"))
+        result = node.outputs[0]
+        result.name = file.free(f"{node.name}/result")
+        try:
+            result.type = _type_of(operation, None if not operands else file.dtype(operands[0]))
+            self._fill(node, operation, operands)
+        except NotEditableError:
+            detach([node])
+            raise
+        self._shapes[result.name] = shape_of_result(operation, [self.shape(value) for value in operands])
+        return result
+
+    def _fill(self, node: onnx_ir.Node, operation: Operation, operands: Sequence[onnx_ir.Value]) -> None:
+        file, operator = self._file, operation.operator
+        given = {name: item for name, item in operation.attributes.items() if item is not None}
+        first = bool(given.pop("constant_first", False))
+        if "scale" in operation.parameters and operation.parameters["scale"].size == 1:
+            given.pop("axis", None)  # of one scale for all channels
+        if is_newer(file, operator) and not operation.parameters and len(operands) == 1:
+            self._reads(node, operands)
+            self.nodes += [*expand(file, node, operator, given), node]
+            return
+        become(file, node, operator)
+        self._reads(node, self._inputs(node, operation, operands, first=first))
+        shape = self.shape(operands[0]) if operands else None
+        schema = file.schema(node)
+        sizes = (
+            None if shape is None or any(size is None for size in shape) else tuple(int(size or 0) for size in shape)
+        )
+        described = Node(str(node.name), str(node.name), operator, operator, (), (), operation.attributes)
+        write_attributes(Place(file, described, node, {}, sizes, frozenset(), whole=True), given)
+        if not schema.min_input <= len(node.inputs) <= schema.max_input:
+            self.refuse(f"{operator} takes {schema.min_input} to {schema.max_input} operands, not {len(node.inputs)}")
+        missing = [name for name, item in schema.attributes.items() if item.required and name not in node.attributes]
+        if missing:
+            self.refuse(f"{operator} needs {', '.join(missing)}")
+        self.nodes.append(node)
+
+    def _inputs(
+        self, node: onnx_ir.Node, operation: Operation, operands: Sequence[onnx_ir.Value], *, first: bool
+    ) -> list[onnx_ir.Value | None]:
+        """Operands and constants, in ONNX's order."""
+        left, operator = dict(operation.parameters), operation.operator
+        dtype = self._file.dtype(operands[0]) if operands else None
+        if operator == "Concat":
+            pieces, rest = iter(left.values()), iter(operands)
+            left = {}
+            return [
+                self._constant(node, next(pieces), dtype) if item == "" else next(rest) for item in operation.inputs
+            ]
+        found: list[onnx_ir.Value | None] = list(operands)
+        if (role := _FRONT.get(operator)) in left:
+            found.insert(0, self._constant(node, left.pop(str(role)), dtype))
+        if "operand" in left:
+            found.insert(0 if first else len(found), self._constant(node, left.pop("operand"), dtype))
+        roles = [role for role in _ROLES.get(operator, ()) if role in left or len(left) > 0]
+        for role in roles:
+            if left:
+                array = left.pop(role, None)
+                found.append(None if array is None else self._constant(node, array, dtype))
+        if left:
+            self.refuse(f"{operator} has no place for {', '.join(left)}")
+        return found
+
+    def _constant(self, node: onnx_ir.Node, array: Array, dtype: onnx_ir.DataType | None) -> onnx_ir.Value:
+        own = onnx_ir.DataType.from_numpy(np.asarray(array).dtype)
+        real = own.is_floating_point() and dtype is not None and dtype.is_floating_point()
+        return self._file.constant(f"{node.name}/constant", array, dtype if real and dtype else own)
+
+    @staticmethod
+    def _reads(node: onnx_ir.Node, values: Sequence[onnx_ir.Value | None]) -> None:
+        node.resize_inputs(len(values))
+        for index, value in enumerate(values):
+            node.replace_input_with(index, value)
+
+
+def graft(
+    file: OnnxFile,
+    value: onnx_ir.Value,
+    operations: Sequence[Operation],
+    label: str,
+    operand: Callable[[str], onnx_ir.Value],
+    readers: Sequence[onnx_ir.Node],
+) -> tuple[tuple[onnx_ir.Node, ...], onnx_ir.Value]:
+    """Let who reads a value read what operations compute, in place.
+
+    Args:
+        file: Of the value.
+        value: What is read so far.
+        operations: What shall be read.
+        label: For the new names.
+        operand: What stands for a tensor.
+        readers: The only nodes that shall read it; all, and the graph's output, if there are none.
+
+    Returns:
+        The new nodes, and their result.
+
+    Raises:
+        NotEditableError: if it can't be said, or an operand comes from the value's own readers. Nothing is changed.
+    """
+    before = [use for use in value.uses() if not readers or use.node in readers]
+    if readers and not before:
+        raise NotEditableError(f"{readers[0].name} doesn't read {value.name}; nothing can be put between them.")
+    is_output = not readers and value.is_graph_output()
+    if is_output and value.producer() is None:
+        raise NotEditableError(f"{value.name} is input and output at once; a node behind it would rename one.")
+    writer = OnnxWriter(file, f"{value.name}/{label}")
+    try:
+        result = writer.compute(operations, operand)
+        _check_order(result, value, [use.node for use in before])
+    except NotEditableError:
+        detach(writer.nodes)
+        raise
+    _place(file, writer.nodes, value)
+    for use in before:
+        use.node.replace_input_with(use.idx, result)
+    if is_output:
+        hand_over(file, value, result, label)
+    file.graph.sort()  # an operand may be computed behind a reader; what's in order stays as it is
+    file.forget(value)
+    return tuple(writer.nodes), result
+
+
+def detach(nodes: Sequence[onnx_ir.Node]) -> None:
+    """Let nodes that don't come into the graph read nothing."""
+    for node in nodes:
+        node.resize_inputs(0)
+
+
+def _type_of(operation: Operation, dtype: onnx_ir.DataType | None) -> onnx_ir.TensorType | None:
+    if operation.operator == "Cast":
+        dtype = onnx_ir.DataType.from_numpy(np.dtype(str(operation.attributes.get("to"))))
+    elif operation.operator == "QuantizeLinear":
+        zero = operation.parameters.get("zero_point")
+        dtype = onnx_ir.DataType.UINT8 if zero is None else onnx_ir.DataType.from_numpy(zero.dtype)
+    elif operation.operator == "DequantizeLinear":
+        dtype = onnx_ir.DataType.FLOAT
+    return None if dtype is None else onnx_ir.TensorType(dtype)
+
+
+def _check_order(result: onnx_ir.Value, value: onnx_ir.Value, readers: Sequence[onnx_ir.Node]) -> None:
+    """Refuse a circle: what's computed from a reader can't be what the reader reads."""
+    ahead, seen = [result], set[int]()
+    while ahead:
+        item = ahead.pop()
+        node = item.producer()
+        if item is value or node is None or id(node) in seen:
+            continue
+        if node in readers:
+            raise NotEditableError(f"{node.name} reads {value.name}; it can't be part of what is put in its place.")
+        seen.add(id(node))
+        ahead += [read for read in node.inputs if read is not None]
+
+
+def _place(file: OnnxFile, nodes: Sequence[onnx_ir.Node], value: onnx_ir.Value) -> None:
+    producer = value.producer()
+    if producer is not None and producer.graph is file.graph:
+        file.graph.insert_after(producer, nodes)
+    elif file.graph.num_nodes():
+        file.graph.insert_before(file.graph[0], nodes)
+    else:
+        file.graph.extend(nodes)

@@ -1,0 +1,169 @@
+"""Operators that an edit puts into a model: in the neutral vocabulary, each reading tensors or earlier results."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NoReturn, TypeVar
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, Attribute, Node
+
+__all__ = ["NotEditableError", "Operation", "Step", "Writer", "operation_of", "operations_of"]
+
+Step = tuple[str, Mapping[str, Any], Sequence[Array]]
+"""An operator as ONNX calls it, its attributes, and the constants behind its first input."""
+
+_TYPES = {1: "float32", 6: "int32", 7: "int64", 10: "float16", 11: "float64"}  # as ONNX numbers them
+_ROLES = {
+    "QuantizeLinear": ("scale", "zero_point"),
+    "DequantizeLinear": ("scale", "zero_point"),
+    "Gather": ("indices",),
+    "PRelu": ("slope",),
+}
+
+
+class NotEditableError(Exception):
+    """The format can't express a change, or can't at this place."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operator of a small graph.
+
+    Attributes:
+        operator: In the vocabulary of `conrepair.graph.operators`.
+        inputs: Names of the model's tensors, or positions of earlier operations; "" where a parameter stands.
+        attributes: In the vocabulary's convention. A `shape` may have one -1: what is left.
+        parameters: By role, in the vocabulary's convention.
+        channels_last: Whether the channels are the last axis, for operators that have channels.
+    """
+
+    operator: str
+    inputs: tuple[str | int, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    parameters: Mapping[str, Array] = field(default_factory=dict)
+    channels_last: bool = False
+
+
+def operation_of(node: Node, place: Callable[[str], str | int] = str) -> Operation:
+    """A node of a network, as an operation.
+
+    Args:
+        node: Of one result.
+        place: From a tensor that the node reads to where the operation reads it.
+
+    Raises:
+        NotEditableError: if the node has several results.
+    """
+    if len(node.outputs) != 1:
+        raise NotEditableError(f"{node.name} ({node.op}) has {len(node.outputs)} results")
+    given = {name: value for name, value in node.attributes.items() if value is not None}
+    numbers = {role: parameter.numpy() for role, parameter in node.parameters.items()}
+    read = tuple(place(name) if name else "" for name in node.inputs)
+    return Operation(node.op, read, given, numbers, node.channels_last)
+
+
+def operations_of(steps: Sequence[Step], tensor: str) -> tuple[Operation, ...]:
+    """A chain of ONNX's operators behind a tensor.
+
+    Args:
+        steps: The chain.
+        tensor: What the first one reads.
+
+    Raises:
+        NotEditableError: if a constant has no place in the vocabulary.
+    """
+    found: list[Operation] = []
+    for operator, attributes, constants in steps:
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in attributes.items()}
+        arrays = [np.asarray(array) for array in constants]
+        parameters: dict[str, Array] = {}
+        if operator == "Clip" and arrays:
+            given |= dict(zip(("min", "max"), (float(array.item()) for array in arrays), strict=False))
+        elif operator == "Cast" and isinstance(given.get("to"), int):
+            given["to"] = _TYPES[int(str(given["to"]))]
+        else:
+            parameters = dict(zip(_ROLES.get(operator, ("operand",)), arrays, strict=False))
+        if len(parameters) < len(arrays) and operator != "Clip":
+            raise NotEditableError(f"{operator} has no place for {len(arrays)} constants behind its input")
+        found.append(Operation(operator, (len(found) - 1 if found else tensor,), given, parameters))
+    return tuple(found)
+
+
+Value = TypeVar("Value")
+Sizes = tuple[int | None, ...]
+Lowering = Callable[[Operation, Sequence[Sizes | None], bool], "tuple[Operation, ...] | None"]
+
+
+class Writer(abc.ABC, Generic[Value]):
+    """Writes operations in a format's own words.
+
+    What the format has no operator for is written in simpler ones.
+
+    Attributes:
+        channels_last: Where the format's operators want the channels.
+    """
+
+    channels_last = False
+
+    def __init__(self, lower: Lowering) -> None:
+        """Make one.
+
+        Args:
+            lower: Says an operation in simpler ones; see `conrepair.editors.lowering`.
+        """
+        self._lower = lower
+
+    @abc.abstractmethod
+    def write(self, operation: Operation, operands: Sequence[Value]) -> Value:
+        """One operation.
+
+        Args:
+            operation: What to compute.
+            operands: For those of its inputs that aren't "", in order.
+
+        Raises:
+            NotEditableError: if the format has no operator for it.
+        """
+
+    @abc.abstractmethod
+    def shape(self, value: Value) -> Sizes | None:
+        """Sizes of a value, as far as they're known."""
+
+    def compute(self, operations: Sequence[Operation], operand: Callable[[str], Value]) -> Value:
+        """Several operations; the last one's result.
+
+        Args:
+            operations: At least one.
+            operand: What stands for one of the model's tensors.
+
+        Raises:
+            NotEditableError: if one can't be expressed.
+        """
+        results: list[Value] = []
+        for operation in operations:
+            read = [
+                results[item] if isinstance(item, int) else operand(item) for item in operation.inputs if item != ""
+            ]
+            results.append(self._one(operation, read))
+        return results[-1]
+
+    def _one(self, operation: Operation, operands: Sequence[Value]) -> Value:
+        try:
+            return self.write(operation, operands)
+        except NotEditableError:
+            simpler = self._lower(operation, [self.shape(value) for value in operands], self.channels_last)
+            if simpler is None:
+                raise
+        values = list(operands)
+        for item in simpler:
+            values.append(self._one(item, [values[int(place)] for place in item.inputs]))
+        return values[-1]
+
+    @staticmethod
+    def refuse(reason: str) -> NoReturn:
+        """Say that an operation can't be expressed."""
+        raise NotEditableError(reason)

@@ -1,0 +1,378 @@
+"""Operators of the vocabulary as TFLite's, read in place of one of a file's tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from conrepair.editors.editor import NotEditableError
+from conrepair.editors.lowering import CHANNELLED, lower
+from conrepair.editors.lowering_windows import window_of
+from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation_shapes import shape_of_result, slices_of
+from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_graph import LAYOUTS
+from conrepair.editors.tflite_options import new_options, options_for
+from conrepair.graph.layer_graph import Array
+
+__all__ = ["TfliteWriter", "drop_unread", "place_operators"]
+
+_QUANTIZED = {"Relu", "Max", "Min", "Transpose", "Gather", "Reshape", "DequantizeLinear", "Identity"}
+_BINARY = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"}
+_REDUCTIONS = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"}
+_IMAGE = 4  # axes of a batch of pictures
+_MATRIX = 2
+_MOST = 2**31 - 1
+_Inputs = list[int]
+
+
+class TfliteWriter(Writer[int]):
+    """Makes operators, which the graph doesn't have yet; values are places of tensors.
+
+    Attributes:
+        operators: The new ones, each behind those that it reads.
+    """
+
+    channels_last = True
+
+    def __init__(self, file: TfliteFile, label: str) -> None:
+        """Make one.
+
+        Args:
+            file: It gets the new tensors.
+            label: For the new names.
+        """
+        super().__init__(lower)
+        self._file, self._label = file, label
+        self.operators: list[Any] = []
+
+    def shape(self, value: int) -> Sizes | None:
+        """Sizes for the batch that the file says."""
+        return self._file.shape(value)
+
+    def write(self, operation: Operation, operands: Sequence[int]) -> int:
+        """One of TFLite's operators."""
+        operator, file = operation.operator, self._file
+        if operator in CHANNELLED and not operation.channels_last:
+            self.refuse(f"TFLite's {operator} has its channels last")
+        if any(file.is_quantized(place) for place in operands):
+            same = operator == "DequantizeLinear" or len(operands) == 1
+            if operator not in _QUANTIZED or not same:
+                self.refuse(f"no {operator} for quantized tensors")
+        elif operator == "DequantizeLinear":
+            self.refuse("it reads no quantized tensor")
+        if operator == "Identity":
+            return operands[0]
+        make = _WRITERS.get(operator, _plain)
+        kind, options, inputs = make(self, operation, operands)
+        return self._add(operation, operands, kind, options, inputs)
+
+    def constant(self, array: Array, like: int | None = None) -> int:
+        """A constant tensor; one that's quantized as another one is gets its numbers."""
+        if like is not None and self._file.is_quantized(like):
+            real = array.reshape(array.shape or (1,)).astype(np.float32)
+            real = real.reshape((1,) * (len(self._file.shape(like)) - real.ndim) + real.shape)
+            return self._file.add_constant(self._file.stored(like, real), f"{self._name()}/operand", like)
+        plain = np.ascontiguousarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
+        return self._file.add_constant(plain.reshape(plain.shape or (1,)), f"{self._name()}/operand")
+
+    def _name(self) -> str:
+        return f"{self._label}/{len(self.operators)}"
+
+    def _add(
+        self, operation: Operation, operands: Sequence[int], kind: str, options: tuple[Any, int], inputs: _Inputs
+    ) -> int:
+        file, first = self._file, operands[0]
+        result = file.add_tensor(first, self._name(), _TYPES[kind](operation) if kind in _TYPES else None)
+        tensor = file.tensor(result)
+        shape = shape_of_result(operation, [file.shape(place) for place in operands])
+        if shape is None or any(size is None for size in shape):
+            self.refuse(f"the shape of {operation.operator}'s result isn't known")
+        tensor.shape = np.array(shape, np.int32)
+        signed = shape_of_result(operation, [_open(file, place) for place in operands])
+        if signed is not None:
+            known = any(size is None for size in signed)
+            tensor.shapeSignature = (
+                np.array([-1 if size is None else size for size in signed], np.int32) if known else None
+            )
+        if kind == "QUANTIZE":
+            tensor.quantization = _grid(float(operation.parameters["scale"].reshape(-1)[0]))
+        made = schema.OperatorT()
+        file.set_kind(made, kind)
+        made.inputs, made.outputs = inputs, [result]
+        made.builtinOptions, made.builtinOptionsType = options
+        self.operators.append(made)
+        return result
+
+
+def _open(file: TfliteFile, place: int) -> Sizes:
+    """Sizes, None for those that may be any."""
+    signature = file.tensor(place).shapeSignature
+    if signature is None or not len(signature):
+        return file.shape(place)
+    return tuple(None if size < 0 else int(size) for size in signature)
+
+
+def _grid(scale: float) -> Any:
+    quantization = schema.QuantizationParametersT()
+    quantization.scale, quantization.zeroPoint = np.array([scale], np.float32), np.array([0], np.int64)
+    return quantization
+
+
+_Written = tuple[str, tuple[Any, int], _Inputs]
+
+
+def _plain(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    """An operator without constants."""
+    if operation.parameters or len(operands) != 1:
+        writer.refuse(f"TFLite has no {operation.operator} of such operands")
+    rank = len(writer.shape(operands[0]) or ())
+    if "axis" in operation.attributes and int(str(operation.attributes["axis"])) % rank != rank - 1:
+        writer.refuse(f"TFLite's {operation.operator} is along the last axis")
+    if operation.operator in _BINARY:
+        writer.refuse(f"{operation.operator} takes two operands")
+    kind, options, number = options_for(operation.operator, operation.attributes)
+    return kind, (options, number), list(operands)
+
+
+def _binary(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    inputs = list(operands)
+    if "operand" in operation.parameters:
+        place = writer.constant(operation.parameters["operand"], operands[0])
+        inputs.insert(0 if operation.attributes.get("constant_first") else 1, place)
+    if len(inputs) != 2:
+        writer.refuse(f"{operation.operator} takes two operands")
+    kind, options, number = options_for(operation.operator, {})
+    return kind, (options, number), inputs
+
+
+def _product(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    weight, bias = operation.parameters.get("weight"), operation.parameters.get("bias")
+    turned = [bool(operation.attributes.get(name)) for name in ("transpose_a", "transpose_b")]
+    if (
+        weight is not None
+        and weight.ndim == _MATRIX
+        and not any(turned)
+        and set(operation.parameters) <= {"weight", "bias"}
+    ):
+        options, number = new_options("FULLY_CONNECTED")
+        options.keepNumDims = len(writer.shape(operands[0]) or ()) > _MATRIX
+        places = [writer.constant(weight.T), -1 if bias is None else writer.constant(bias)]
+        return "FULLY_CONNECTED", (options, number), [operands[0], *places]
+    if bias is not None:
+        writer.refuse("TFLite's BATCH_MATMUL has no bias")
+    left = operation.parameters.get("left")
+    pieces = [array for array in (left, *[None] * len(operands), weight) if array is not None]
+    options, number = new_options("BATCH_MATMUL")
+    options.adjX, options.adjY = turned
+    inputs = [
+        *([] if left is None else [writer.constant(left)]),
+        *operands,
+        *([] if weight is None else [writer.constant(weight)]),
+    ]
+    if len(inputs) != 2 or len(pieces) > 1:
+        writer.refuse("a product takes two operands")
+    return "BATCH_MATMUL", (options, number), inputs
+
+
+def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    weight = operation.parameters["weight"]
+    shape = writer.shape(operands[0]) or ()
+    _check_window(writer, operation, shape)
+    group = int(str(operation.attributes.get("group") or 1))
+    kind = "DEPTHWISE_CONV_2D" if group > 1 and group == shape[-1] else "CONV_2D"
+    if group > 1 and kind == "CONV_2D":
+        writer.refuse("TFLite has no convolution in groups of several channels")
+    options, number = new_options(kind)
+    options.padding = schema.Padding.VALID
+    options.strideH, options.strideW = window_of(operation, "strides", 1)
+    options.dilationHFactor, options.dilationWFactor = window_of(operation, "dilations", 1)
+    if kind == "DEPTHWISE_CONV_2D":
+        options.depthMultiplier = len(weight) // group
+    bias = operation.parameters.get("bias", np.zeros(len(weight), np.float32))
+    places = [writer.constant(LAYOUTS[kind, "weight"][1](weight)), writer.constant(bias)]
+    return kind, (options, number), [operands[0], *places]
+
+
+def _pooling(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    _check_window(writer, operation, writer.shape(operands[0]) or ())
+    if operation.attributes.get("ceil_mode") or set(window_of(operation, "dilations", 1)) > {1}:
+        writer.refuse("TFLite's poolings have no windows over the edge, and no dilations")
+    kind, options, number = options_for(operation.operator, {})
+    options.padding = schema.Padding.VALID
+    options.strideH, options.strideW = window_of(operation, "strides", 1)
+    options.filterHeight, options.filterWidth = window_of(operation, "kernel_shape", 1)
+    return kind, (options, number), list(operands)
+
+
+def _check_window(writer: TfliteWriter, operation: Operation, shape: Sizes) -> None:
+    if len(shape) != _IMAGE:
+        writer.refuse(f"TFLite's {operation.operator} takes pictures")
+    if any(window_of(operation, "pads", 0)) or operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
+        writer.refuse(f"TFLite's {operation.operator} has no pads of its own")
+
+
+def _reduction(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    axes = operation.attributes.get("axes")
+    rank = len(writer.shape(operands[0]) or ())
+    table = np.array(axes if isinstance(axes, tuple) else range(rank), np.int32)
+    kind, options, number = options_for(operation.operator, {})
+    options.keepDims = bool(operation.attributes.get("keepdims", True))
+    return kind, (options, number), [operands[0], writer.constant(table)]
+
+
+def _concatenation(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    options, number = new_options("CONCATENATION")
+    options.axis = int(str(operation.attributes["axis"]))
+    rest, pieces = iter(operands), iter(operation.parameters.values())
+    inputs = [writer.constant(next(pieces)) if item == "" else next(rest) for item in operation.inputs]
+    return "CONCATENATION", (options, number), inputs
+
+
+def _table(kind: str, name: str) -> Callable[[TfliteWriter, Operation, Sequence[int]], _Written]:
+    """An operator that has its attribute as a constant behind its input."""
+
+    def make(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+        value = operation.attributes.get(name)
+        if not isinstance(value, tuple):
+            writer.refuse(f"{operation.operator} needs {name}")
+        return kind, new_options(kind), [operands[0], writer.constant(np.array(value, np.int32))]
+
+    return make
+
+
+def _pad(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    pads = operation.attributes.get("pads")
+    mode = operation.attributes.get("mode", "constant")
+    if not isinstance(pads, tuple) or mode not in {"constant", "reflect", "symmetric"}:
+        writer.refuse(f"TFLite has no Pad of {mode}")
+    table = writer.constant(np.array(pads, np.int32).reshape(2, -1).T)
+    value = float(str(operation.attributes.get("value") or 0.0))
+    if mode != "constant":
+        options, number = new_options("MIRROR_PAD")
+        options.mode = getattr(schema.MirrorPadMode, str(mode).upper())
+        return "MIRROR_PAD", (options, number), [operands[0], table]
+    if value == 0.0:
+        return "PAD", new_options("PAD"), [operands[0], table]
+    return "PADV2", new_options("PADV2"), [operands[0], table, writer.constant(np.array([value], np.float32))]
+
+
+def _gather(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    options, number = new_options("GATHER")
+    options.axis = int(str(operation.attributes.get("axis") or 0))
+    inputs = list(operands)
+    if "table" in operation.parameters:
+        inputs.insert(0, writer.constant(operation.parameters["table"]))
+    if "indices" in operation.parameters:
+        inputs.append(writer.constant(operation.parameters["indices"].astype(np.int32)))
+    return "GATHER", (options, number), inputs
+
+
+def _slice(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    shape = writer.shape(operands[0]) or ()
+    parts = slices_of(operation, len(shape))
+    options, number = new_options("STRIDED_SLICE")
+    # Where nothing is said the whole axis is taken, whatever its size.
+    options.beginMask, options.endMask = (
+        sum(1 << axis for axis, part in enumerate(parts) if (part.start, part.stop)[place] is None)
+        for place in (0, 1)
+    )
+    tables = [[part.start or 0 for part in parts], [_end(part) for part in parts], [part.step or 1 for part in parts]]
+    return (
+        "STRIDED_SLICE",
+        (options, number),
+        [
+            operands[0],
+            *(writer.constant(np.clip(table, -_MOST, _MOST).astype(np.int32)) for table in tables),
+        ],
+    )
+
+
+def _end(part: slice) -> int:
+    return 0 if part.stop is None else int(part.stop)
+
+
+def _clip(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    if (operation.attributes.get("min"), operation.attributes.get("max")) != (0.0, 6.0) or operation.parameters:
+        writer.refuse("TFLite has no Clip")
+    return "RELU6", new_options("RELU6"), list(operands)
+
+
+def _cast(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    return "CAST", new_options("CAST"), list(operands)
+
+
+def _quantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    zero = operation.parameters.get("zero_point")
+    if operation.parameters["scale"].size != 1 or (zero is not None and np.any(zero)):
+        writer.refuse("one scale, and a zero point of 0, can be put in")
+    return "QUANTIZE", new_options("QUANTIZE"), list(operands)
+
+
+def _dequantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    return "DEQUANTIZE", new_options("DEQUANTIZE"), list(operands)
+
+
+_WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Written]] = {
+    **dict.fromkeys(_BINARY, _binary),
+    **dict.fromkeys(_REDUCTIONS, _reduction),
+    **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
+    "MatMul": _product,
+    "Conv": _convolution,
+    "Concat": _concatenation,
+    "Transpose": _table("TRANSPOSE", "perm"),
+    "Reshape": _table("RESHAPE", "shape"),
+    "Pad": _pad,
+    "Gather": _gather,
+    "Slice": _slice,
+    "Clip": _clip,
+    "Cast": _cast,
+    "QuantizeLinear": _quantize,
+    "DequantizeLinear": _dequantize,
+}
+_TYPES: Mapping[str, Callable[[Operation], str | None]] = {
+    "CAST": lambda operation: str(operation.attributes["to"]),
+    "GATHER": lambda operation: "float32" if "table" in operation.parameters else None,
+    "QUANTIZE": lambda _: "int8",
+    "DEQUANTIZE": lambda _: "float32",
+}
+
+
+def place_operators(file: TfliteFile, operators: Sequence[Any], source: int) -> None:
+    """Put new operators into the graph, behind what they read and in front of their readers, in place.
+
+    Args:
+        file: Of the graph; readers read the new results already.
+        operators: The new ones.
+        source: The tensor behind which they come.
+
+    Raises:
+        NotEditableError: if an operand is computed from a reader.
+    """
+    producer = file.producer(source)
+    place = 0 if producer is None else file.operators.index(producer) + 1
+    file.operators[place:place] = operators
+    waiting, ready = list(file.operators), list[Any]()
+    computed = {index for operator in waiting for index in operator.outputs}
+    while waiting:
+        # As they stand, as far as possible.
+        item = next((item for item in waiting if not computed.intersection(item.inputs)), None)
+        if item is None:
+            raise NotEditableError(f"what is put in place of {file.name(source)} would read what is computed from it")
+        waiting.remove(item)
+        ready.append(item)
+        computed -= set(item.outputs)
+    file.operators[:] = ready
+
+
+def drop_unread(file: TfliteFile, source: int) -> None:
+    """Take out what computes a tensor that nothing reads, and what only that reads, in place."""
+    operator = file.producer(source)
+    if operator is None or any(file.readers(index) or index in file.graph.outputs for index in operator.outputs):
+        return
+    file.operators.remove(operator)
+    for index in dict.fromkeys(place for place in operator.inputs if place >= 0):
+        drop_unread(file, index)

@@ -1,0 +1,327 @@
+"""Operators of the vocabulary as ATen's, at a graph's point of insertion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from conrepair.editors.lowering import CHANNELLED, lower
+from conrepair.editors.lowering_windows import window_of
+from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation_shapes import slices_of
+from conrepair.editors.torch_operators import target_of
+from conrepair.editors.torch_state import add_buffer
+from conrepair.graph.layer_graph import Array
+
+__all__ = ["TorchWriter"]
+
+aten = torch.ops.aten
+_FUNCTIONS = {
+    **{name: getattr(aten, name.lower()).default for name in ("Exp", "Log", "Sqrt", "Rsqrt", "Abs", "Sign", "Floor")},
+    **{name: getattr(aten, name.lower()).default for name in ("Ceil", "Round", "Sin", "Cos", "Square", "Erf", "Neg")},
+    "Reciprocal": aten.reciprocal.default,
+}
+_BINARY = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"}
+_NUMBERS = {"Add", "Sub", "Mul", "Div"}  # which take a number as they take a tensor
+_FLAT = 2
+_HALVES = {"float16": torch.float16, "float32": torch.float32, "float64": torch.float64}
+_USUAL = {"Swish": {"alpha": 1.0}, "HardSigmoid": {"alpha": 1 / 6, "beta": 0.5}}
+_CLOSE = 1e-6
+
+
+class TorchWriter(Writer[torch.fx.Node]):
+    """Makes nodes, in front of the graph's point of insertion.
+
+    Attributes:
+        nodes: The new ones.
+    """
+
+    def __init__(self, program: torch.export.ExportedProgram, source: torch.fx.Node, label: str) -> None:
+        """Make one.
+
+        Args:
+            program: It gets the constants.
+            source: The node whose module the new ones are in.
+            label: For the new names.
+        """
+        super().__init__(lower)
+        self._program, self._source, self._label = program, source, label
+        self.nodes: list[torch.fx.Node] = []
+
+    def shape(self, value: torch.fx.Node) -> Sizes | None:
+        """Sizes; None for symbolic ones."""
+        known = value.meta.get("val")
+        if not isinstance(known, torch.Tensor):
+            return None
+        return tuple(size if isinstance(size, int) else None for size in known.shape)
+
+    def write(self, operation: Operation, operands: Sequence[torch.fx.Node]) -> torch.fx.Node:
+        """One of ATen's operators."""
+        operator = operation.operator
+        if operation.channels_last and operator in CHANNELLED and len(self.shape(operands[0]) or ()) > _FLAT:
+            self.refuse(f"PyTorch's {operator} has its channels first")
+        if operator == "Identity":
+            return operands[0]
+        make = _WRITERS.get(operator, _plain)
+        target, arguments = make(self, operation, list(operands))
+        return self.call(target, arguments)
+
+    def call(self, target: Any, arguments: Sequence[Any]) -> torch.fx.Node:
+        """A node with the meta data that programs need."""
+        graph = self._program.graph
+        name = f"{self._label}_{target._schema.name[6:]}"
+        try:
+            values = torch.fx.map_arg(tuple(arguments), lambda item: item.meta["val"])
+            result = target(*values)
+        # ATen checks its arguments with errors of several types.
+        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+            self.refuse(f"{target} can't be called so: {error}")
+        node = graph.create_node("call_function", target, tuple(arguments), name=name)
+        node.meta["val"] = result
+        for key in ("nn_module_stack", "torch_fn"):
+            if key in self._source.meta:
+                node.meta[key] = self._source.meta[key]
+        self.nodes.append(node)
+        return node
+
+    def constant(self, array: Array | None) -> torch.fx.Node | None:
+        """Numbers in the program's state; None for none."""
+        if array is None:
+            return None
+        real = array.astype(np.float32) if array.dtype.kind == "f" else array
+        return add_buffer(self._program, torch.from_numpy(np.ascontiguousarray(real).copy()), self._label)
+
+
+_Written = tuple[Any, list[Any]]
+
+
+def _plain(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    """An operator without constants."""
+    operator, given = operation.operator, dict(operation.attributes)
+    for name, value in _USUAL.get(operator, {}).items():
+        if abs(float(str(given.pop(name, value))) - value) > _CLOSE:
+            writer.refuse(f"PyTorch's {operator} has no {name}")
+    if operation.parameters or len(operands) != 1:
+        writer.refuse(f"PyTorch has no {operator} of such operands")
+    if operator in _FUNCTIONS:
+        return _FUNCTIONS[operator], operands
+    target, rest = target_of(operator, given)
+    names = {item.name for item in target._schema.arguments}
+    if operator == "Gelu":
+        node = [operands[0]]
+        if given.get("approximate") == "tanh":
+            writer.refuse("an argument by name")
+        return target, node
+    unknown = set(given) - {"alpha", "axis", "min", "max", "perm", "gamma"}
+    if unknown or (operator == "Selu" and given):
+        writer.refuse(f"{operator} has no {', '.join(unknown or given)} of {sorted(names)}")
+    return target, [*operands, *rest]
+
+
+def _clip(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    if operation.parameters:
+        writer.refuse("bounds are numbers")
+    return aten.clamp.default, [*operands, operation.attributes.get("min"), operation.attributes.get("max")]
+
+
+def _binary(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    constant, read = operation.parameters.get("operand"), list(operands)
+    first = bool(operation.attributes.get("constant_first"))
+    target = aten.pow.Tensor_Tensor if operation.operator == "Pow" else target_of(operation.operator, {})[0]
+    if constant is not None:
+        rank = len(writer.shape(operands[0]) or ())
+        number = constant.size == 1 and constant.ndim <= rank and operation.operator in _NUMBERS and not first
+        other = float(constant.reshape(-1)[0]) if number else writer.constant(constant)
+        read.insert(0 if first else 1, other)
+    if len(read) != 2:
+        writer.refuse(f"{operation.operator} takes two operands")
+    return target, read
+
+
+def _product(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    weight, left, bias = (operation.parameters.get(role) for role in ("weight", "left", "bias"))
+    if any(operation.attributes.get(name) for name in ("transpose_a", "transpose_b")):
+        writer.refuse("PyTorch's product transposes nothing")
+    if weight is not None and weight.ndim == _FLAT:
+        return aten.linear.default, [operands[0], writer.constant(weight.T), writer.constant(bias)]
+    if bias is not None:
+        writer.refuse("PyTorch's product of tensors has no bias")
+    read = [*filter(None, [writer.constant(left)]), *operands, *filter(None, [writer.constant(weight)])]
+    if len(read) != 2:
+        writer.refuse("a product takes two operands")
+    return aten.matmul.default, read
+
+
+def _convolution(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    weight, bias = operation.parameters["weight"], operation.parameters.get("bias")
+    axes = weight.ndim - 2
+    arguments = [operands[0], writer.constant(weight), writer.constant(bias)]
+    window = [list(window_of(operation, "strides", 1)), _even_pads(writer, operation)]
+    group = int(str(operation.attributes.get("group") or 1))
+    target = {1: aten.conv1d.default, 2: aten.conv2d.default, 3: aten.conv3d.default}.get(axes)
+    if target is None:
+        writer.refuse(f"PyTorch has no convolution along {axes} axes")
+    return target, [*arguments, *window, list(window_of(operation, "dilations", 1)), group]
+
+
+def _pooling(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    kernel, strides = window_of(operation, "kernel_shape", 1), window_of(operation, "strides", 1)
+    if len(kernel) != 2:
+        writer.refuse("only poolings of pictures can be put in")
+    window = [operands[0], list(kernel), list(strides), _even_pads(writer, operation)]
+    ceil, dilations = bool(operation.attributes.get("ceil_mode")), window_of(operation, "dilations", 1)
+    if operation.operator == "MaxPool":
+        return aten.max_pool2d.default, [*window, list(dilations), ceil]
+    return aten.avg_pool2d.default, [*window, ceil, bool(operation.attributes.get("count_include_pad"))]
+
+
+def _even_pads(writer: TorchWriter, operation: Operation) -> list[int]:
+    pads = window_of(operation, "pads", 0)
+    half = len(pads) // 2
+    if pads[:half] != pads[half:] or operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
+        writer.refuse("pads at begin and end must be equal")
+    return list(pads[:half])
+
+
+def _reduction(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    axes = operation.attributes.get("axes")
+    rank = len(writer.shape(operands[0]) or ())
+    dims = [int(axis) for axis in axes] if isinstance(axes, tuple) else list(range(rank))
+    target = {
+        "ReduceMean": aten.mean.dim,
+        "ReduceSum": aten.sum.dim_IntList,
+        "ReduceMax": aten.amax.default,
+        "ReduceMin": aten.amin.default,
+    }[operation.operator]
+    return target, [operands[0], dims, bool(operation.attributes.get("keepdims", True))]
+
+
+def _batch_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias", "mean", "variance")]
+    return aten.batch_norm.default, [*operands, *numbers, False, 0.0, _epsilon(operation), False]
+
+
+def _instance_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
+    return aten.instance_norm.default, [*operands, *numbers, None, None, True, 0.0, _epsilon(operation), False]
+
+
+def _group_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
+    groups = int(str(operation.attributes["groups"]))
+    return aten.group_norm.default, [operands[0], groups, *numbers, _epsilon(operation)]
+
+
+def _layer_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    axes, shape = operation.attributes.get("axes"), writer.shape(operands[0])
+    if not isinstance(axes, tuple) or shape is None:
+        writer.refuse("a normalization needs axes")
+    last = [int(axis) % len(shape) for axis in axes]
+    sizes = [shape[axis] for axis in last]
+    if last != list(range(len(shape) - len(last), len(shape))) or None in sizes:
+        writer.refuse("PyTorch normalizes the last axes, of known sizes")
+    numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
+    return aten.layer_norm.default, [operands[0], sizes, *numbers, _epsilon(operation)]
+
+
+def _concatenation(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    rest, pieces = iter(operands), iter(operation.parameters.values())
+    read = [writer.constant(next(pieces)) if item == "" else next(rest) for item in operation.inputs]
+    return aten.cat.default, [read, int(str(operation.attributes["axis"]))]
+
+
+def _softmax(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    target = aten.softmax.int if operation.operator == "Softmax" else aten.log_softmax.int
+    return target, [*operands, int(str(operation.attributes.get("axis", -1)))]
+
+
+def _pad(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    pads, mode = operation.attributes.get("pads"), str(operation.attributes.get("mode", "constant"))
+    if not isinstance(pads, tuple) or mode not in {"constant", "reflect", "edge"}:
+        writer.refuse(f"PyTorch has no Pad of {mode}")
+    half = len(pads) // 2
+    used = [axis for axis in range(half) if pads[axis] or pads[half + axis]]
+    first = min(used, default=half - 1)
+    listed = [int(size) for axis in reversed(range(first, half)) for size in (pads[axis], pads[half + axis])]
+    value = float(str(operation.attributes.get("value") or 0.0)) if mode == "constant" else None
+    return aten.pad.default, [*operands, listed, {"edge": "replicate"}.get(mode, mode), value]
+
+
+def _slice(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    parts = slices_of(operation, len(writer.shape(operands[0]) or ()))
+    if any(part.step is not None and part.step < 1 for part in parts):
+        writer.refuse("PyTorch's slices don't go backwards")
+    cut = [(axis, part) for axis, part in enumerate(parts) if part != slice(None)]
+    if not cut:
+        writer.refuse("a slice of everything")
+    value = operands[0]
+    for axis, part in cut[:-1]:
+        value = writer.call(aten.slice.Tensor, [value, axis, part.start, part.stop, part.step or 1])
+    axis, part = cut[-1]
+    return aten.slice.Tensor, [value, axis, part.start, part.stop, part.step or 1]
+
+
+def _shaped(name: str, target: Any) -> Callable[[TorchWriter, Operation, list[Any]], _Written]:
+    def make(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+        value = operation.attributes.get(name)
+        if not isinstance(value, tuple):
+            writer.refuse(f"{operation.operator} needs {name}")
+        return target, [*operands, [int(item) for item in value]]
+
+    return make
+
+
+def _gather(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    axis = int(str(operation.attributes.get("axis") or 0))
+    table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
+    if table is not None and axis == 0 and table.ndim == _FLAT:
+        return aten.embedding.default, [writer.constant(table), *operands]
+    if indices is None or indices.ndim != 1:
+        writer.refuse("only constant indices along one axis can be put in")
+    pieces = [writer.call(aten.slice.Tensor, [operands[0], axis, begin, end]) for begin, end in _runs(indices)]
+    return aten.cat.default, [pieces, axis]
+
+
+def _runs(indices: Array) -> Iterator[tuple[int, int]]:
+    """Begins and ends of neighbouring rising indices."""
+    begin = 0
+    for place in range(1, len(indices) + 1):
+        if place == len(indices) or indices[place] != indices[place - 1] + 1:
+            yield int(indices[begin]), int(indices[place - 1]) + 1
+            begin = place
+
+
+def _cast(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
+    dtype = _HALVES.get(str(operation.attributes["to"]))
+    if dtype is None:
+        writer.refuse(f"no cast to {operation.attributes['to']}")
+    return aten.to.dtype, [*operands, dtype]
+
+
+def _epsilon(operation: Operation) -> float:
+    return float(str(operation.attributes.get("epsilon") or 0.0))
+
+
+_WRITERS: Mapping[str, Callable[[TorchWriter, Operation, list[Any]], _Written]] = {
+    **dict.fromkeys(_BINARY, _binary),
+    **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"), _reduction),
+    **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
+    "Clip": _clip,
+    "MatMul": _product,
+    "Conv": _convolution,
+    "BatchNormalization": _batch_normalization,
+    "InstanceNormalization": _instance_normalization,
+    "GroupNormalization": _group_normalization,
+    "LayerNormalization": _layer_normalization,
+    "Concat": _concatenation,
+    "Slice": _slice,
+    "Pad": _pad,
+    "Reshape": _shaped("shape", aten.reshape.default),
+    "Transpose": _shaped("perm", aten.permute.default),
+    "Gather": _gather,
+    "Cast": _cast,
+}

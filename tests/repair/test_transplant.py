@@ -1,0 +1,107 @@
+"""A source's operators in the target's layout compute what they compute in the source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx_networks import drawn, written
+from small_models import model_of
+
+from conrepair.editors.editor import NotEditableError
+from conrepair.editors.onnx import OnnxEditor
+from conrepair.frameworks.onnx import OnnxRunnable
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.layout import Layout, layouts
+from conrepair.repair.batch_axes import batch_axes
+from conrepair.repair.transplant import Known, transplant
+
+_SHAPE = (2, 3, 5, 4)
+_LAST = Layout(_SHAPE, _SHAPE, (0, 2, 3, 1), (2, 5, 4, 3))
+
+NETWORKS = {  # lines, the result's shape, and how many values are transposed at most
+    "elementwise": ("h = Add (x, c) \n y = Relu (h)", _SHAPE, 0),
+    "a convolution": ("y = Conv <pads = [1, 1, 1, 1]> (x, w, b)", (2, 6, 5, 4), 2),  # ONNX has its channels first
+    "a branch": ("h = Sigmoid (x) \n y = Mul (x, h)", _SHAPE, 0),
+    "branches of channels": ("h = Neg (x) \n y = Concat <axis = 1> (x, h)", (2, 6, 5, 4), 0),
+    "a softmax of channels": ("y = Softmax <axis = 1> (x)", _SHAPE, 0),
+    "means of places": ("y = ReduceMean <axes = [2, 3], keepdims = 0> (x)", (2, 3), 0),
+    "means of rows": ("y = ReduceMean <axes = [3], keepdims = 0> (x)", (2, 3, 5), 1),
+    "a transposition": ("y = Transpose <perm = [0, 2, 3, 1]> (x)", (2, 5, 4, 3), 1),  # and its result is turned again
+    "pads": ("y = Pad (x, p)", (2, 3, 7, 5), 0),
+    "rows": ("y = Reshape (x, s)", (2, 60), 1),
+    "a product": ("h = Reshape (x, s) \n y = MatMul (h, m)", (2, 7), 1),
+    "a product of rows": ("y = MatMul (x, n)", (2, 3, 5, 7), 2),
+}
+
+
+def network(lines: str, shape: tuple[int, ...], folder: Path) -> OnnxEditor:
+    weights = {
+        "c": drawn(3, 1, 1), "w": drawn(6, 3, 3, 3), "b": drawn(6), "p": np.array([0, 0, 1, 0, 0, 0, 1, 1]),
+        "s": np.array([0, 60]), "m": drawn(60, 7), "n": drawn(4, 7),
+    }  # fmt: skip
+    sizes = ", ".join(map(str, shape))
+    text = f"small (float[2, 3, 5, 4] x) => (float[{sizes}] y) {{ {lines} }}"
+    used = {name: item for name, item in weights.items() if f" {name}" in lines}
+    return OnnxEditor(model_of("onnx", written(folder / "source.onnx", text, used, 13)))
+
+
+def end_layout(shape: tuple[int, ...]) -> Layout:
+    """As it is, with the channels last where there are places."""
+    if len(shape) < 4:
+        return Layout(shape, shape, tuple(range(len(shape))), shape)
+    return Layout(shape, shape, (0, 2, 3, 1), tuple(shape[axis] for axis in (0, 2, 3, 1)))
+
+
+def answer(editor: OnnxEditor, folder: Path, feed: Array) -> Array:
+    return next(iter(OnnxRunnable(editor.save(folder, "model")).run({"x": feed}).values()))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_what_is_transplanted_computes_the_same(name: str, tmp_path: Path) -> None:
+    lines, shape, most = NETWORKS[name]
+    source, layout = network(lines, shape, tmp_path), end_layout(shape)
+    operations = transplant(source.graph.nodes, source.graph, {"x": Known("x", _LAST)}, layout)
+    assert sum(item.operator == "Transpose" for item in operations) <= most
+    text = "small (float[2, 5, 4, 3] x) => (float[2, 5, 4, 3] y) { y = Identity (x) }"
+    target = OnnxEditor(model_of("onnx", written(tmp_path / "target.onnx", text, {}, 13)))
+    target.graft("x", operations, "new")
+    feed = drawn(*_SHAPE, seed=5)
+    right = answer(source, tmp_path / "right", feed)
+    given = answer(target, tmp_path / "given", np.ascontiguousarray(_LAST.to_target(feed)))
+    np.testing.assert_allclose(given, layout.to_target(right), rtol=1e-5, atol=1e-6)
+
+
+def test_values_that_are_merged_in_the_target_are_taken_apart(tmp_path: Path) -> None:
+    source = network("y = Conv <pads = [1, 1, 1, 1]> (x, w, b)", (2, 6, 5, 4), tmp_path)
+    merged = next(item for item in layouts(_SHAPE, (2, 20, 3)) if not item.is_plain)
+    end = next(item for item in layouts((2, 6, 5, 4), (2, 20, 6)) if not item.is_plain)
+    operations = transplant(source.graph.nodes, source.graph, {"x": Known("x", merged)}, end)
+    shapes = [item.attributes["shape"] for item in operations if item.operator == "Reshape"]
+    assert shapes
+    assert all(isinstance(shape, tuple) and shape[0] == -1 for shape in shapes)  # of any batch
+    text = "small (float[2, 20, 3] x) => (float[2, 20, 3] y) { y = Identity (x) }"
+    target = OnnxEditor(model_of("onnx", written(tmp_path / "target.onnx", text, {}, 13)))
+    target.graft("x", operations, "new")
+    feed = drawn(*_SHAPE, seed=6)
+    given = answer(target, tmp_path / "given", np.ascontiguousarray(merged.to_target(feed)))
+    right = answer(source, tmp_path / "right", feed)
+    np.testing.assert_allclose(given, end.to_target(right), rtol=1e-5, atol=1e-6)
+
+
+def test_what_has_no_partner_is_refused(tmp_path: Path) -> None:
+    source = network("y = Relu (x)", _SHAPE, tmp_path)
+    with pytest.raises(NotEditableError, match="nothing in the target stands for x"):
+        transplant(source.graph.nodes, source.graph, {}, _LAST)
+
+
+def test_the_batch_is_followed_through_other_shapes(tmp_path: Path) -> None:
+    lines = """h = Transpose <perm = [1, 0, 2]> (x)
+        i = Reshape (h, heads)
+        j = Transpose <perm = [1, 0, 2]> (i)
+        y = Reshape (j, apart)"""
+    weights = {"heads": np.array([12, 16, 8]), "apart": np.array([4, 4, 12, 8])}
+    text = f"small (float[4, 12, 32] x) => (float[4, 4, 12, 8] y) {{ {lines} }}"
+    graph = OnnxEditor(model_of("onnx", written(tmp_path / "model.onnx", text, weights, 13))).graph
+    assert batch_axes(graph) == {"x": 0, "h": 1, "i": 1, "j": 0, "y": 0}
