@@ -1,4 +1,4 @@
-"""Flatten for Squeeze and Reshape that join all axes behind the first; Reshape for the Flatten that isn't of that kind."""
+"""Flatten for what joins all axes behind the first; Reshape for the Flatten that does something else."""
 
 from __future__ import annotations
 
