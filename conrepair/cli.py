@@ -278,6 +278,9 @@ def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="an option of a converter, as in keras-tflite.quantize=int8; may be repeated",
     )
     parser.add_argument("--no-check", dest="check", action="store_false", help="don't compare with the source")
+    parser.add_argument("--no-repair", dest="repair", action="store_false", help="fail where the route fails")
+    parser.add_argument("--seconds", type=float, default=120.0, help="to find another way where the route fails")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
     _add_data(parser, samples=8)
     _add_inputs(parser)
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
+from conrepair.report.repair.mending import mending_lines
 from conrepair.report.result import AuditResult, Row
 
 __all__ = ["STYLES", "print_summary", "row_notes", "summary_text"]
@@ -140,6 +141,8 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
             continue  # a model that doesn't load says so once, not for each of its conversions
         said.add(row.reason)
         lines.append(Text.assemble((f"{row.name}: ", "bold"), row.reason))
+        if row.mending is not None:
+            lines += [Text.assemble((f"{row.name}: ", "bold"), line) for line in mending_lines(row.mending)]
         if row.localization is not None and row.localization.faults:
             lines.append(Text.assemble((f"{row.name}: ", "bold"), row.localization.reason))
         if row.problem is not None:

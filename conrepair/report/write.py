@@ -238,5 +238,7 @@ def _row(row: Row) -> dict[str, Any]:
         "accuracy": row.accuracy and {"right": row.accuracy[0], "labelled": row.accuracy[1]},
         "problem": encode(row.problem),
         "localization": _localization_brief(row),
+        "mending": encode(row.mending),
+        "instead_of": row.instead_of or None,
         "reused": row.reused,
     }
