@@ -342,6 +342,9 @@ class RepairConfig(_Strict):
     seconds: float = Field(
         300.0, gt=0, description="For each target or conversion; no further edit, or way, is tried then."
     )
+    advice_seconds: float = Field(
+        60.0, ge=0, description="To try other ways to convert, for each target at fault; 0: they're only named."
+    )
     unseen: int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
 
 

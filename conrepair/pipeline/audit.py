@@ -19,6 +19,8 @@ from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared
 from conrepair.evaluate.compare import Comparison
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import to_json
+from conrepair.localize.result import Localization
+from conrepair.pipeline.advising import advise
 from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
 from conrepair.pipeline.attempts import Attempts
 from conrepair.pipeline.datasets import Dataset, resolve_dataset
@@ -37,9 +39,10 @@ from conrepair.pipeline.mending import Failed, Mender, Trial, attempt_seconds
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config, sized_recipe
-from conrepair.pipeline.repairing import rows_to_repair, with_repair
+from conrepair.pipeline.repairing import rows_to_repair, with_advice, with_repair
 from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.sources import Source, declared_inputs, framework_needs, model_of, source_task
+from conrepair.repair.advice import Advice, suggestions, suggestions_for_files
 from conrepair.repair.conversion.remedies import Step
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.write import check_folder
@@ -359,14 +362,10 @@ class _Audit:
         self, subject: _Subject, executed: Sequence[Executed], rows: Sequence[Row]
     ) -> Iterator[tuple[Row, Failed]]:
         """The routes of a model that end without one, each with its first row."""
-        by_name = {item.name: item for item in subject.conversions}
-        for conversion in subject.conversions:
-            row = next((row for row in rows if row.name == conversion.name), None)
-            if not conversion.final or row is None or row.verdict is not Verdict.UNDEPLOYABLE:
+        for chain in _chains(subject):
+            row = next((row for row in rows if row.name == chain[-1].name), None)
+            if row is None or row.verdict is not Verdict.UNDEPLOYABLE:
                 continue
-            chain = [conversion]
-            while chain[0].parent in by_name:
-                chain.insert(0, by_name[chain[0].parent])
             trial = self._trial_of(subject, chain)
             if trial.failure is None:  # it was made, and doesn't run
                 results = [item.result for item in executed if item.row_name == row.name and item.result is not None]
@@ -457,7 +456,37 @@ class _Audit:
         result = list(rows)
         for place, task in tasks.items():
             result[place] = with_repair(rows[place], self.scheduler.results[task.name], _problem_of)
+        with self.display.stage("advise", len(places)) as stage:
+            for place in places:
+                result[place] = with_advice(result[place], self._advice(executed[place], rows[place], executed))
+                stage.advance(executed[place].row_name)
         return tuple(result)
+
+    def _advice(self, item: Executed, row: Row, executed: Sequence[Executed]) -> tuple[Advice, ...]:
+        """Other ways to make a target with layers at fault."""
+        subject, reference = (
+            next(subject for subject in self.subjects if subject.config.name == name)
+            for name in (item.model, item.reference)
+        )
+        if item.source is None or reference.source is None or row.localization is None:
+            return ()
+        chain = next((chain for chain in _chains(subject) if chain[-1].name == item.row_name), None)
+        refusal = ""
+        if chain is not None:
+            steps = [Step(link.step, link.changed) for link in chain]
+            guilty = {fault.step.partition(",")[0] for fault in row.localization.faults}
+            ways, whose = suggestions(steps, guilty, reference.source.model), subject
+        else:
+            source, description = reference.source.model, item.source.description
+            ways, whose = suggestions_for_files(source, item.source.model.framework, description.producer), reference
+            refusal = "how the target was quantized isn't known" if description.quantized else ""
+
+        def localize(trial: Trial) -> Localization | None:
+            made = trial.executed[-1]
+            return self._localized([made])[made.row_name].localization
+
+        attempt = partial(self._try_route, whose, executed)
+        return advise(ways, row.localization, attempt, localize, self.config.repair.advice_seconds, refusal)
 
     def _repair_task(self, item: Executed) -> Task:
         """As for a localization, with what a repair needs besides."""
@@ -706,6 +735,17 @@ class _Audit:
     def _inputs(subject: _Subject, source: Source) -> tuple[TensorSpec, ...]:
         """A model's inputs, with what the configuration declares about them filled in."""
         return merge_declared(source.description.inputs, declared_inputs(subject.config.inputs))
+
+
+def _chains(subject: _Subject) -> Iterator[list[Conversion]]:
+    """The configured routes of a model, conversion by conversion."""
+    by_name = {item.name: item for item in subject.conversions}
+    for conversion in subject.conversions:
+        chain = [conversion]
+        while chain[0].parent in by_name:
+            chain.insert(0, by_name[chain[0].parent])
+        if conversion.final:
+            yield chain
 
 
 def _input_paths(config: AuditConfig, base: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from conrepair.frameworks.model import Model
 from conrepair.onnx_passes.rewrites.registry import REWRITES
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["Remedy", "Step", "detours", "exports", "rewritings"]
+__all__ = ["Remedy", "Step", "all_routes", "detours", "exports", "other_options", "rewritings"]
 
 _NORMALISE = "onnx-normalise"
 
@@ -60,11 +60,7 @@ def rewritings(steps: Sequence[Step], place: int, operators: Iterable[str]) -> I
         operators: At which it stops, where that's known.
     """
     step = steps[place]
-    for name, option in step.converter.options.items():
-        now = step.options.get(name, option.default)
-        for value in option.alternatives:
-            if value != now:
-                yield _instead(steps, place, replace(step, options=_with(step, name, value)), f"{name} {value}")
+    yield from other_options(steps, place)
     if step.converter.source != "onnx":
         return
     guilty = ",".join(sorted(set(operators)))
@@ -81,15 +77,20 @@ def rewritings(steps: Sequence[Step], place: int, operators: Iterable[str]) -> I
         yield _behind_rewrites(steps, place, changes, words)
 
 
+def other_options(steps: Sequence[Step], place: int) -> Iterator[Remedy]:
+    """Other values of a step's options that make the same network."""
+    step = steps[place]
+    for name, option in step.converter.options.items():
+        for value in option.alternatives:
+            if value != step.options.get(name, option.default):
+                other = replace(step, options=_with(step, name, value))
+                yield _instead(steps, place, other, f"{step.converter.name} with {name} {value}")
+
+
 def exports(steps: Sequence[Step], place: int) -> Iterator[Remedy]:
     """Other options of the steps before the one that fails, the nearest first."""
     for before in reversed(range(place)):
-        step = steps[before]
-        for name, option in step.converter.options.items():
-            for value in option.alternatives:
-                if value != step.options.get(name, option.default):
-                    other = replace(step, options=_with(step, name, value))
-                    yield _instead(steps, before, other, f"{step.converter.name} with {name} {value}")
+        yield from other_options(steps, before)
 
 
 def detours(steps: Sequence[Step], place: int, source: Model) -> Iterator[Remedy]:
@@ -112,9 +113,25 @@ def detours(steps: Sequence[Step], place: int, source: Model) -> Iterator[Remedy
                 yield Remedy(changed, f"another route: {' > '.join(names)}", 0)
 
 
-def _others(failing: Converter, *, named: bool) -> list[Converter]:
+def all_routes(source: Model, target: str) -> Iterator[tuple[str, ...]]:
+    """Routes from a model to another format, by the names of their converters, the best-known first."""
+    seen: set[tuple[str, ...]] = set()
+    if source.framework == target:
+        return
+    for named in (False, True):
+        for names in _routes(source.framework, target, _others(None, named=named), source):
+            if names not in seen:
+                seen.add(names)
+                yield names
+
+
+def _others(failing: Converter | None, *, named: bool) -> list[Converter]:
     """All but the one that fails; with `named`, those too that are used only where they're named."""
-    others = [edge for edge in CONVERTERS.values() if edge.name != failing.name and edge.source != edge.target]
+    others = [
+        edge
+        for edge in CONVERTERS.values()
+        if (failing is None or edge.name != failing.name) and edge.source != edge.target
+    ]
     if not named:
         return others
     return [replace(edge, automatic=True) for edge in others if edge.environment is None]
