@@ -14,14 +14,14 @@ from conrepair.frameworks.model import Model
 from conrepair.pipeline.attempts import Attempts
 from conrepair.pipeline.evaluation import Executed
 from conrepair.repair.conversion.likeness import same_failure
-from conrepair.repair.conversion.remedies import Remedy, Step, detours, exports, rewritings
+from conrepair.repair.conversion.remedies import Remedy, Step, all_rewritings, detours, exports, rewritings
 from conrepair.repair.conversion.result import Mending, Stop, TriedRemedy
 from conrepair.report.result import Row
 from conrepair.runtime.workers import Failure
 
 __all__ = ["Failed", "Mender", "Trial", "attempt_seconds"]
 
-_ROUNDS = 4  # operators that stop a converter one behind the other
+_ROUNDS = 6  # operators that stop a converter one behind the other
 _GOOD = {Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED}
 _SEARCH = 0.5  # of the time, at most, that one bisection takes
 _NORMALISE = "onnx-normalise"
@@ -144,14 +144,19 @@ class Mender:
                 found = self._tried(remedy, search)
                 if search.tried[-1].mends:
                     return remedy, found
-                if found.failure is not None and not same_failure(found.failure, trial.failure):
+                # What mends the piece leads on, also where another one stops with the same words.
+                if found.failure is not None and (piece or not same_failure(found.failure, trial.failure)):
                     state = state or Failed(remedy.steps, found)
         return None
 
     def _around(self, failed: Failed, search: _Search) -> tuple[Remedy, Trial] | None:
-        """Other options before the step that fails, other converters, other routes; those that fail, mended too."""
+        """All rewrites at once, other options before the step that fails, other converters, other routes.
+
+        Those that fail are mended in turn, when none of them gives anything.
+        """
         source, place = failed.trial.models[0], failed.trial.place
-        ways = itertools.chain(exports(failed.steps, place), detours(failed.steps, place, source))
+        steps = failed.steps
+        ways = itertools.chain(all_rewritings(steps, place), exports(steps, place), detours(steps, place, source))
         failing = []
         for remedy in _new(ways, failed, search):
             trial = self._tried(remedy, search)

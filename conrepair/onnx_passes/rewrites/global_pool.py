@@ -18,15 +18,18 @@ def global_pool(model: onnx_ir.Model) -> None:
         source, rank = node.inputs[0], rank_of(node.inputs[0])
         if source is None or source.shape is None or rank not in {4, 5}:
             continue
-        sizes = [size for size in source.shape[2:] if isinstance(size, int)]
+        kept, begin = True, 2
+        if node.op_type == "ReduceMean":
+            axes, kept = axes_of(node, rank), bool(attribute(node, "keepdims", 1))
+            begin = 1 if axes == list(range(1, rank - 1)) and not kept else 2  # channels last, or first
+            if axes != list(range(begin, begin + rank - 2)):
+                continue
+        sizes = [size for size in source.shape[begin : begin + rank - 2] if isinstance(size, int)]
         if len(sizes) != rank - 2:
             continue
-        kept = True
-        if node.op_type == "ReduceMean":
-            if axes_of(node, rank) != list(range(2, rank)):
-                continue
-            kept = bool(attribute(node, "keepdims", 1))
         build = Builder(node)
+        if begin == 1:
+            source = build.op("Transpose", [source], perm=[0, rank - 1, *range(1, rank - 1)])
         ones = [1] * len(sizes)
         pads = [0] * (2 * len(sizes))
         pooled = build.op(_POOLS[node.op_type], [source], kernel_shape=sizes, strides=ones, pads=pads)

@@ -13,7 +13,7 @@ from conrepair.frameworks.model import Model
 from conrepair.onnx_passes.rewrites.registry import REWRITES
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["Remedy", "Step", "all_routes", "detours", "exports", "other_options", "rewritings"]
+__all__ = ["Remedy", "Step", "all_rewritings", "all_routes", "detours", "exports", "other_options", "rewritings"]
 
 _NORMALISE = "onnx-normalise"
 
@@ -66,15 +66,18 @@ def rewritings(steps: Sequence[Step], place: int, operators: Iterable[str]) -> I
     guilty = ",".join(sorted(set(operators)))
     known = step.converter.options.get("opset")
     opsets = () if known is not None else (17, 13, 11)
-    for changes, words in (
-        ({}, "the graph is normalised first"),
-        *(({"rewrite": name}, f"the graph is rewritten first ({name})") for name in REWRITES),
-        ({"explicit_pads": True}, "paddings are written as numbers first"),
-        *((({"expand": guilty}, f"{guilty} is replaced by its definition first"),) if guilty else ()),
-        *(({"opset": opset}, f"the graph is lowered to opset {opset} first") for opset in opsets),
-        ({"rewrite": ",".join(REWRITES), "explicit_pads": True, "expand": guilty}, "all rewrites are made first"),
-    ):
-        yield _behind_rewrites(steps, place, changes, words)
+    changes: list[dict[str, Any]] = [{}, *({"rewrite": name} for name in REWRITES), {"explicit_pads": True}]
+    changes += [{"expand": guilty}] if guilty else []
+    changes += [{"opset": opset} for opset in opsets]
+    for change in changes:
+        yield _behind_rewrites(steps, place, change)
+
+
+def all_rewritings(steps: Sequence[Step], place: int) -> Iterator[Remedy]:
+    """Everything at once, for what needs several changes in one place."""
+    if steps[place].converter.source == "onnx":
+        changes = {"rewrite": ",".join(REWRITES), "explicit_pads": True}
+        yield _behind_rewrites(steps, place, changes)
 
 
 def other_options(steps: Sequence[Step], place: int) -> Iterator[Remedy]:
@@ -171,14 +174,30 @@ def _instead(steps: Sequence[Step], place: int, step: Step, words: str) -> Remed
     return Remedy((*steps[:place], step, *steps[place + 1 :]), words, place)
 
 
-def _behind_rewrites(steps: Sequence[Step], place: int, changes: Mapping[str, Any], words: str) -> Remedy:
+def _behind_rewrites(steps: Sequence[Step], place: int, changes: Mapping[str, Any]) -> Remedy:
     """A normalisation in front; where there's one already, it does both."""
     converter = CONVERTERS[_NORMALISE]
-    if place and steps[place - 1].converter is converter:
-        step = steps[place - 1]
-        for name, value in changes.items():
-            joined = ",".join(filter(None, [str(step.options.get(name, "")), str(value)]))
-            step = replace(step, options=_with(step, name, joined if name in {"rewrite", "expand"} else value))
-        return Remedy((*steps[: place - 1], step, *steps[place:]), words, place - 1)
-    step = Step(converter, {name: value for name, value in changes.items() if value})
-    return Remedy((*steps[:place], step, *steps[place:]), words, place)
+    begin = place - 1 if place and steps[place - 1].converter is converter else place
+    step = steps[begin] if begin < place else Step(converter, {})
+    for name, value in changes.items():
+        known = step.options.get(name)
+        if isinstance(value, str) and known:
+            value = ",".join(dict.fromkeys([*known.split(","), *value.split(",")]))
+        step = replace(step, options=_with(step, name, value))
+    return Remedy((*steps[:begin], step, *steps[place:]), _said(step), begin)
+
+
+def _said(normalise: Step) -> str:
+    """What a normalisation does, in words."""
+    said = {
+        "rewrite": "rewritten ({})",
+        "expand": "written without {}",
+        "opset": "lowered to opset {}",
+        "explicit_pads": "given its paddings as numbers",
+    }
+    done = [
+        words.format(str(normalise.options[name]).replace(",", ", "))
+        for name, words in said.items()
+        if name in normalise.options
+    ]
+    return f"the graph is first {' and '.join(done) or 'normalised'}"

@@ -60,7 +60,9 @@ def test_gemm_is_for_rows() -> None:
         ("y = GlobalMaxPool (x)", 17, ("MaxPool",)),
         ("y = ReduceMean <axes = [2, 3]> (x)", 13, ("AveragePool",)),
         ("y = ReduceMean <keepdims = 0> (x, a)", 18, ("AveragePool", "Flatten")),
+        ("y = ReduceMean <axes = [1, 2], keepdims = 0> (x)", 13, ("Transpose", "AveragePool", "Flatten")),
         ("y = ReduceMean <axes = [1, 2]> (x)", 13, ("ReduceMean",)),
+        ("y = ReduceMean <axes = [0, 1], keepdims = 0> (x)", 13, ("ReduceMean",)),
     ],
 )
 def test_global_pool(text: str, opset: int, operators: tuple[str, ...]) -> None:
