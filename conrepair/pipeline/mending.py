@@ -23,7 +23,8 @@ __all__ = ["Failed", "Mender", "Trial", "attempt_seconds"]
 
 _ROUNDS = 6  # operators that stop a converter one behind the other
 _GOOD = {Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED}
-_SEARCH = 0.5  # of the time, at most, that one bisection takes
+_REWRITING = 0.5  # of the time; the rest is for ways around
+_SEARCH = 0.5  # of what is left of that, at most, for one bisection
 _NORMALISE = "onnx-normalise"
 _SHARE, _LEAST = 0.1, 15.0  # of the time, and seconds, that one try on a piece may take
 
@@ -100,11 +101,12 @@ class Mender:
             What was tried, and what came of the way that helped.
         """
         started = time.monotonic()
-        search = _Search(started + self._seconds, routes={_route(failed.steps)})
-        found = self._rewritten(failed, search) or self._around(failed, search)
-        mending = Mending(
-            tuple(search.stops), tuple(search.tried), seconds=time.monotonic() - started, in_time=search.in_time
-        )
+        search = _Search(started + _REWRITING * self._seconds, routes={_route(failed.steps)})
+        found = self._rewritten(failed, search)
+        in_time, search.end = search.in_time, started + self._seconds
+        found = found or self._around(failed, search)
+        seconds, in_time = time.monotonic() - started, in_time and search.in_time
+        mending = Mending(tuple(search.stops), tuple(search.tried), seconds=seconds, in_time=in_time)
         if found is None:
             return mending, None
         remedy, trial = found
