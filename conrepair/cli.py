@@ -172,6 +172,7 @@ def _add_repair(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--apply", metavar="PATCH", help="make the edits of a patch.json again")
     _add_layers(parser, samples=72)
     parser.add_argument("--seconds", type=float, default=300.0, help="after which no further edit is tried")
+    parser.add_argument("--advice", type=float, default=60.0, help="seconds to try other ways to convert the source")
     parser.add_argument("-o", "--output", required=True, help="folder to write; not made where nothing was wrong")
 
     def run(options: argparse.Namespace) -> int:
@@ -278,6 +279,9 @@ def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="an option of a converter, as in keras-tflite.quantize=int8; may be repeated",
     )
     parser.add_argument("--no-check", dest="check", action="store_false", help="don't compare with the source")
+    parser.add_argument("--no-repair", dest="repair", action="store_false", help="fail where the route fails")
+    parser.add_argument("--seconds", type=float, default=120.0, help="to find another way where the route fails")
+    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
     _add_data(parser, samples=8)
     _add_inputs(parser)
 

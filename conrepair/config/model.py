@@ -335,9 +335,16 @@ class LocalizeConfig(_Strict):
 
 
 class RepairConfig(_Strict):
-    """How targets are mended."""
+    """How targets, and conversions that give none, are mended."""
 
-    seconds: float = Field(300.0, gt=0, description="For each target; no further edit is tried then.")
+    targets: bool = Field(True, description="Mend targets whose layers are at fault.")
+    conversions: bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
+    seconds: float = Field(
+        300.0, gt=0, description="For each target or conversion; no further edit, or way, is tried then."
+    )
+    advice_seconds: float = Field(
+        60.0, ge=0, description="To try other ways to convert, for each target at fault; 0: they're only named."
+    )
     unseen: int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
 
 

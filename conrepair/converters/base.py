@@ -30,6 +30,7 @@ class Option:
         choices: Allowed values, if they're few.
         least: Smallest allowed number.
         most: Largest allowed number.
+        alternatives: Other values that make the same network, for a repair to try, the likeliest to help first.
     """
 
     default: Any
@@ -37,6 +38,7 @@ class Option:
     choices: tuple[Any, ...] | None = None
     least: float | None = None
     most: float | None = None
+    alternatives: tuple[Any, ...] = ()
 
     def check(self, value: Any, where: str) -> Any:
         """Return `value` if it's of the default's type and allowed.

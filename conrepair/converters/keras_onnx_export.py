@@ -56,6 +56,6 @@ CONVERTER = Converter(
     distributions=("keras", "tf2onnx", "tensorflow", "onnx"),
     needs=frozenset({"tensorflow"}),
     convert=_convert,
-    options={"opset": Option(15, "ONNX opset (up to 18); 0 lets Keras choose")},
+    options={"opset": Option(15, "ONNX opset (up to 18); 0 lets Keras choose", alternatives=(15, 13, 18))},
     preference=11,
 )

@@ -128,8 +128,8 @@ CONVERTER = Converter(
     needs=frozenset({"tensorflow"}),
     convert=_convert,
     options={
-        "normalise": Option(True, "rewrite the graph into what the tool reads before"),
-        "opset": Option(17, "opset to lower the graph to, when it's normalised"),
+        "normalise": Option(True, "rewrite the graph into what the tool reads before", alternatives=(True,)),
+        "opset": Option(17, "opset to lower the graph to, when it's normalised", alternatives=(17, 13, 11)),
         "change_ordering": Option(False, "channels-last layers, inputs and outputs (experimental in the tool)"),
     },
     automatic=False,

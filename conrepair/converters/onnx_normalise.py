@@ -23,13 +23,19 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     wants = Wants(
         lowest=opset or 1,
         highest=opset or None,
-        expand=frozenset(name for name in options["expand"].replace(" ", "").split(",") if name),
+        expand=_names(options["expand"]),
         fold=options["fold"],
         identities=options["identities"],
         batch=options["batch"] or None,
+        explicit_pads=options["explicit_pads"],
+        rewrites=_names(options["rewrite"]),
     )
     save(normalise(model.path, wants, model.inputs), folder / _FILE)
     return _FILE
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name for name in text.replace(" ", "").split(",") if name)
 
 
 CONVERTER = Converter(
@@ -44,6 +50,8 @@ CONVERTER = Converter(
         "fold": Option(True, "compute what depends on constants only"),
         "identities": Option(False, "keep Identity nodes"),
         "expand": Option("", "operators, separated by commas, to replace by ONNX's definition of them"),
+        "explicit_pads": Option(False, "write paddings as numbers"),
+        "rewrite": Option("", "rewrites, separated by commas, of docs/normalisation.md"),
         "batch": Option(0, "number to write for a symbolic batch; 0 leaves it"),
     },
     automatic=False,

@@ -37,7 +37,7 @@ def onnx2tf_converter(name: str, target: str, file: str) -> Converter:
         convert=_conversion(target, file),
         options={
             "batch": Option(0, "the batch size that the result has, where the network's is symbolic; 0 leaves it"),
-            "simplify": Option(True, "simplify the graph by onnxsim first"),
+            "simplify": Option(True, "simplify the graph by onnxsim first", alternatives=(True, False)),
         },
         automatic=False,
         environment="onnx2tf",

@@ -78,8 +78,8 @@ CONVERTER = Converter(
     needs=frozenset({"torch"}),
     convert=_convert,
     options={
-        "opset": Option(0, "ONNX opset; 0 lets the exporter choose"),
-        "optimize": Option(True, "let the exporter optimize the graph"),
+        "opset": Option(0, "ONNX opset; 0 lets the exporter choose", alternatives=(0, 18, 20)),
+        "optimize": Option(True, "let the exporter optimize the graph", alternatives=(True, False)),
     },
     preference=1,
     accepts=_accepts,

@@ -46,8 +46,10 @@ CONVERTER = Converter(
     needs=frozenset({"torch"}),
     convert=_convert,
     options={
-        "opset": Option(17, "ONNX opset (7 to 20)"),
-        "fold_constants": Option(True, "compute constant parts at export (folds BatchNorm)"),
+        "opset": Option(17, "ONNX opset (7 to 20)", alternatives=(17, 13, 11)),
+        "fold_constants": Option(
+            True, "compute constant parts at export (folds BatchNorm)", alternatives=(True, False)
+        ),
     },
     preference=2,
 )

@@ -19,6 +19,7 @@ from conrepair.onnx_passes.lower_opset import lower_opset
 from conrepair.onnx_passes.raise_opset import raise_opset
 from conrepair.onnx_passes.remove_identities import remove_identities
 from conrepair.onnx_passes.remove_unused import remove_unused
+from conrepair.onnx_passes.rewrites.registry import rewrites_named
 from conrepair.onnx_passes.separate_outputs import separate_outputs
 from conrepair.onnx_passes.unroll_loops import unroll_loops
 from conrepair.onnx_passes.verify import Reference
@@ -84,6 +85,9 @@ def passes_for(wants: Wants, declared: Sequence[TensorSpec] = ()) -> Iterator[Pa
             yield "fold_constants", fold_constants
     if wants.explicit_pads:
         yield "explicit_pads", explicit_pads
+    for name, rewrite in rewrites_named(wants.rewrites):
+        yield name, rewrite
+        yield "infer_shapes", infer_shapes
     yield "remove_unused", remove_unused
     if wants.own_outputs:
         yield "separate_outputs", separate_outputs

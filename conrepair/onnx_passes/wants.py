@@ -21,6 +21,7 @@ class Wants:
         explicit_pads: Paddings are numbers, not "as many as needed" (`auto_pad`).
         loops: Whether it can read Loop; where not, loops of known length are written out.
         own_outputs: Every output of the graph is the only output of a node of its own.
+        rewrites: Names of `conrepair.onnx_passes.rewrites`: the same in other operators.
     """
 
     lowest: int = 1
@@ -32,3 +33,4 @@ class Wants:
     explicit_pads: bool = False
     loops: bool = True
     own_outputs: bool = False
+    rewrites: frozenset[str] = frozenset()

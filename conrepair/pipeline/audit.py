@@ -5,19 +5,24 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from conrepair.backends.registry import backend
-from conrepair.config.model import AuditConfig, BackendConfig, DatasetConfig, ModelConfig
+from conrepair.config.model import AuditConfig, BackendConfig, ConversionConfig, DatasetConfig, ModelConfig
 from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
 from conrepair.evaluate.compare import Comparison
+from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import to_json
+from conrepair.localize.result import Localization
+from conrepair.pipeline.advising import advise
 from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
+from conrepair.pipeline.attempts import Attempts
 from conrepair.pipeline.datasets import Dataset, resolve_dataset
 from conrepair.pipeline.evaluation import Executed, evaluate, problem_of_failure
 from conrepair.pipeline.fingerprint import library_versions
@@ -30,18 +35,21 @@ from conrepair.pipeline.localization import (
     steps_before,
     with_localization,
 )
+from conrepair.pipeline.mending import Failed, Mender, Trial, attempt_seconds
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config, sized_recipe
-from conrepair.pipeline.repairing import rows_to_repair, with_repair
+from conrepair.pipeline.repairing import rows_to_repair, with_advice, with_repair
 from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.sources import Source, declared_inputs, framework_needs, model_of, source_task
+from conrepair.repair.advice import Advice, suggestions, suggestions_for_files
+from conrepair.repair.conversion.remedies import Step
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.write import check_folder
 from conrepair.runtime.errors import ConfigError, ConrepairError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Entry, Store
-from conrepair.runtime.workers import Workers
+from conrepair.runtime.workers import Failure, Workers
 
 __all__ = ["run_audit"]
 
@@ -179,9 +187,12 @@ def _run_part(audit: _Audit) -> _Part:
     audit.convert()
     executed = audit.execute()
     rows, pairs = evaluate(audit.config, executed, audit.datasets)
-    if audit.config.stages.localize or audit.config.stages.repair:
+    stages, mended = audit.config.stages, audit.config.repair
+    if stages.repair and mended.conversions:
+        executed, rows = audit.mend(executed, rows)
+    if stages.localize or (stages.repair and mended.targets):
         rows = audit.localize(executed, rows)
-    if audit.config.stages.repair:
+    if stages.repair and mended.targets:
         rows = audit.repair(executed, rows)
     return _Part(audit.subjects, rows, pairs, audit.notes)
 
@@ -300,6 +311,10 @@ class _Audit:
         tasks: list[Task] = []
         for subject in self.subjects:
             executed += self._plan_executions(subject, tasks)
+        self._execute(executed, tasks)
+        return executed
+
+    def _execute(self, executed: Sequence[Executed], tasks: Sequence[Task]) -> None:
         if self.config.stages.execute:
             with self.display.stage("execute", len(tasks)) as stage:
                 self.scheduler.run(tasks, side_by_side=1, advance=stage.advance)
@@ -317,7 +332,96 @@ class _Audit:
                     item.problem = _problem(unreadable[dataset.sha256])
             if item.second_task is not None:
                 item.second = self.scheduler.results[item.second_task].entry
-        return executed
+
+    def mend(self, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[list[Executed], tuple[Row, ...]]:
+        """Find other ways for conversions that gave nothing; what they make is judged like all else."""
+        items, result = list(executed), list(rows)
+        wanted = [(row, failed) for subject in self.subjects for row, failed in self._failed(subject, executed, rows)]
+        attempts = Attempts(self.scheduler, attempt_seconds(self.config))
+        with self.display.stage("mend", len(wanted)) as stage:
+            for row, failed in wanted:
+                whose = next(subject for subject in self.subjects if subject.config.name == row.model)
+                mender = Mender(attempts, partial(self._try_route, whose, executed), self.config.repair.seconds)
+                mending, trial = mender.mend(failed)
+                place = result.index(row)
+                result[place] = dataclasses.replace(row, mending=mending)
+                if trial is not None:
+                    new = [
+                        item for item in trial.executed if item.row_name not in {other.row_name for other in items}
+                    ]
+                    more = [made for made in trial.rows if made.name in {item.row_name for item in new}]
+                    items[place + 1 : place + 1] = new
+                    result[place + 1 : place + 1] = [
+                        dataclasses.replace(made, instead_of=row.conversion if made.kind == "target" else "")
+                        for made in more
+                    ]
+                stage.advance(row.name)
+        return items, tuple(result)
+
+    def _failed(
+        self, subject: _Subject, executed: Sequence[Executed], rows: Sequence[Row]
+    ) -> Iterator[tuple[Row, Failed]]:
+        """The routes of a model that end without one, each with its first row."""
+        for chain in _chains(subject):
+            row = next((row for row in rows if row.name == chain[-1].name), None)
+            if row is None or row.verdict is not Verdict.UNDEPLOYABLE:
+                continue
+            trial = self._trial_of(subject, chain)
+            if trial.failure is None:  # it was made, and doesn't run
+                results = [item.result for item in executed if item.row_name == row.name and item.result is not None]
+                failure = next((result.failure for result in results if result.failure is not None), None)
+                trial = dataclasses.replace(trial, failure=failure, place=len(chain) - 1, ran=True)
+            if trial.failure is not None and row.problem is not None and not row.problem.circumstance:
+                yield row, Failed(tuple(Step(item.step, item.changed) for item in chain), trial)
+
+    def _try_route(self, subject: _Subject, executed: Sequence[Executed], steps: Sequence[Step]) -> Trial:
+        """Take a model along a route, and judge what comes out, as for a configured conversion."""
+        if subject.source is None:
+            raise ValueError(f"{subject.config.name} was not made")
+        options = {step.converter.name: dict(step.options) for step in steps}
+        wanted = ConversionConfig(via=tuple(step.converter.name for step in steps), options=options)
+        config = subject.config.model_copy(update={"conversions": (wanted,)})
+        chain, impossible = plan_conversions(config, subject.source.model)
+        for error in impossible.values():
+            return Trial(failure=Failure("refused", type(error).__name__, str(error)))
+        inputs = self._inputs(subject, subject.source)
+        known = self.scheduler.results
+        tasks = [self._conversion_task(subject, item, inputs) for item in chain if item.name not in known]
+        self.scheduler.run(tasks, side_by_side=1)
+        trial = self._trial_of(subject, chain)
+        if trial.failure is not None:
+            return trial
+        reference = subject.config.compare_with or subject.config.name
+        tasks, items = [], []
+        for item in chain:
+            items += self._plan_conversion(subject, reference, item, tasks)
+        self._execute(items, [task for task in tasks if task.name not in known])
+        right = [item for item in executed if item.model == reference and item.kind == "reference"]
+        rows, _ = evaluate(self.config, [*right, *items], self.datasets)
+        made = rows[len(right) :]
+        failures = [
+            item.result.failure for item in items if item.result is not None and item.conversion == chain[-1].route
+        ]
+        failure = next((failure for failure in failures if failure is not None), None)
+        circumstance = made[-1].verdict is not Verdict.UNDEPLOYABLE
+        return dataclasses.replace(
+            trial,
+            executed=tuple(items),
+            rows=made,
+            failure=None if circumstance else failure,
+            place=len(chain) - 1,
+            ran=True,
+        )
+
+    def _trial_of(self, subject: _Subject, chain: Sequence[Conversion]) -> Trial:
+        """How far a chain of conversions came."""
+        models = [] if subject.source is None else [subject.source.model]
+        for place, conversion in enumerate(chain):
+            result = self.scheduler.results[conversion.name]
+            if result.entry is None:
+                return Trial(models=tuple(models), failure=result.failure, place=place)
+            models.append(model_of(result.entry).model)
+        return Trial(models=tuple(models))
 
     def localize(self, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
         """Name the layers at fault of targets, and the steps of their conversions."""
@@ -352,11 +456,41 @@ class _Audit:
         result = list(rows)
         for place, task in tasks.items():
             result[place] = with_repair(rows[place], self.scheduler.results[task.name], _problem_of)
+        with self.display.stage("advise", len(places)) as stage:
+            for place in places:
+                result[place] = with_advice(result[place], self._advice(executed[place], rows[place], executed))
+                stage.advance(executed[place].row_name)
         return tuple(result)
+
+    def _advice(self, item: Executed, row: Row, executed: Sequence[Executed]) -> tuple[Advice, ...]:
+        """Other ways to make a target with layers at fault."""
+        subject, reference = (
+            next(subject for subject in self.subjects if subject.config.name == name)
+            for name in (item.model, item.reference)
+        )
+        if item.source is None or reference.source is None or row.localization is None:
+            return ()
+        chain = next((chain for chain in _chains(subject) if chain[-1].name == item.row_name), None)
+        refusal = ""
+        if chain is not None:
+            steps = [Step(link.step, link.changed) for link in chain]
+            guilty = {fault.step.partition(",")[0] for fault in row.localization.faults}
+            ways, whose = suggestions(steps, guilty, reference.source.model), subject
+        else:
+            source, description = reference.source.model, item.source.description
+            ways, whose = suggestions_for_files(source, item.source.model.framework, description.producer), reference
+            refusal = "how the target was quantized isn't known" if description.quantized else ""
+
+        def localize(trial: Trial) -> Localization | None:
+            made = trial.executed[-1]
+            return self._localized([made])[made.row_name].localization
+
+        attempt = partial(self._try_route, whose, executed)
+        return advise(ways, row.localization, attempt, localize, self.config.repair.advice_seconds, refusal)
 
     def _repair_task(self, item: Executed) -> Task:
         """As for a localization, with what a repair needs besides."""
-        task, own = self._localization_task(item), self.config.repair.model_dump()
+        task, own = self._localization_task(item), self.config.repair.model_dump(include={"seconds", "unseen"})
         return dataclasses.replace(
             task,
             name=f"{item.row_name}, repair",
@@ -481,13 +615,21 @@ class _Audit:
             )
             result.append(item)
         for conversion in subject.conversions:
-            made, problem = self._outcome(conversion.name)
-            kind = "target" if conversion.final else "intermediate"
-            for config in self._backends(made):
-                item = self._plan_execution(subject, reference, conversion.route, kind, config, made, problem, tasks)
-                item.asked = conversion.asked
-                item.origin = subject.source.description.precision if subject.source is not None else None
-                result.append(item)
+            result += self._plan_conversion(subject, reference, conversion, tasks)
+        return result
+
+    def _plan_conversion(
+        self, subject: _Subject, reference: str, conversion: Conversion, tasks: list[Task]
+    ) -> list[Executed]:
+        """The executions of what a conversion made, on every backend."""
+        made, problem = self._outcome(conversion.name)
+        kind = "target" if conversion.final else "intermediate"
+        result = []
+        for config in self._backends(made):
+            item = self._plan_execution(subject, reference, conversion.route, kind, config, made, problem, tasks)
+            item.asked = conversion.asked
+            item.origin = subject.source.description.precision if subject.source is not None else None
+            result.append(item)
         return result
 
     def _backends(self, source: Source | None) -> list[BackendConfig]:
@@ -593,6 +735,17 @@ class _Audit:
     def _inputs(subject: _Subject, source: Source) -> tuple[TensorSpec, ...]:
         """A model's inputs, with what the configuration declares about them filled in."""
         return merge_declared(source.description.inputs, declared_inputs(subject.config.inputs))
+
+
+def _chains(subject: _Subject) -> Iterator[list[Conversion]]:
+    """The configured routes of a model, conversion by conversion."""
+    by_name = {item.name: item for item in subject.conversions}
+    for conversion in subject.conversions:
+        chain = [conversion]
+        while chain[0].parent in by_name:
+            chain.insert(0, by_name[chain[0].parent])
+        if conversion.final:
+            yield chain
 
 
 def _input_paths(config: AuditConfig, base: Path) -> list[Path]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,19 +20,24 @@ from conrepair.frameworks.model import Model
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.evaluation import error_of
 from conrepair.pipeline.options import dataset_of, given, input_specs, parse_input, read_options, slug
+from conrepair.report.repair.mending import mending_lines
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import row_notes
+from conrepair.report.write import report_json
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
 __all__ = ["convert"]
 
+_TOLD = {"rows", "notes", "versions", "seconds"}  # of a report of the whole audit
+
 
 def convert(options: argparse.Namespace) -> int:
     """Convert a file along a route, and compare the result with its source.
 
-    The output appears when every step has succeeded, also when it answers otherwise: then that's said.
+    The output appears when every step has succeeded, also when it answers otherwise: then that's said. Where a step
+    fails, what stops it is looked for, and another way that gives what the source gives.
 
     Returns:
         The exit code, as the comparison has it; 0 where inputs leave sizes open, so that none could be drawn.
@@ -56,12 +63,14 @@ def convert(options: argparse.Namespace) -> int:
             "output": str(scratch),
             "dataset": dataset_of(options) | ({"labels": "none"} if _takes_photos(options) else {}),
             "limits": {"workers": 1, "seconds": options.timeout},
-            "stages": {"execute": options.check},
+            "stages": {"execute": options.check, "repair": options.repair},
+            "repair": {"targets": False, "seconds": options.seconds},
             "models": [given(subject | {"recipe": options.recipe})],
         }
         with ProgressDisplay(quiet=options.quiet) as display:
             result = run_audit(parse_config(value, "command line"), Path.cwd(), display)
-        row = next((row for row in result.rows if row.kind == "target"), None)
+        targets = [row for row in result.rows if row.kind == "target"]
+        row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
         if row is None or row.artifact is None:
             raise _failure(result)
         written = Path(row.artifact.path)
@@ -70,9 +79,13 @@ def convert(options: argparse.Namespace) -> int:
             output = output.with_suffix(written.suffix)
             _check_output(path, output, target, force=options.force)
         place_model(written, output, path, force=options.force)
-    say(f"{output}: {route.name}")
-    for line in _about(result):
-        say(line)
+    if options.format == "json":
+        report = {key: value for key, value in report_json(result).items() if key in _TOLD}
+        say(json.dumps({"output": str(output), "conversion": row.conversion} | report, indent=2))
+    else:
+        say(f"{output}: {row.conversion if row.instead_of else route.name}")
+        for line in _about(result):
+            say(line)
     undeclared = options.data is None and row.exit_code == ExitCode.USAGE
     return int(ExitCode.EQUIVALENT) if undeclared else row.exit_code
 
@@ -115,16 +128,20 @@ def _about(result: AuditResult) -> list[str]:
         elif row.problem is not None and row.problem.message not in said:
             said.add(row.problem.message)
             lines.append(f"{step}: {row.verdict.value if row.verdict else 'not compared'}: {row.problem.message}")
+        if row.mending is not None:
+            lines += [f"  {line}" for line in mending_lines(row.mending)]
     return lines
 
 
 def _failure(result: AuditResult) -> ConrepairError:
     """The first problem on the way, with its exit code."""
-    return next(
-        error_of(row.problem, row.conversion)
-        for row in result.rows
-        if row.artifact is None and row.problem is not None
+    first, problem = next(
+        (row, row.problem) for row in result.rows if row.artifact is None and row.problem is not None
     )
+    mendings = [row.mending for row in result.rows if row.mending is not None]
+    told = [line for mending in mendings for line in mending_lines(mending)]
+    words = "\n".join([problem.explanation, *told]).strip()
+    return error_of(dataclasses.replace(problem, explanation=words), first.conversion)
 
 
 def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None:

@@ -35,7 +35,13 @@ _OTHER_ROOMS = {
     *("repair", "report"),
 }
 _LOCALIZING = {"evaluate", "faults", "graph", "localize", "metrics", "networks"}
-_MORE_ROOMS = {"localize": _LOCALIZING, "repair": _LOCALIZING | {"editors", "repair"}}  # by kind of job
+_CUTTING = {"graph", "networks", "repair"}
+_MORE_ROOMS = {  # by kind of job
+    "localize": _LOCALIZING,
+    "repair": _LOCALIZING | {"editors", "repair"},
+    "outline": _CUTTING,
+    "attempt": _CUTTING,
+}
 _JOB_FILES = ("pipeline/jobs.py",)
 
 

@@ -18,7 +18,7 @@ from conrepair.converters.registry import converter
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.recipe import Recipe
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
@@ -27,7 +27,17 @@ from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
 from conrepair.runtime.notes import collected_notes
 
-__all__ = ["build", "conversion_payload", "convert", "describe", "execute", "localize", "repair"]
+__all__ = [
+    "attempt",
+    "build",
+    "conversion_payload",
+    "convert",
+    "describe",
+    "execute",
+    "localize",
+    "outline",
+    "repair",
+]
 
 
 def build(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -214,6 +224,63 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         model = dataclasses.replace(result.model, path=str(Path(result.model.path).relative_to(folder)))
         result = dataclasses.replace(result, model=model)
     return {"repair": encode(result)}
+
+
+def outline(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Write an ONNX model so that it can be cut anywhere.
+
+    Args:
+        payload: "model".
+        folder: Receives it.
+
+    Returns:
+        "model" (its path relative to the folder) and "nodes".
+    """
+    from conrepair.repair.conversion.piece import outline as write_outline
+
+    model = from_json(Model, payload["model"])
+    path = folder / "outline.onnx"
+    nodes = write_outline(model.path, model.inputs, path)
+    _check_unchanged(model.path, model.sha256)
+    made = Model("onnx", path.name, model_sha256(path))
+    return {"model": to_json(made), "nodes": nodes}
+
+
+def attempt(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Take some nodes of a graph through converters; what comes out isn't kept.
+
+    Args:
+        payload: "model" (from `outline`), "nodes" (places; None for all), "steps" (each as in `conversion_payload`),
+            "run" (whether the result is run too).
+        folder: For what is made on the way.
+
+    Returns:
+        Nothing: that it returns is the result.
+    """
+    from conrepair.onnx_passes.files import load, save
+    from conrepair.repair.conversion.piece import piece
+
+    here = from_json(Model, payload["model"])
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        scratch = Path(name)
+        if payload["nodes"] is not None:
+            path = scratch / "piece.onnx"
+            save(piece(load(here.path), set(payload["nodes"])), path)
+            here = Model("onnx", str(path), model_sha256(path))
+        inputs = [to_json(spec) for spec in framework("onnx").describe(here).inputs]
+        for place, step in enumerate(payload["steps"]):
+            own = scratch / str(place)
+            own.mkdir()
+            made = convert({"model": to_json(here), "inputs": inputs, **step}, own)["model"]
+            here = from_json(Model, made | {"path": str(own / made["path"])})
+        if payload["run"]:
+            runnable = framework(here.framework).load(here)
+            runnable.run({spec.name: _zeros(spec) for spec in runnable.inputs})
+    return {}
+
+
+def _zeros(spec: TensorSpec) -> npt.NDArray[Any]:
+    return np.zeros([size if isinstance(size, int) else 2 for size in spec.shape], numpy_dtype(spec.dtype))
 
 
 def _check_unchanged(path: str, sha256: str) -> None:

@@ -38,6 +38,11 @@ class Conversion:
     options: Mapping[str, Any] = field(default_factory=dict)
     asked: str | None = None
 
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The options that aren't the converter's defaults."""
+        return {name: value for name, value in self.options.items() if value != self.step.options[name].default}
+
 
 def active_models(config: AuditConfig) -> list[ModelConfig]:
     """The models to look at: `skip_analysis` leaves one out, and what is compared with it."""

@@ -45,7 +45,7 @@ def repair(options: argparse.Namespace) -> int:
     check_repair_folder(folder, (source, target))
     with contextlib.ExitStack() as stack:
         samples = {"samples": min(_LOCALIZED, options.samples)}
-        repairs = {"seconds": options.seconds}
+        repairs = {"seconds": options.seconds, "advice_seconds": options.advice, "conversions": False}
         result = compare_files(
             options, [source, target], stack, stages={"repair": True}, repair=repairs, localize=samples
         )
@@ -56,11 +56,11 @@ def repair(options: argparse.Namespace) -> int:
             return int(ExitCode.EQUIVALENT)
         written = folder if row.repair.edits else None
         if written is not None:
-            write_repair(row.repair, written)
+            write_repair(row.repair, written, row.advice)
     if options.format == "json":
-        say(json.dumps(encode(row.repair), indent=2))
+        say(json.dumps({**encode(row.repair), "advice": encode(row.advice)}, indent=2))
     else:
-        print_repair(row.repair, output_console(), written)
+        print_repair(row.repair, output_console(), written, row.advice)
     return int(ExitCode.EQUIVALENT if row.repair.mended else ExitCode.DIFFERENT)
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.scheduler import Result
+from conrepair.repair.advice import Advice
 from conrepair.repair.result import RepairResult
+from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import Problem, Row
 
-__all__ = ["rows_to_repair", "with_repair"]
+__all__ = ["rows_to_repair", "with_advice", "with_repair"]
 
 
 def rows_to_repair(rows: Sequence[Row]) -> list[int]:
@@ -33,3 +35,17 @@ def with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem
         path = str(result.entry.folder / repair.model.path)
         repair = dataclasses.replace(repair, model=dataclasses.replace(repair.model, path=path))
     return dataclasses.replace(row, repair=repair)
+
+
+def with_advice(row: Row, advice: tuple[Advice, ...]) -> Row:
+    """A row with other ways to convert; where nothing could be repaired, that is said with the reason.
+
+    Args:
+        row: Of a target with layers at fault.
+        advice: In the order in which they were tried.
+    """
+    line, problem = advice_line(advice), row.not_repaired
+    if problem is not None and line:
+        words = "\n".join(filter(None, (problem.explanation, f"advice: {line}")))
+        problem = dataclasses.replace(problem, explanation=words)
+    return dataclasses.replace(row, advice=advice, not_repaired=problem)

@@ -14,6 +14,8 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
 from conrepair.localize.result import Localization
 from conrepair.metrics.statistics import TimeStatistics
+from conrepair.repair.advice import Advice
+from conrepair.repair.conversion.result import Mending
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import ExitCode
 
@@ -67,6 +69,9 @@ class Row:
         not_localized: Why that couldn't be told, where it was looked for.
         repair: What was mended, where that was tried; the repaired model's path is absolute.
         not_repaired: Why it couldn't be tried.
+        mending: What was tried where a conversion gave nothing.
+        instead_of: The conversion that this one stands in for, having mended it.
+        advice: Other ways to convert, where layers are at fault, and what came of them.
         reference: Name of the configured model that is the specification.
         reused: Whether the run comes from an earlier audit.
     """
@@ -89,6 +94,9 @@ class Row:
     not_localized: Problem | None = None
     repair: RepairResult | None = None
     not_repaired: Problem | None = None
+    mending: Mending | None = None
+    instead_of: str = ""
+    advice: tuple[Advice, ...] = ()
     reference: str = ""
     reused: bool = False
 

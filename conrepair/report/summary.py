@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
+from conrepair.report.repair.mending import mending_lines
+from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import AuditResult, Row
 
 __all__ = ["STYLES", "print_summary", "row_notes", "summary_text"]
@@ -140,6 +142,8 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
             continue  # a model that doesn't load says so once, not for each of its conversions
         said.add(row.reason)
         lines.append(Text.assemble((f"{row.name}: ", "bold"), row.reason))
+        if row.mending is not None:
+            lines += [Text.assemble((f"{row.name}: ", "bold"), line) for line in mending_lines(row.mending)]
         if row.localization is not None and row.localization.faults:
             lines.append(Text.assemble((f"{row.name}: ", "bold"), row.localization.reason))
         if row.problem is not None:
@@ -147,6 +151,8 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
                 lines.append(Text(f"  {row.problem.explanation}"))
             tail = row.problem.last_words.splitlines()[-_LAST_WORDS_SHOWN:]
             lines += [Text(f"  | {line}"[:_TEXT_WIDTH], style="dim") for line in tail]
+        if line := advice_line(row.advice):
+            lines.append(Text.assemble((f"{row.name}: ", "bold"), f"advice: {line}"))
     for about in dict.fromkeys(result.datasets.values()):
         lines.append(Text(f"data: {about}", style="dim"))
     lines.append(Text(f"{_count(result)} in {result.seconds:.0f} s. Files: {result.folder}"))

@@ -74,7 +74,7 @@ def write_audit(result: AuditResult, store: Path) -> None:
             if row.repair is not None:
                 place = folder / "repair" / row.name
                 place.parent.mkdir(parents=True, exist_ok=True)
-                write_repair(row.repair, place)
+                write_repair(row.repair, place, row.advice)
             for problem in filter(None, (row.problem, row.not_localized, row.not_repaired)):
                 _write_problem(problem, folder / "errors" / f"{row.name.replace('/', '__')}@{row.backend}.log")
         (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
@@ -238,5 +238,8 @@ def _row(row: Row) -> dict[str, Any]:
         "accuracy": row.accuracy and {"right": row.accuracy[0], "labelled": row.accuracy[1]},
         "problem": encode(row.problem),
         "localization": _localization_brief(row),
+        "mending": encode(row.mending),
+        "instead_of": row.instead_of or None,
+        "advice": encode(row.advice),
         "reused": row.reused,
     }

@@ -160,3 +160,9 @@ def test_the_mean_of_integers_is_exact(dtype):
 
 def test_the_norm_of_integers_does_not_overflow():
     check("ReduceL2", {"x": np.array([[30000, 40000]], np.int32)}, {"axes": np.array([1])})
+
+
+def test_noop_says_nothing_where_there_are_axes():
+    """As tf2onnx writes it at opset 18."""
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    check("ReduceMean", {"x": x}, {"axes": np.array([1])}, keepdims=0, noop_with_empty_axes=1)

@@ -49,7 +49,8 @@ def reduction(node: Node) -> Any:
     value = node.value(0)
     assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
     axes = node.constant_or_attribute("axes", 1) or []
-    if not axes and node.attribute("noop_with_empty_axes", 0):
+    noop = node.attribute("noop_with_empty_axes", 0)  # says nothing where there are axes
+    if not axes and noop:
         return [value] if node.operator in _PLAIN else node.elementwise(_ALONE[node.operator], [0])
     gone = {int(axis) % value.rank for axis in axes} if axes else set(range(value.rank))
     stored_axes = tuple(sorted(value.order[axis] for axis in gone))

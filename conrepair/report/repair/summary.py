@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from conrepair.repair.advice import Advice
 from conrepair.repair.result import RepairResult
 from conrepair.repair.verify import Agreement
 from conrepair.report.localization.words import number, shortened
 
-__all__ = ["print_repair"]
+__all__ = ["advice_line", "print_repair"]
 
 _MOST, _WIDTH = 8, 200
 
 
-def print_repair(result: RepairResult, console: Console, folder: Path | None) -> None:
+def advice_line(advice: Sequence[Advice]) -> str:
+    """What is known of other ways to convert, in one line; "" where there are none.
+
+    Args:
+        advice: In the order in which they were tried.
+    """
+    if not advice:
+        return ""
+    best = next((item for item in advice if item.avoids), None)
+    if best is not None:
+        return f"{best.words}: {best.outcome} ({best.conversion})"
+    tried = sum(item.tried for item in advice)
+    if tried:
+        first = f"the first: {advice[0].words}: {advice[0].outcome}"
+        return f"{tried} other ways to convert were tried, none avoids this; {first}"
+    return f"{advice[0].words}: {advice[0].outcome}"
+
+
+def print_repair(result: RepairResult, console: Console, folder: Path | None, advice: Sequence[Advice] = ()) -> None:
     """Show what became of a repair.
 
     Args:
         result: Of a target.
         console: Where to.
         folder: Where the files are; None where none were written.
+        advice: Other ways to convert.
     """
     found, left = len(result.before.faults), len(result.after.faults)
     if not found:
@@ -47,6 +68,8 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None) ->
         )
     if not result.in_time:
         console.print(Text("the time was up before the search ended; --seconds gives it more", style="yellow"))
+    if line := advice_line(advice):
+        console.print(Text.assemble(("advice: ", "bold"), line))
     if folder is not None:
         console.print(Text.assemble(("written: ", "bold"), str(folder)))
 

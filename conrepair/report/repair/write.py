@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from conrepair.frameworks.identity import copy_model
+from conrepair.repair.advice import Advice
 from conrepair.repair.patch import patch_files
 from conrepair.repair.repair import PATCH
 from conrepair.repair.result import RepairResult
@@ -21,17 +22,18 @@ DOCUMENT = "repair.json"
 _VERSION = 1
 
 
-def write_repair(result: RepairResult, folder: Path) -> None:
+def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = ()) -> None:
     """Write the repaired model, patch.json and repair.json, all of them or none.
 
     Args:
         result: With a model on disk, the patch beside it.
         folder: Appears whole; that of an earlier repair is replaced.
+        advice: Other ways to convert.
 
     Raises:
         StorageError: if it can't be written.
     """
-    content = {"schema_version": _VERSION, "mended": result.mended, **encode(result)}
+    content = {"schema_version": _VERSION, "mended": result.mended, **encode(result), "advice": encode(advice)}
     with whole_output(folder) as temporary:
         temporary.mkdir()
         if result.model is not None:

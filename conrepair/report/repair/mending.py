@@ -1,0 +1,39 @@
+"""What was done about a conversion that failed, in words."""
+
+from __future__ import annotations
+
+from conrepair.repair.conversion.result import Mending, Stop
+from conrepair.report.localization.words import shortened
+
+__all__ = ["mending_lines"]
+
+_NODES, _ERROR, _NAME = 4, 160, 60
+
+
+def mending_lines(mending: Mending) -> list[str]:
+    """What stopped the conversion, and what mended it.
+
+    Args:
+        mending: Of a conversion.
+    """
+    lines = [_stop(stop) for stop in mending.stops]
+    found = mending.mended
+    if found is not None:
+        lines.append(f"mended: {found.words}: {found.outcome}")
+        return lines
+    ways = f"{len(mending.tried)} other ways were tried" if mending.tried else "there is no other way to try"
+    lines.append(f"not mended: {ways}" + ("" if mending.in_time else "; the time was up before all were"))
+    return lines
+
+
+def _stop(stop: Stop) -> str:
+    error = shortened(" ".join(stop.error.split()), _ERROR)
+    if not stop.operators:
+        return f"{stop.converter} fails: {error}" + (f" ({stop.note})" if stop.note else "")
+    pairs = [
+        f"{operator} `{shortened(name, _NAME)}`" for operator, name in zip(stop.operators, stop.nodes, strict=True)
+    ]
+    listing = ", ".join(pairs[:_NODES]) + (f" and {len(pairs) - _NODES} more" if len(pairs) > _NODES else "")
+    least = "" if stop.exact else "at most "
+    size = f"{least}{len(pairs)} of {stop.of} nodes, {stop.tries} tries in {stop.seconds:.1f} s"
+    return f"{stop.converter} stops at {listing} ({size}): {error}"

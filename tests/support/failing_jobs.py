@@ -1,0 +1,42 @@
+"""The jobs, with converters that crash their process or hang at one operator; imported by workers too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from conrepair.converters.base import Converter
+from conrepair.converters.registry import CONVERTERS
+from conrepair.frameworks.model import Model
+from conrepair.pipeline.jobs import attempt, build, convert, describe, execute, outline
+
+__all__ = ["attempt", "build", "convert", "describe", "execute", "outline"]
+
+_GUILTY = "Hardmax"
+
+
+def _has_it(model: Model) -> bool:
+    return any(node.op_type == _GUILTY for node in onnx.load(model.path).graph.node)
+
+
+def _crash(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    if _has_it(model):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return Path(shutil.copy(model.path, folder / "copy.onnx")).name
+
+
+def _hang(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    if _has_it(model):
+        time.sleep(3600)
+    return Path(shutil.copy(model.path, folder / "copy.onnx")).name
+
+
+for name, function in (("crashing", _crash), ("hanging", _hang)):
+    CONVERTERS[name] = Converter(name, "onnx", "onnx", ("onnx",), frozenset({"onnx"}), function, automatic=False)
