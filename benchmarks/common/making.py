@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.localization import networks
-from benchmarks.localization.digits import read_digits
-from benchmarks.localization.models import MODELS, BenchmarkModel
+from benchmarks.common import networks
+from benchmarks.common.digits import read_digits
+from benchmarks.common.models import MODELS, BenchmarkModel
 from conrepair.converters.registry import converter
 from conrepair.converters.torch_onnx import export_arguments, symbolic_axes
 from conrepair.data.decode import decode_picture
