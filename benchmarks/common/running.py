@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,7 @@ def run_cases(
     timeout: float,
     quick: bool = False,
     unseen: bool = False,
+    more: Callable[[Case], Mapping[str, Any]] = lambda _: {},
 ) -> Iterator[tuple[Case, Outcome | str]]:
     """Run cases, each as a job of its own.
 
@@ -96,6 +97,7 @@ def run_cases(
         timeout: Seconds for one.
         quick: Compare one batch only.
         unseen: Make samples for verification behind those that are localized by.
+        more: What else a case's job is told.
 
     Yields:
         Each case with its outcome, as they are ready; with words, if the models that it needs couldn't be made.
@@ -108,7 +110,7 @@ def run_cases(
         if failed:
             yield case, sides.failures[case.model, failed[0]]
         else:
-            payload = _payload(case, sides, quick=quick)
+            payload = _payload(case, sides, quick=quick) | more(case)
             needs = frozenset[str]().union(*(converter(name).needs for name in case.route), {case.format})
             jobs.append((case, Job(function, payload, folder / f"case-{place}", needs, timeout)))
     yield from run_all(workers, jobs)
