@@ -86,8 +86,7 @@ def _error(side: Mapping[str, Any]) -> float:
 
 
 def _kept(file: Mapping[str, Any]) -> bool | None:
-    meant = file["meant"]
-    if not meant["quantized"]:
+    if not file["quantized_meant"]:
         return None
-    near = abs(file["bytes"] - meant["bytes"]) <= _SIZE * meant["bytes"]
-    return bool(file["quantized"] == meant["quantized"] and near)
+    near = abs(file["bytes"] - file["bytes_before"]) <= _SIZE * file["bytes_before"]
+    return bool(file["quantized"] == file["quantized_meant"] and near)

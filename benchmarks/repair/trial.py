@@ -65,6 +65,8 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
         quantized=framework(models["target"].framework).describe(models["target"]).quantized,
     )
     judge = _Judge(payload["source"], _unseen(data, payload["samples"], scratch), options, scratch)
+    if options.quantized and injected and (faults := judge.judge(payload["base"], "base")["faults"]):
+        raise UnfitError("unverified", f"called faulty without the fault: {'; '.join(faults[0]['evidence'])}")
     source, target = (subject(side, data.reference) for side in (payload["source"], made))
     started = time.perf_counter()
     found = localize_models(source, target, scratch / "localization", options)
@@ -177,9 +179,10 @@ def _file(target: Model, repaired: Model, meant: Model) -> dict[str, Any]:
     own_format = repaired.framework == target.framework and before.suffix == after.suffix
     return {
         "own_format": own_format,
+        "bytes_before": size(before),
         "bytes": size(after),
+        "quantized_meant": quantized_tensors(meant),
         "quantized": quantized_tensors(repaired) if own_format else None,
-        "meant": {"bytes": size(Path(meant.path)), "quantized": quantized_tensors(meant)},
     }
 
 
