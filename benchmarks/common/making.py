@@ -162,9 +162,13 @@ def _inputs(wanted: BenchmarkModel) -> list[np.ndarray]:
 
 
 def _photos(wanted: BenchmarkModel) -> np.ndarray:
-    ((_, folder),) = zoo_photos("imagenet-photos")
-    photos = read_photo_folder(folder, labels="none", limit=wanted.samples).photos
+    """As many as are wanted; where there are fewer, the first ones follow once more, mirrored."""
+    folders = [folder for _, folder in zoo_photos("photos")]
+    paths = [photo.path for folder in folders for photo in read_photo_folder(folder, labels="none").photos]
+    if wanted.samples > 2 * len(paths):
+        raise ValueError(f"{wanted.samples} photos are wanted; there are {len(paths)}, and their mirror images")
     _, _, height, width = wanted.inputs[0].shape
     recipe = named_recipe(wanted.recipe).for_size(int(height), int(width))
-    pictures = np.stack([apply_spatial(recipe.spatial, decode_picture(photo.path)) for photo in photos])
-    return apply_numeric(recipe, pictures, "NCHW")
+    pictures = np.stack([apply_spatial(recipe.spatial, decode_picture(path)) for path in paths[: wanted.samples]])
+    mirrored = pictures[: wanted.samples - len(pictures), :, ::-1]
+    return apply_numeric(recipe, np.concatenate([pictures, mirrored]), "NCHW")
