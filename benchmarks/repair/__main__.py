@@ -2,7 +2,7 @@
 
     python -m benchmarks.repair [--quick] [--only MODEL,...] [--formats FORMAT,...] [--groups GROUP,...]
                                 [--seeds development|reporting] [--case NAME ...] [--list] [--lanes N]
-                                [--json FILE] [--fresh] [-o FILE]
+                                [--seconds N] [--json FILE] [--fresh] [-o FILE]
     python -m benchmarks.repair --tables FILE
 
 The models, faults and conversions of `benchmarks.localization`, each repaired in a worker process. What counts is
@@ -34,7 +34,8 @@ from benchmarks.repair.sums import sums
 from benchmarks.repair.tables import report
 from conrepair.pipeline.fingerprint import code_fingerprint
 
-_TIMEOUT = 900.0
+_SECONDS = 240.0
+_BESIDE = 600.0  # seconds that all the rest of a case may take
 _EVERY = 5  # rows, that the file is written
 _ORDER = 1
 
@@ -49,7 +50,12 @@ def main() -> int:
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
-    about = {"seeds": options.seeds, "quick": options.quick, "code": code_fingerprint("repair")[:16]}
+    about = {
+        "seeds": options.seeds,
+        "quick": options.quick,
+        "seconds": options.seconds,
+        "code": code_fingerprint("repair")[:16],
+    }
     rows = _kept(options, about)
     _run(options, _shuffled(cases), about, rows)
     text = report(rows)
@@ -63,6 +69,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser)
+    parser.add_argument("--seconds", type=float, default=_SECONDS, help="for the search of one repair (default 240)")
     parser.add_argument("--fresh", action="store_true", help="with --json: begin anew where the file has rows")
     return parser.parse_args()
 
@@ -99,10 +106,10 @@ def _run(options: argparse.Namespace, cases: list[Case], about: dict[str, object
             Path(scratch),
             workers,
             "benchmarks.repair.trial:run",
-            timeout=_TIMEOUT,
+            timeout=options.seconds + _BESIDE,
             quick=options.quick,
             unseen=True,
-            more=lambda case: {"command": case.name in asked},
+            more=lambda case: {"command": case.name in asked, "seconds": options.seconds},
         )
         try:
             for case, outcome in outcomes:

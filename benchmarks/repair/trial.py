@@ -30,7 +30,6 @@ from conrepair.runtime.files import sha256_of
 
 __all__ = ["run"]
 
-_SECONDS = 240.0  # for the search of one repair
 _COMMAND_SECONDS = 300.0
 
 
@@ -39,7 +38,7 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Args:
         payload: What `made_target` takes; "data", "samples" (the others verify), "batch_size", "precision", "command"
-            (whether to ask `conrepair repair` too).
+            (whether to ask `conrepair repair` too), "seconds" (for the search).
         folder: For files; they're removed.
 
     Returns:
@@ -83,7 +82,7 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     out = scratch / "out"
     started = time.perf_counter()
     try:
-        repairing = RepairOptions(options, _SECONDS, unseen=data.reference.count - options.samples)
+        repairing = RepairOptions(options, payload["seconds"], unseen=data.reference.count - options.samples)
         result = repair_models(source, target, out, repairing)
     except UsageError as refused:  # the target's format can't be edited
         value["refused"] = str(refused)
