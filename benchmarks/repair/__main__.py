@@ -3,6 +3,7 @@
     python -m benchmarks.repair [--quick] [--only MODEL,...] [--formats FORMAT,...] [--groups GROUP,...]
                                 [--seeds development|reporting] [--case NAME ...] [--list] [--lanes N]
                                 [--seconds N] [--json FILE] [--fresh] [-o FILE]
+    python -m benchmarks.repair --cases older [--only MODEL,...] [--photos N] [--json FILE] [--fresh] [-o FILE]
     python -m benchmarks.repair --tables FILE
 
 The models, faults and conversions of `benchmarks.localization`, each repaired in a worker process. What counts is
@@ -14,6 +15,8 @@ that are meant to be stored in eight bits.
 
 Cases are run in a random order that's always the same, so that a part of them stands for all. With --json, rows are
 written as they come, and a run that was interrupted is continued; --fresh begins anew.
+
+"--cases older" are the conversions of the older ConRepAIr, see `benchmarks.repair.older`.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ import numpy as np
 from benchmarks.common.cases import Case
 from benchmarks.common.running import add_options, chosen_cases, run_cases, say, some_workers
 from benchmarks.repair.cases import asked_by_command, plan
+from benchmarks.repair.older import report as report_older
+from benchmarks.repair.older import run_older
 from benchmarks.repair.rows import Row, read_rows, row_of, write_rows
 from benchmarks.repair.sums import sums
 from benchmarks.repair.tables import report
@@ -46,6 +51,8 @@ def main() -> int:
     if options.tables:
         print(report(read_rows(options.tables)[1]))
         return 0
+    if options.cases == "older":
+        return _older(options)
     cases = chosen_cases(options, plan)
     if options.list:
         print("\n".join(case.name for case in cases))
@@ -58,17 +65,33 @@ def main() -> int:
     }
     rows = _kept(options, about)
     _run(options, _shuffled(cases), about, rows)
-    text = report(rows)
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-    print(text)
+    _tell(options, report(rows))
     whole = sums(rows)
     return int(bool(whole.worse or whole.touched or whole.failed))
+
+
+def _older(options: argparse.Namespace) -> int:
+    rows = run_older(options.only, options.photos, options.json, fresh=options.fresh)
+    _tell(options, report_older(rows))
+    return int(any(row.after != 0 for row in rows))
+
+
+def _tell(options: argparse.Namespace, text: str) -> None:
+    if options.output:
+        options.output.write_text(text + "\n", encoding="utf-8")
+    print(text)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser)
+    parser.add_argument(
+        "--cases",
+        choices=("injected", "older"),
+        default="injected",
+        help="faults that are injected, or the conversions that the older ConRepAIr repaired",
+    )
+    parser.add_argument("--photos", type=int, default=71, help="of the older cases (default 71)")
     parser.add_argument("--seconds", type=float, default=_SECONDS, help="for the search of one repair (default 240)")
     parser.add_argument("--fresh", action="store_true", help="with --json: begin anew where the file has rows")
     return parser.parse_args()
