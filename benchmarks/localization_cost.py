@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.localization.making import FOLDED, KEPT
+from benchmarks.common.making import FOLDED, KEPT
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model, from_json
@@ -82,13 +82,13 @@ def _photo_models(folder: Path, photos: int, workers: Workers) -> dict[str, Any]
     side = made["sides"][FOLDED]
     for place, name in enumerate(_ROUTE):
         payload = {"side": side, "converter": name, "options": {}}
-        side = _run(workers, "benchmarks.localization.making:convert", payload, folder / f"step-{place}")["side"]
+        side = _run(workers, "benchmarks.common.making:convert", payload, folder / f"step-{place}")["side"]
     return {"source": made["sides"][FOLDED], "target": side, "data": made["data"]}
 
 
 def _make(workers: Workers, name: str, samples: int, folder: Path) -> dict[str, Any]:
     payload = {"model": name, "samples": samples}
-    return _run(workers, "benchmarks.localization.making:make", payload, folder / "made")
+    return _run(workers, "benchmarks.common.making:make", payload, folder / "made")
 
 
 def _call(workers: Workers, name: str, payload: dict[str, Any], folder: Path) -> dict[str, Any]:

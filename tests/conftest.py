@@ -1,4 +1,4 @@
-"""Makes tests/support importable, in worker processes too; fixes the seed of hypothesis."""
+"""Makes tests/support and benchmarks importable, in worker processes too; fixes the seed of hypothesis."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import hypothesis
 
-_SUPPORT = str(Path(__file__).with_name("support"))
-if _SUPPORT not in sys.path:
-    sys.path.insert(0, _SUPPORT)
+_SUPPORT, _ROOT = Path(__file__).with_name("support"), Path(__file__).parents[1]
+for _folder in map(str, (_ROOT, _SUPPORT)):
+    if _folder not in sys.path:
+        sys.path.insert(0, _folder)
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("fixed")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.localization.cases import CORRECT, INTENDED, SEVERAL, Case
+from benchmarks.common.cases import CORRECT, INTENDED, SEVERAL, Case
 from benchmarks.localization.scoring import Score, score
 from conrepair.runtime.workers import Outcome, Success
 
-__all__ = ["Row", "Sums", "from_json", "row_of", "sums", "unmade"]
+__all__ = ["Row", "Sums", "from_json", "row_of", "sums"]
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,10 @@ def from_json(value: dict[str, Any]) -> Row:
     return Row(case, rest.pop("status"), rest.pop("words"), rest, None if scored is None else Score(**scored))
 
 
-def row_of(case: Case, outcome: Outcome) -> Row:
-    """What a worker's outcome says about a case."""
+def row_of(case: Case, outcome: Outcome | str) -> Row:
+    """What a worker's outcome says about a case; words, where its models couldn't be made."""
+    if isinstance(outcome, str):
+        return Row(case, "no model", outcome)
     if not isinstance(outcome, Success):
         words = [str(outcome), *outcome.traceback.strip().splitlines()[-3:-1]]
         return Row(case, "failed", " | ".join(line.strip() for line in words))
@@ -90,11 +92,6 @@ def row_of(case: Case, outcome: Outcome) -> Row:
     status, words = value.pop("status"), value.pop("words")
     scored = score(value["injected"], value["found"]) if case.count and status == "measured" else None
     return Row(case, status, words, value, scored)
-
-
-def unmade(case: Case, words: str) -> Row:
-    """The row of a case whose models couldn't be made."""
-    return Row(case, "no model", words)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks.localization.cases import INTENDED
+from benchmarks.common.cases import INTENDED
 from benchmarks.localization.rows import Row, Sums, sums
 
 __all__ = ["report"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -54,6 +55,15 @@ class Outcome:
     in_time: bool = True
 
     @property
+    def state(self) -> tuple[tuple[Taken, ...], Found]:
+        """What was taken, and what localization says with it."""
+        return self.taken, self.after
+
+    @state.setter
+    def state(self, state: tuple[tuple[Taken, ...], Found]) -> None:
+        self.taken, self.after = state
+
+    @property
     def patch(self) -> Patch:
         """The edits that help, and no others."""
         return _patch_of(self.taken)
@@ -83,25 +93,38 @@ class _Search:
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
         outcome = Outcome(before, before)
+        states = [outcome.state]
         while outcome.after.result.faults and self._mend_one(outcome):
-            pass
+            states.append(outcome.state)
+        if outcome.after.result.faults:
+            outcome.state = min(states, key=lambda state: _error(state[1]))
         self._minimize(outcome)
         return outcome
 
     def _mend_one(self, outcome: Outcome) -> bool:
-        """Take the first edit that mends something; whether there was one."""
-        found = outcome.after
+        """Take the first edit that mends a piece, else the one that leaves least of one; whether there was any.
+
+        A piece with several faults can become smaller while they still hide one another, so that the outputs are
+        further off for the moment.
+        """
+        found, partial = outcome.after, None
         for piece, proposal in self._candidates(found):
             if time.monotonic() > self._end:
                 outcome.in_time = False
-                return False
+                break
             again = self._judged(Patch((*outcome.patch.edits, *proposal)))
             outcome.tried += 1
-            if again is not None and _mends(again, found, piece):
-                gain = f"outputs differ by {again.result.output_error:.1e}, {found.result.output_error:.1e} before"
-                outcome.taken, outcome.after = (*outcome.taken, Taken(proposal, gain)), again
+            if again is None:
+                continue
+            if _mends(again, found, piece):
+                _take(outcome, proposal, again)
                 return True
-        return False
+            least = found if partial is None else partial[1]
+            if _extent(again) < _extent(found) and len(_extent(again)) < len(_extent(least)):
+                partial = proposal, again
+        if partial is not None:
+            _take(outcome, *partial)
+        return partial is not None
 
     def _candidates(self, found: Found) -> Iterator[tuple[Guilty | None, Proposal]]:
         editor = open_editor(self._model)
@@ -143,6 +166,22 @@ def _without(taken: Sequence[Taken], place: int) -> tuple[Taken, ...]:
     numbered = itertools.count()
     left = [replace(item, edits=tuple(edit for edit in item.edits if next(numbered) != place)) for item in taken]
     return tuple(item for item in left if item.edits)
+
+
+def _take(outcome: Outcome, proposal: Proposal, again: Found) -> None:
+    gain = f"outputs differ by {again.result.output_error:.1e}, {outcome.after.result.output_error:.1e} before"
+    outcome.taken, outcome.after = (*outcome.taken, Taken(proposal, gain)), again
+
+
+def _error(found: Found) -> float:
+    error = found.result.output_error
+    return math.inf if math.isnan(error) else error
+
+
+def _extent(found: Found) -> frozenset[str]:
+    """What the source computes in all guilty pieces."""
+    computed = {name for piece in found.guilty for node in piece.region.source.nodes for name in node.outputs}
+    return frozenset(computed | _sources(found.guilty))
 
 
 def _mends(again: Found, found: Found, piece: Guilty | None) -> bool:

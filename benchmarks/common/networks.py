@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.localization.digits import read_digits
+from benchmarks.common.digits import read_digits
 
 __all__ = [
     "FEATURES",

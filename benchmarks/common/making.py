@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.localization import networks
-from benchmarks.localization.digits import read_digits
-from benchmarks.localization.models import MODELS, BenchmarkModel
+from benchmarks.common import networks
+from benchmarks.common.digits import read_digits
+from benchmarks.common.models import MODELS, BenchmarkModel
 from conrepair.converters.registry import converter
 from conrepair.converters.torch_onnx import export_arguments, symbolic_axes
 from conrepair.data.decode import decode_picture
@@ -162,9 +162,13 @@ def _inputs(wanted: BenchmarkModel) -> list[np.ndarray]:
 
 
 def _photos(wanted: BenchmarkModel) -> np.ndarray:
-    ((_, folder),) = zoo_photos("imagenet-photos")
-    photos = read_photo_folder(folder, labels="none", limit=wanted.samples).photos
+    """As many as are wanted; where there are fewer, the first ones follow once more, mirrored."""
+    folders = [folder for _, folder in zoo_photos("photos")]
+    paths = [photo.path for folder in folders for photo in read_photo_folder(folder, labels="none").photos]
+    if wanted.samples > 2 * len(paths):
+        raise ValueError(f"{wanted.samples} photos are wanted; there are {len(paths)}, and their mirror images")
     _, _, height, width = wanted.inputs[0].shape
     recipe = named_recipe(wanted.recipe).for_size(int(height), int(width))
-    pictures = np.stack([apply_spatial(recipe.spatial, decode_picture(photo.path)) for photo in photos])
-    return apply_numeric(recipe, pictures, "NCHW")
+    pictures = np.stack([apply_spatial(recipe.spatial, decode_picture(path)) for path in paths[: wanted.samples]])
+    mirrored = pictures[: wanted.samples - len(pictures), :, ::-1]
+    return apply_numeric(recipe, np.concatenate([pictures, mirrored]), "NCHW")

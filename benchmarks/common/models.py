@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.localization.networks import FEATURES, STEPS, TOKENS, WORDS
+from benchmarks.common.networks import FEATURES, STEPS, TOKENS, WORDS
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.zoo.architectures import select
 from conrepair.zoo.catalog import zoo_model
@@ -31,6 +31,7 @@ class BenchmarkModel:
         normalized: Whether it has BatchNorm, which exporters fold or keep.
         recipe: How photos become its inputs; "" for random inputs.
         samples: How many inputs are compared.
+        unseen: How many more verify what the first ones found.
         batch_size: At once.
     """
 
@@ -44,11 +45,12 @@ class BenchmarkModel:
     normalized: bool = False
     recipe: str = ""
     samples: int = 8
+    unseen: int = 64
     batch_size: int = 4
 
 
 def _own(name: str, *inputs: TensorSpec, trained: bool = False) -> BenchmarkModel:
-    factory = f"benchmarks.localization.networks:{name}"
+    factory = f"benchmarks.common.networks:{name}"
     return BenchmarkModel(name.replace("_", "-"), factory, inputs, trained=trained, normalized=trained)
 
 
@@ -68,6 +70,7 @@ def _pretrained(name: str, size: int = 224) -> BenchmarkModel:
         normalized=True,
         recipe=entry.recipe,
         samples=4,
+        unseen=16,
         batch_size=2,
     )
 
@@ -82,6 +85,7 @@ def _random(name: str, size: int) -> BenchmarkModel:
         item.arguments(size),
         normalized=True,
         samples=2,
+        unseen=4,
         batch_size=2,
     )
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.localization.lanes import run_all
-from benchmarks.localization.making import FOLDED, KEPT, OWN
+from benchmarks.common.lanes import run_all
+from benchmarks.common.making import FOLDED, KEPT, OWN
+from benchmarks.common.models import MODELS
 from conrepair.converters.registry import CONVERTERS, converter
 from conrepair.runtime.workers import Job, Success, Workers
 
@@ -79,10 +80,11 @@ class Sides:
     Args:
         folder: For models.
         workers: Where they're made.
+        unseen: Whether there are samples behind those that models are compared on.
     """
 
-    def __init__(self, folder: Path, workers: Workers) -> None:
-        self._folder, self._workers = folder, workers
+    def __init__(self, folder: Path, workers: Workers, *, unseen: bool = False) -> None:
+        self._folder, self._workers, self._unseen = folder, workers, unseen
         self._made: dict[tuple[str, str], dict[str, Any]] = {}
         self.data: dict[str, str] = {}
         self.failures: dict[tuple[str, str], str] = {}
@@ -115,10 +117,11 @@ class Sides:
             self._convert(level, say)
 
     def _make_models(self, models: Iterable[str], say: Callable[[str], None]) -> None:
-        jobs = [
-            (name, Job("benchmarks.localization.making:make", {"model": name}, self._folder / name, timeout=_TIMEOUT))
-            for name in models
-        ]
+        jobs = []
+        for name in models:
+            wanted = MODELS[name]
+            payload = {"model": name, "samples": wanted.samples + (wanted.unseen if self._unseen else 0)}
+            jobs.append((name, Job("benchmarks.common.making:make", payload, self._folder / name, timeout=_TIMEOUT)))
         for name, outcome in run_all(self._workers, jobs):
             if not isinstance(outcome, Success):
                 raise RuntimeError(f"{name} could not be made: {outcome}")
@@ -136,7 +139,7 @@ class Sides:
             payload = {"side": parent, "converter": item.converter, "options": dict(item.options)}
             folder = self._folder / f"{model}-{item.side.count('>')}-{place}"
             step = converter(item.converter)
-            job = Job("benchmarks.localization.making:convert", payload, folder, step.needs, _TIMEOUT)
+            job = Job("benchmarks.common.making:convert", payload, folder, step.needs, _TIMEOUT)
             jobs.append(((model, item.side), job))
         for key, outcome in run_all(self._workers, jobs):
             if isinstance(outcome, Success):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.localization.making import FOLDED, KEPT, OWN
-from benchmarks.localization.models import LARGE, MIDDLE, MODELS, SMALL, BenchmarkModel
-from benchmarks.localization.rewriting import REWRITINGS
-from benchmarks.localization.sides import KERAS, SAVEDMODEL, TFLITE, conversions
+from benchmarks.common.making import FOLDED, KEPT, OWN
+from benchmarks.common.models import LARGE, MIDDLE, MODELS, SMALL, BenchmarkModel
+from benchmarks.common.rewriting import REWRITINGS
+from benchmarks.common.sides import KERAS, SAVEDMODEL, TFLITE, conversions
 from conrepair.faults.catalogue import faults
 
 __all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "Case", "plan"]

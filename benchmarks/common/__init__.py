@@ -1,0 +1,1 @@
+"""Models with known faults and correct conversions, which several benchmarks are about."""

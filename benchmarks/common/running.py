@@ -1,0 +1,140 @@
+"""Which cases a benchmark is asked for, and running them in workers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common.cases import DEVELOPMENT_SEEDS, REPORTING_SEEDS, Case
+from benchmarks.common.lanes import run_all
+from benchmarks.common.models import MODELS
+from benchmarks.common.sides import Sides
+from conrepair.converters.registry import converter
+from conrepair.runtime.workers import Job, Outcome, Workers
+
+__all__ = ["add_options", "chosen_cases", "run_cases", "say", "some_workers"]
+
+Plan = Callable[..., list[Case]]
+
+_SEEDS = {"development": DEVELOPMENT_SEEDS, "reporting": REPORTING_SEEDS}
+_MEMORY_GB = 10.0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What chooses cases, and where results go."""
+    parser.add_argument("--quick", action="store_true", help="some of each sort, without the two largest models")
+    parser.add_argument("--only", type=_models, default=list(MODELS), metavar="MODEL,...", help=", ".join(MODELS))
+    parser.add_argument("--formats", type=_names, metavar="FORMAT,...", help="of targets")
+    parser.add_argument("--groups", type=_names, metavar="GROUP,...")
+    parser.add_argument("--seeds", choices=list(_SEEDS), default="development")
+    parser.add_argument("--case", action="append", metavar="NAME", help="only this case, as it's listed")
+    parser.add_argument("--list", action="store_true", help="name the cases, and run none")
+    parser.add_argument("--lanes", type=int, default=2, help="workers side by side (default 2)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
+    parser.add_argument("--tables", type=Path, metavar="FILE", help="run nothing; tables of what --json wrote there")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the tables there")
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _models(text: str) -> list[str]:
+    names = _names(text)
+    if unknown := [name for name in names if name not in MODELS]:
+        raise argparse.ArgumentTypeError(f"there is no model {unknown[0]}; there are {', '.join(MODELS)}")
+    return names
+
+
+def chosen_cases(options: argparse.Namespace, plan: Plan) -> list[Case]:
+    """The cases that are asked for; ends the program for a name that none has.
+
+    Args:
+        options: From `add_options`.
+        plan: Takes models' names, seeds and `quick`.
+    """
+    cases = plan(options.only, _SEEDS[options.seeds], quick=options.quick)
+    if options.case:
+        found = [case for case in cases if case.name in options.case]
+        if len(found) < len(set(options.case)):
+            missing = next(name for name in options.case if name not in {case.name for case in found})
+            sys.exit(f"there is no case {missing}; --list names them (with the same --seeds)")
+        return found
+    return [
+        case
+        for case in cases
+        if (not options.formats or case.format in options.formats)
+        and (not options.groups or case.group in options.groups)
+    ]
+
+
+def some_workers(count: int) -> Workers:
+    """Worker processes with a bound on their memory."""
+    return Workers(count, memory_gb=_MEMORY_GB)
+
+
+def run_cases(
+    cases: Sequence[Case],
+    folder: Path,
+    workers: Workers,
+    function: str,
+    *,
+    timeout: float,
+    quick: bool = False,
+    unseen: bool = False,
+    more: Callable[[Case], Mapping[str, Any]] = lambda _: {},
+) -> Iterator[tuple[Case, Outcome | str]]:
+    """Run cases, each as a job of its own.
+
+    Args:
+        cases: Which.
+        folder: For models and the jobs' files.
+        workers: Where they run.
+        function: "package.module:function" that carries one out.
+        timeout: Seconds for one.
+        quick: Compare one batch only.
+        unseen: Make samples for verification behind those that are localized by.
+        more: What else a case's job is told.
+
+    Yields:
+        Each case with its outcome, as they are ready; with words, if the models that it needs couldn't be made.
+    """
+    sides = Sides(folder, workers, unseen=unseen)
+    sides.make([(case.model, side) for case in cases for side in (case.source, case.base)], say)
+    jobs = []
+    for place, case in enumerate(cases):
+        failed = [side for side in (case.source, case.base) if sides.get(case.model, side) is None]
+        if failed:
+            yield case, sides.failures[case.model, failed[0]]
+        else:
+            payload = _payload(case, sides, quick=quick) | more(case)
+            needs = frozenset[str]().union(*(converter(name).needs for name in case.route), {case.format})
+            jobs.append((case, Job(function, payload, folder / f"case-{place}", needs, timeout)))
+    yield from run_all(workers, jobs)
+
+
+def _payload(case: Case, sides: Sides, *, quick: bool) -> dict[str, Any]:
+    model = MODELS[case.model]
+    return {
+        "group": case.group,
+        "source": sides.get(case.model, case.source),
+        "base": sides.get(case.model, case.base),
+        "data": sides.data[case.model],
+        "samples": model.batch_size if quick else model.samples,
+        "batch_size": model.batch_size,
+        "faults": list(case.faults),
+        "count": case.count,
+        "seed": case.seed,
+        "rewriting": case.rewriting,
+        "route": list(case.route),
+        "precision": case.precision,
+        "agree": case.agree,
+    }
+
+
+def say(line: str) -> None:
+    """Tell whoever watches."""
+    print(line, file=sys.stderr, flush=True)

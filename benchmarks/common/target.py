@@ -1,0 +1,227 @@
+"""In a worker: the target of a case. Put faults in or write the model otherwise, convert it, check it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common.making import convert
+from benchmarks.common.rewriting import REWRITINGS
+from benchmarks.common.truth import Truth, named_nodes, truth_of
+from conrepair.data.feeds import DataReference, batches, open_feeds
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.faults.catalogue import faults
+from conrepair.faults.fault import Fault
+from conrepair.faults.inject import inject
+from conrepair.faults.inject_file import inject_file
+from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.registry import framework
+from conrepair.localize.models import Subject
+from conrepair.localize.result import LocatedFault
+from conrepair.metrics.tensors import compare_tensors
+from conrepair.onnx_passes.files import load, save
+from conrepair.runtime.files import sha256_of
+
+__all__ = ["AGREE", "Data", "UnfitError", "finite", "made_target", "side_of", "subject", "told"]
+
+AGREE = 1e-4
+"""Relative L2 of outputs, up to which a conversion counts as correct."""
+
+_INJECTION_SAMPLES = 2
+_EVIDENCE = 3  # lines that are kept
+
+
+@dataclasses.dataclass
+class UnfitError(Exception):
+    """The case can't be measured.
+
+    Attributes:
+        status: "no place" for the fault; "not injected": putting it in failed; "no model" came out of a converter;
+            "unverified": a conversion that was meant to be correct isn't.
+        words: More.
+    """
+
+    status: str
+    words: str = ""
+
+
+class Data:
+    """The inputs' file.
+
+    Attributes:
+        reference: To all of them.
+    """
+
+    def __init__(self, path: str) -> None:
+        with np.load(path) as arrays:
+            count = len(next(iter(arrays.values())))
+        self.reference = DataReference("tensors", count, path, sha256_of(Path(path)))
+
+    def feeds(self, side: Mapping[str, Any], count: int) -> dict[str, Any]:
+        """A batch for a model: of the size that it has, or else of `count` samples."""
+        inputs = _inputs(side)
+        reader = open_feeds(self.reference, inputs, None)
+        reader.count = min(reader.count, count)
+        return next(iter(batches(reader, inputs, count))).feeds
+
+
+def made_target(payload: Mapping[str, Any], data: Data, scratch: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Make the target that a case is about.
+
+    Args:
+        payload: "source" and "base" (sides), "faults" (names, tried in turn), "count" (how many are wanted), "seed",
+            "rewriting", "route", "agree" (whether the target must compute the same).
+        data: To inject by.
+        scratch: Receives the files.
+
+    Returns:
+        Its side, and what was injected: each with "fault", "kind", "words", "effect", "target_layers" and
+        "source_layers".
+
+    Raises:
+        UnfitError: if there's no such target.
+    """
+    side, injected = payload["base"], []
+    if payload["faults"]:
+        side, injected = _injected(payload, data, scratch)
+    if payload["rewriting"]:
+        side = _rewritten(payload, side, scratch)
+    made = _converted(side, payload["route"], scratch)
+    if injected and payload["route"] and (error := _disagreement(side, made, data)) > AGREE:
+        raise UnfitError("unverified", f"the conversion of the faulty model differs by {error:.1e}")
+    if not injected and payload["agree"] and (error := _disagreement(payload["source"], made, data)) > AGREE:
+        raise UnfitError("unverified", f"the target differs by {error:.1e}: a fault that nobody injected")
+    return made, injected
+
+
+def side_of(model: Model) -> dict[str, Any]:
+    """A model with its inputs, as plain values."""
+    inputs = framework(model.framework).describe(model).inputs
+    return {"model": to_json(model), "inputs": [to_json(spec) for spec in inputs]}
+
+
+def subject(side: Mapping[str, Any], reference: DataReference) -> Subject:
+    """A side as a localization takes it."""
+    return Subject(from_json(Model, side["model"]), _inputs(side), reference, None)
+
+
+def told(fault: LocatedFault) -> dict[str, Any]:
+    """What was found, as plain values."""
+    return {
+        "kind": str(fault.kind),
+        "source_layers": list(fault.source_layers),
+        "target_layers": list(fault.target_layers),
+        "introduced_error": finite(fault.introduced_error),
+        "noise_floor": finite(fault.noise_floor),
+        "evidence": list(fault.evidence[:_EVIDENCE]),
+    }
+
+
+def finite(number: float) -> float | None:
+    """None for what JSON has no word for."""
+    return float(number) if np.isfinite(number) else None
+
+
+def _inputs(side: Mapping[str, Any]) -> tuple[TensorSpec, ...]:
+    return tuple(from_json(TensorSpec, spec) for spec in side["inputs"])
+
+
+# --- faults -----------------------------------------------------------------------------------------------
+
+
+def _injected(payload: Mapping[str, Any], data: Data, scratch: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    catalogue = {fault.name: fault for fault in faults()}
+    side, listed = payload["base"], []
+    avoid: frozenset[str] = frozenset()
+    generator = np.random.default_rng(payload["seed"])
+    for place, name in enumerate(payload["faults"]):
+        try:
+            found = _inject(side, catalogue[name], data, generator, scratch / f"injected-{place}", avoid)
+        # Whatever an injection raises, it isn't what is measured.
+        except Exception as error:
+            raise UnfitError("not injected", f"{name}: {type(error).__name__}: {error}"[:300]) from error
+        if found is None:
+            continue
+        side, truth, about = found
+        avoid |= truth.target
+        listed.append(about | {"target_layers": sorted(truth.target), "source_layers": sorted(truth.source)})
+        if len(listed) == payload["count"]:
+            return side, listed
+    raise UnfitError("no place")
+
+
+def _inject(
+    side: Mapping[str, Any],
+    fault: Fault[Any],
+    data: Data,
+    generator: np.random.Generator,
+    folder: Path,
+    avoid: frozenset[str],
+) -> tuple[dict[str, Any], Truth, dict[str, Any]] | None:
+    model = from_json(Model, side["model"])
+    feeds = data.feeds(side, _INJECTION_SAMPLES)
+    folder.mkdir()
+    about: dict[str, Any] = {"fault": fault.name, "kind": str(fault.kind)}
+    if model.framework != "onnx":
+        changed = inject_file(model, fault, feeds, generator, folder, avoid=avoid)
+        if changed is None:
+            return None
+        truth = Truth(changed.layers, frozenset())
+        return side_of(changed.model), truth, about | {"words": changed.words, "effect": finite(changed.effect)}
+    right = load(model.path)
+    injection = inject(right, fault, feeds, generator, avoid=avoid)
+    if injection is None:
+        return None
+    truth = truth_of(named_nodes(right.graph), injection.model.graph, injection.nodes)
+    made = _written(injection.model, folder / "model.onnx")
+    return made, truth, about | {"words": injection.words, "effect": finite(injection.effect)}
+
+
+# --- targets ----------------------------------------------------------------------------------------------
+
+
+def _rewritten(payload: Mapping[str, Any], side: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
+    model = load(side["model"]["path"])
+    generator = np.random.default_rng(payload["seed"])
+    return _written(REWRITINGS[payload["rewriting"]](model, generator), scratch / "rewritten.onnx")
+
+
+def _written(model: Any, path: Path) -> dict[str, Any]:
+    save(model, path)
+    return side_of(Model("onnx", str(path), sha256_of(path)))
+
+
+def _converted(side: dict[str, Any], route: Sequence[str], scratch: Path) -> dict[str, Any]:
+    for place, name in enumerate(route):
+        folder = scratch / f"step-{place}"
+        folder.mkdir()
+        try:
+            side = convert({"side": side, "converter": name, "options": {}}, folder)["side"]
+        # Whatever a converter raises, it can't write this model.
+        except Exception as error:
+            raise UnfitError("no model", f"{name}: {type(error).__name__}: {error}"[:300]) from error
+    return side
+
+
+def _disagreement(reference: Mapping[str, Any], candidate: Mapping[str, Any], data: Data) -> float:
+    """Largest relative L2 of an output; infinite where outputs have no partner."""
+    expected, given = (_outputs(side, data) for side in (reference, candidate))
+    pairs, unpaired = pair_outputs(expected, given)
+    if unpaired:
+        return float("inf")
+    errors = []
+    for pair in pairs:
+        one, two = fit(pair, expected[pair.reference], given[pair.candidate])
+        count = min(len(one), len(two))  # one of them may have a batch of its own
+        errors.append(compare_tensors(one[:count], two[:count], rtol=0, atol=0).relative_l2)
+    return float(max(errors))
+
+
+def _outputs(side: Mapping[str, Any], data: Data) -> dict[str, Any]:
+    runnable = framework(side["model"]["framework"]).load(from_json(Model, side["model"]))
+    return runnable.run(data.feeds(side, _INJECTION_SAMPLES))

@@ -1,0 +1,69 @@
+"""Whether a patch changes only what was injected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from conrepair.editors.editor import Editor
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import Node
+from conrepair.repair.edits import Edit, ExchangeInputs, ExchangeOutputs, Insert, apply
+from conrepair.repair.patch import Patch
+
+__all__ = ["layers_of", "places_of"]
+
+
+def places_of(patch: Patch, target: Model) -> list[list[str]]:
+    """For each edit, the layers that it's about, as the target's file calls them.
+
+    An edit of a node, or one that takes it out, is about that node. An inserted operator is about the layers on both
+    sides; exchanged outputs about what computes them, exchanged inputs about what reads them.
+
+    Args:
+        patch: Of a repair.
+        target: The model that it's for.
+    """
+    editor = open_editor(target)
+    return [sorted(_place(edit, editor)) for edit in patch.edits]
+
+
+def _place(edit: Edit, editor: Editor) -> frozenset[str]:
+    nodes = editor.graph.nodes
+    if isinstance(edit, ExchangeOutputs | ExchangeInputs):
+        before = frozenset(editor.touched)
+        apply(edit, editor)
+        return frozenset(editor.touched) - before
+    apply(edit, editor)  # what follows may be about a changed graph
+    if isinstance(edit, Insert):
+        around = [node for node in nodes if edit.tensor in node.inputs]
+        return editor.tensor_names(edit.tensor) | _names(around, editor)
+    return _names([node for node in nodes if node.name == edit.node], editor)
+
+
+def _names(nodes: Sequence[Node], editor: Editor) -> frozenset[str]:
+    return frozenset(name for node in nodes for name in editor.names(node))
+
+
+def layers_of(
+    injected: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]], *, converted: bool
+) -> frozenset[str]:
+    """The layers of the target's file that have an injected fault.
+
+    Args:
+        injected: Each with "target_layers" and "source_layers".
+        found: By localization, with the same.
+        converted: Whether the target was converted on after the injection, so that its layers have other names; then
+            they are those that localization names together with a source's layer at fault.
+    """
+    if not converted:
+        return frozenset(_all(injected, "target_layers"))
+    sources = set(_all(injected, "source_layers"))
+    named = [fault for fault in found if sources & set(fault["source_layers"])]
+    return frozenset(_all(named, "target_layers"))
+
+
+def _all(entries: Sequence[Mapping[str, Any]], name: str) -> Iterator[str]:
+    for entry in entries:
+        yield from entry[name]

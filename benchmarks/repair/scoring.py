@@ -1,0 +1,92 @@
+"""What a measured case is worth: what was measured anew counts, not what the repair claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.common.target import AGREE
+
+__all__ = ["Score", "score"]
+
+_AS_BEFORE = 1.01  # times the error before: rounding makes no target worse
+_AS_CONVERTED = 2.0  # times the error of the target before the fault, which eight bits alone make
+_SIZE = 0.05
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of a case.
+
+    Attributes:
+        outcome: For a faulty target "repaired" (no answer differs on unseen samples and no layer is at fault),
+            "partly", "worse", or "left" (no edits). For a right one "untouched" or "touched".
+        minimal: Every edit is about an injected layer; None without edits.
+        written: The file is of the target's format, and runs; None without edits.
+        kept: As many tensors in few bits as before the fault, the size within 5 %; None without edits, or where none
+            are meant to be.
+        honest: The repair claims what was measured.
+    """
+
+    outcome: str
+    minimal: bool | None = None
+    written: bool | None = None
+    kept: bool | None = None
+    honest: bool = True
+
+
+def score(result: Mapping[str, Any], *, faulty: bool) -> Score:
+    """Judge a result.
+
+    Args:
+        result: Of `trial.run`.
+        faulty: Whether a fault was injected.
+    """
+    changed = bool(result.get("edits"))
+    if not faulty:
+        return Score("touched" if changed or not _untouched(result) else "untouched")
+    if not all(result["unchanged"].values()):
+        return Score("worse")  # a file that came was written to
+    if not changed:
+        return Score("left", honest=not result.get("mended"))
+    outcome = _outcome(result)
+    at_fault = set(result["at_fault"])
+    return Score(
+        outcome,
+        minimal=all(at_fault & set(place) for place in result["places"]),
+        written=result["file"]["own_format"] and result["after"]["runs"],
+        kept=_kept(result["file"]),
+        honest=not result["mended"] or outcome == "repaired",
+    )
+
+
+def _untouched(result: Mapping[str, Any]) -> bool:
+    asked = result.get("command") or {"exit": 0, "out": False}
+    return bool(all(result["unchanged"].values()) and not result["out"] and asked["exit"] == 0 and not asked["out"])
+
+
+def _outcome(result: Mapping[str, Any]) -> str:
+    base, before, after = (result[name] for name in ("base", "before", "after"))
+    if not after["runs"]:
+        return "worse"
+    error, error_before = _error(after), _error(before)
+    limit = max(AGREE, _AS_CONVERTED * _error(base))
+    if not after["faults"] and error <= limit and after["top1"] <= base["top1"]:
+        return "repaired"
+    more_error = error > max(limit, _AS_BEFORE * error_before)
+    if more_error or after["top1"] > before["top1"] or len(after["faults"]) > len(before["faults"]):
+        return "worse"
+    return "partly"
+
+
+def _error(side: Mapping[str, Any]) -> float:
+    return math.inf if side["error"] is None else float(side["error"])
+
+
+def _kept(file: Mapping[str, Any]) -> bool | None:
+    if not file["quantized_meant"]:
+        return None
+    near = abs(file["bytes"] - file["bytes_before"]) <= _SIZE * file["bytes_before"]
+    return bool(file["quantized"] == file["quantized_meant"] and near)

@@ -1,0 +1,198 @@
+"""In a worker: one case, repaired, and everything that its result claims measured anew."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common.target import Data, UnfitError, finite, made_target, side_of, subject, told
+from benchmarks.repair.files import agreement, answers, quantized_tensors, size
+from benchmarks.repair.places import layers_of, places_of
+from conrepair.data.feeds import DataReference
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.registry import framework
+from conrepair.localize.models import localize_models
+from conrepair.localize.options import Options
+from conrepair.repair.patch import read_patch
+from conrepair.repair.repair import PATCH, RepairOptions, repair_models
+from conrepair.repair.result import RepairResult
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import sha256_of
+
+__all__ = ["run"]
+
+_COMMAND_SECONDS = 300.0
+
+
+def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Carry out a case.
+
+    Args:
+        payload: What `made_target` takes; "data", "samples" (the others verify), "batch_size", "precision", "command"
+            (whether to ask `conrepair repair` too), "seconds" (for the search).
+        folder: For files; they're removed.
+
+    Returns:
+        "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also what `scoring.score`
+        takes, and what tables show.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        try:
+            return {"status": "measured", "words": ""} | _measured(payload, Path(scratch))
+        except UnfitError as unfit:
+            return {"status": unfit.status, "words": unfit.words}
+
+
+def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
+    data = Data(payload["data"])
+    made, injected = made_target(payload, data, scratch)
+    models = {"source": _model(payload["source"]), "target": _model(made)}
+    hashes = {name: model_sha256(Path(model.path)) for name, model in models.items()}
+    options = Options(
+        samples=payload["samples"],
+        batch_size=payload["batch_size"],
+        precision=payload["precision"] or "float32",
+        quantized=framework(models["target"].framework).describe(models["target"]).quantized,
+    )
+    judge = _Judge(payload["source"], _unseen(data, payload["samples"], scratch), options, scratch)
+    if options.quantized and injected and (faults := judge.judge(payload["base"], "base")["faults"]):
+        raise UnfitError("unverified", f"called faulty without the fault: {'; '.join(faults[0]['evidence'])}")
+    source, target = (subject(side, data.reference) for side in (payload["source"], made))
+    started = time.perf_counter()
+    found = localize_models(source, target, scratch / "localization", options)
+    seconds = time.perf_counter() - started
+    value: dict[str, Any] = {
+        "injected": injected,
+        "found": [told(fault) for fault in found.faults],
+        "localize_seconds": seconds,
+        "base": judge.answers(payload["base"] if injected else made),
+        "before": judge.judge(made, "before"),
+        "after": None,
+        "refused": "",
+    }
+    out = scratch / "out"
+    started = time.perf_counter()
+    try:
+        repairing = RepairOptions(options, payload["seconds"], unseen=data.reference.count - options.samples)
+        result = repair_models(source, target, out, repairing)
+    except UsageError as refused:  # the target's format can't be edited
+        value["refused"] = str(refused)
+    else:
+        value |= _claims(result)
+        if result.model is not None:
+            places = places_of(read_patch(out / PATCH)[0], models["target"])
+            at_fault = layers_of(injected, value["found"], converted=bool(payload["route"]))
+            value |= {
+                "places": places,
+                "at_fault": sorted(at_fault),
+                "after": judge.written(result.model, "after"),
+                "file": _file(models["target"], result.model, _model(payload["base"])),
+            }
+    value["repair_seconds"] = time.perf_counter() - started - judge.seconds
+    value["out"] = sorted(path.name for path in out.rglob("*")) if out.exists() else []
+    value["unchanged"] = {name: model_sha256(Path(model.path)) == hashes[name] for name, model in models.items()}
+    if payload.get("command"):
+        value["command"] = _command(models, payload["data"], scratch / "asked")
+    return value
+
+
+def _model(side: Mapping[str, Any]) -> Model:
+    return from_json(Model, side["model"])
+
+
+def _unseen(data: Data, seen: int, scratch: Path) -> DataReference:
+    """The samples that took no part, in a file of their own."""
+    path = scratch / "unseen.npz"
+    with np.load(data.reference.path) as arrays:
+        np.savez(path, **{name: array[seen:] for name, array in arrays.items()})
+    return DataReference("tensors", data.reference.count - seen, str(path), sha256_of(path))
+
+
+def _claims(result: RepairResult) -> dict[str, Any]:
+    """What the repair itself says."""
+    return {
+        "mended": result.mended,
+        "edits": list(result.edits),
+        "effects": list(result.effects),
+        "tried": result.tried,
+        "in_time": result.in_time,
+        "told_before": dataclasses.asdict(result.unseen_before) | {"error": finite(result.unseen_before.error)},
+        "told_after": dataclasses.asdict(result.unseen_after) | {"error": finite(result.unseen_after.error)},
+        "left": [told(fault) for fault in result.after.faults],
+    }
+
+
+class _Judge:
+    """Looks at targets by samples that no repair has seen.
+
+    Attributes:
+        seconds: That it took while a repair was timed.
+    """
+
+    def __init__(self, source: Mapping[str, Any], unseen: DataReference, options: Options, scratch: Path) -> None:
+        self._source, self._unseen, self._options, self._scratch = source, unseen, options, scratch
+        self._right = answers(source, unseen)
+        self.seconds = 0.0
+
+    def answers(self, side: Mapping[str, Any]) -> dict[str, Any]:
+        """How far a target's answers are the source's."""
+        found = agreement(self._right, answers(side, self._unseen))
+        return {"error": finite(found.error), "top1": found.top1, "samples": self._unseen.count}
+
+    def judge(self, side: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """The same, and how many faults a localization finds."""
+        sides = (subject(item, self._unseen) for item in (self._source, side))
+        found = localize_models(*sides, self._scratch / f"localization-{name}", self._options)
+        return self.answers(side) | {"faults": [told(fault) for fault in found.faults]}
+
+    def written(self, model: Model, name: str) -> dict[str, Any]:
+        """The same for a file that a repair wrote: what can't be loaded or run has no answers."""
+        started = time.perf_counter()
+        try:
+            again = dataclasses.replace(model, sha256=model_sha256(Path(model.path)))
+            return self.judge(side_of(again), name) | {"runs": True}
+        # Whatever a framework says about the file, it isn't written back.
+        except Exception as error:  # noqa: BLE001
+            return {
+                "error": None,
+                "top1": None,
+                "faults": [],
+                "runs": False,
+                "words": f"{type(error).__name__}: {error}",
+            }
+        finally:
+            self.seconds += time.perf_counter() - started
+
+
+def _file(target: Model, repaired: Model, meant: Model) -> dict[str, Any]:
+    before, after = (Path(model.path) for model in (target, repaired))
+    own_format = repaired.framework == target.framework and before.suffix == after.suffix
+    return {
+        "own_format": own_format,
+        "bytes_before": size(before),
+        "bytes": size(after),
+        "quantized_meant": quantized_tensors(meant),
+        "quantized": quantized_tensors(repaired) if own_format else None,
+    }
+
+
+def _command(models: Mapping[str, Model], data: str, out: Path) -> dict[str, Any]:
+    """What `conrepair repair` makes of the files alone."""
+    paths = [models[name].path for name in ("source", "target")]
+    done = subprocess.run(
+        [sys.executable, "-m", "conrepair", "repair", *paths, "--data", data, "-o", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=_COMMAND_SECONDS,
+        check=False,
+    )
+    return {"exit": done.returncode, "out": out.exists(), "words": (done.stdout + done.stderr)[-300:]}
