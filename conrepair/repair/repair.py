@@ -68,7 +68,8 @@ def repair_models(source: Subject, target: Subject, folder: Path, options: Repai
         if outcome.patch.edits:
             model = outcome.patch.apply(target.model, folder, _STEM)
             write_patch(outcome.patch, folder / PATCH, target.model.sha256)
-            outcome = replace(outcome, after=bench.localize(model))  # as it's read back
+            if model.sha256 != outcome.state.sha256:  # another file than the one that was judged
+                outcome = replace(outcome, state=replace(outcome.state, found=bench.localize(model)))
     begin = options.localization.samples
     begin = begin if min(source.data.count, target.data.count) > begin else 0
     unseen = functools.partial(answers, begin=begin, count=options.unseen)

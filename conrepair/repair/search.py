@@ -20,7 +20,7 @@ from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.all import proposals
 from conrepair.repair.proposals.proposal import Proposal
 
-__all__ = ["Outcome", "Taken", "search"]
+__all__ = ["Outcome", "State", "Taken", "search"]
 
 
 @dataclass(frozen=True)
@@ -36,32 +36,46 @@ class Taken:
     gain: str
 
 
+@dataclass(frozen=True)
+class State:
+    """A target with some proposals.
+
+    Attributes:
+        taken: Those, in the order in which they were found.
+        found: What localization says of it.
+        sha256: Of the file that was judged.
+    """
+
+    taken: tuple[Taken, ...]
+    found: Found
+    sha256: str
+
+
 @dataclass
 class Outcome:
     """What a search came to.
 
     Attributes:
         before: The target as it came.
-        after: With the patch.
-        taken: The proposals that help, in the order in which they were found.
+        state: The best that was found, with the proposals that help.
         tried: How many candidates were judged.
         in_time: Whether the search ended by itself.
     """
 
     before: Found
-    after: Found
-    taken: tuple[Taken, ...] = ()
+    state: State
     tried: int = 0
     in_time: bool = True
 
     @property
-    def state(self) -> tuple[tuple[Taken, ...], Found]:
-        """What was taken, and what localization says with it."""
-        return self.taken, self.after
+    def after(self) -> Found:
+        """With the patch."""
+        return self.state.found
 
-    @state.setter
-    def state(self, state: tuple[tuple[Taken, ...], Found]) -> None:
-        self.taken, self.after = state
+    @property
+    def taken(self) -> tuple[Taken, ...]:
+        """The proposals that help."""
+        return self.state.taken
 
     @property
     def patch(self) -> Patch:
@@ -92,12 +106,12 @@ class _Search:
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
-        outcome = Outcome(before, before)
+        outcome = Outcome(before, State((), before, self._model.sha256))
         states = [outcome.state]
         while outcome.after.result.faults and self._mend_one(outcome):
             states.append(outcome.state)
         if outcome.after.result.faults:
-            outcome.state = min(states, key=lambda state: _error(state[1]))
+            outcome.state = min(states, key=lambda state: _error(state.found))
         self._minimize(outcome)
         return outcome
 
@@ -107,23 +121,24 @@ class _Search:
         A piece with several faults can become smaller while they still hide one another, so that the outputs are
         further off for the moment.
         """
-        found, partial = outcome.after, None
+        found = outcome.after
+        partial: State | None = None
         for piece, proposal in self._candidates(found):
             if time.monotonic() > self._end:
                 outcome.in_time = False
                 break
-            again = self._judged(Patch((*outcome.patch.edits, *proposal)))
+            changed = self._judged((*outcome.taken, Taken(proposal, "")))
             outcome.tried += 1
-            if again is None:
+            if changed is None:
                 continue
-            if _mends(again, found, piece):
-                _take(outcome, proposal, again)
+            changed = _with_gain(changed, found)
+            if _mends(changed.found, found, piece):
+                outcome.state = changed
                 return True
-            least = found if partial is None else partial[1]
-            if _extent(again) < _extent(found) and len(_extent(again)) < len(_extent(least)):
-                partial = proposal, again
-        if partial is not None:
-            _take(outcome, *partial)
+            least = found if partial is None else partial.found
+            if _extent(changed.found) < _extent(found) and len(_extent(changed.found)) < len(_extent(least)):
+                partial = changed
+        outcome.state = partial or outcome.state
         return partial is not None
 
     def _candidates(self, found: Found) -> Iterator[tuple[Guilty | None, Proposal]]:
@@ -134,12 +149,12 @@ class _Search:
             for one, two in itertools.combinations(range(len(names)), 2):
                 yield None, (kind(one, two),)
 
-    def _judged(self, patch: Patch) -> Found | None:
-        """What localization says of the model with a patch; None when it can't be written, loaded, or run."""
+    def _judged(self, taken: tuple[Taken, ...]) -> State | None:
+        """The model with proposals; None when it can't be written, loaded, or run."""
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
             try:
-                changed = patch.apply(self._model, Path(folder), "candidate")
-                return self._bench.localize(changed)
+                changed = _patch_of(taken).apply(self._model, Path(folder), "candidate")
+                return State(taken, self._bench.localize(changed), changed.sha256)
             # Whatever an editor or a framework says about a candidate, it's no repair.
             except Exception:  # noqa: BLE001
                 return None
@@ -149,10 +164,10 @@ class _Search:
         place = 0
         while len(outcome.patch.edits) > 1 and place < len(outcome.patch.edits) and time.monotonic() < self._end:
             fewer = _without(outcome.taken, place)
-            again = self._judged(_patch_of(fewer))
+            changed = self._judged(fewer)
             outcome.tried += 1
-            if again is not None and len(again.result.faults) <= len(outcome.after.result.faults):
-                outcome.taken, outcome.after = fewer, again
+            if changed is not None and len(changed.found.result.faults) <= len(outcome.after.result.faults):
+                outcome.state = changed
             else:
                 place += 1
 
@@ -168,9 +183,11 @@ def _without(taken: Sequence[Taken], place: int) -> tuple[Taken, ...]:
     return tuple(item for item in left if item.edits)
 
 
-def _take(outcome: Outcome, proposal: Proposal, again: Found) -> None:
-    gain = f"outputs differ by {again.result.output_error:.1e}, {outcome.after.result.output_error:.1e} before"
-    outcome.taken, outcome.after = (*outcome.taken, Taken(proposal, gain)), again
+def _with_gain(state: State, before: Found) -> State:
+    """With words for what the last proposal bought."""
+    gain = f"outputs differ by {state.found.result.output_error:.1e}, {before.result.output_error:.1e} before"
+    *known, last = state.taken
+    return replace(state, taken=(*known, replace(last, gain=gain)))
 
 
 def _error(found: Found) -> float:
