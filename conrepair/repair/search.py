@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conrepair.editors.editor import Editor
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
@@ -119,11 +120,21 @@ class _Search:
         """Take the first edit that mends a piece, else the one that leaves least of one; whether there was any.
 
         A piece with several faults can become smaller while they still hide one another, so that the outputs are
-        further off for the moment.
+        further off for the moment. Only where nothing does that are whole pieces written anew.
         """
+        editor = open_editor(self._model)
+        before = outcome.state
+        for candidates in (self._changes(outcome.after, editor), self._rewritings(outcome.after, editor)):
+            outcome.state = self._best(candidates, outcome)
+            if outcome.state is not before:
+                return True
+        return False
+
+    def _best(self, candidates: Iterator[tuple[Guilty | None, Proposal]], outcome: Outcome) -> State:
+        """The first that mends a piece; else that with the smallest one left; else the state as it is."""
         found = outcome.after
-        partial: State | None = None
-        for piece, proposal in self._candidates(found):
+        least = outcome.state
+        for piece, proposal in candidates:
             if time.monotonic() > self._end:
                 outcome.in_time = False
                 break
@@ -133,21 +144,22 @@ class _Search:
                 continue
             changed = _with_gain(changed, found)
             if _mends(changed.found, found, piece):
-                outcome.state = changed
-                return True
-            least = found if partial is None else partial.found
-            if _extent(changed.found) < _extent(found) and len(_extent(changed.found)) < len(_extent(least)):
-                partial = changed
-        outcome.state = partial or outcome.state
-        return partial is not None
+                return changed
+            smaller = len(_extent(changed.found)) < len(_extent(least.found))
+            if smaller and _extent(changed.found) < _extent(found):
+                least = changed
+        return least
 
-    def _candidates(self, found: Found) -> Iterator[tuple[Guilty | None, Proposal]]:
-        editor = open_editor(self._model)
-        for piece in sorted(found.guilty, key=lambda piece: -piece.judged.cut.introduced.relative_l2):
+    def _changes(self, found: Found, editor: Editor) -> Iterator[tuple[Guilty | None, Proposal]]:
+        for piece in _guiltiest(found):
             yield from ((piece, proposal) for proposal in proposals(piece.region, editor))
         for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
             for one, two in itertools.combinations(range(len(names)), 2):
                 yield None, (kind(one, two),)
+
+    def _rewritings(self, found: Found, editor: Editor) -> Iterator[tuple[Guilty | None, Proposal]]:
+        for piece in _guiltiest(found):
+            yield from ((piece, proposal) for proposal in proposals(piece.region, editor, whole=True))
 
     def _judged(self, taken: tuple[Taken, ...]) -> State | None:
         """The model with proposals; None when it can't be written, loaded, or run."""
@@ -181,6 +193,10 @@ def _without(taken: Sequence[Taken], place: int) -> tuple[Taken, ...]:
     numbered = itertools.count()
     left = [replace(item, edits=tuple(edit for edit in item.edits if next(numbered) != place)) for item in taken]
     return tuple(item for item in left if item.edits)
+
+
+def _guiltiest(found: Found) -> list[Guilty]:
+    return sorted(found.guilty, key=lambda piece: -piece.judged.cut.introduced.relative_l2)
 
 
 def _with_gain(state: State, before: Found) -> State:

@@ -12,11 +12,7 @@ from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
 from conrepair.repair.proposals.folded import folded_proposals
 from conrepair.repair.proposals.missing import missing_proposals
-from conrepair.repair.proposals.operators import (
-    extra_proposals,
-    move_proposals,
-    mutation_proposals,
-)
+from conrepair.repair.proposals.operators import extra_proposals, move_proposals, mutation_proposals
 from conrepair.repair.proposals.parameters import parameter_proposals
 from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
 from conrepair.repair.proposals.rewritten import rewritten_piece_proposals, rewritten_step_proposals
@@ -37,19 +33,23 @@ _PROPOSERS: tuple[Proposer, ...] = (
 )
 
 
-def proposals(region: Region, editor: Editor) -> Iterator[Proposal]:
+_WHOLE: tuple[Proposer, ...] = (rewritten_piece_proposals,)
+
+
+def proposals(region: Region, editor: Editor, *, whole: bool = False) -> Iterator[Proposal]:
     """What could mend a guilty piece: what the shortest explanation asks for first, each once.
 
     Args:
         region: The piece.
         editor: Of the target.
+        whole: Ways to write the piece anew, instead of changes in it.
     """
     seen = set[str]()
     places = Places(editor.graph)
-    settings = [Setting(region, reading, places) for reading in readings_of(region)]
-    rounds = [*((setting, _PROPOSERS) for setting in settings), (settings[0], (rewritten_piece_proposals,))]
-    for setting, proposers in rounds:
-        for propose in proposers:
+    readings = readings_of(region)
+    for reading in readings[:1] if whole else readings:
+        setting = Setting(region, reading, places)
+        for propose in _WHOLE if whole else _PROPOSERS:
             for proposal in propose(setting):
                 if (key := Patch(proposal).digest) not in seen:
                     seen.add(key)
