@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ __all__ = ["TflitePiece", "WrittenPiece", "interpreter_of", "write_piece"]
 
 _IDENTIFIER = b"TFL3"
 _ALIGNMENT = 64
+_OFFSET_FIELD = 6  # of the table Buffer, in its list of fields
 _CALLING = ("SubgraphIndex", "subgraph", "branchSubgraphIndices")
 
 
@@ -184,23 +186,26 @@ def _calls(operator: Any) -> bool:
 
 def _packed(model: Any, data: Mapping[int, Array]) -> bytes:
     """The tables, and behind them the numbers, which so are copied once only."""
+    from ai_edge_litert import schema_py_generated as schema
+
     for index, numbers in data.items():
-        # The length of a table depends on which fields are set, not on their values (0 and 1 are for none).
         model.buffers[index].offset, model.buffers[index].size = _ALIGNMENT, numbers.nbytes
-    place = _aligned(len(_tables(model)))
+    tables = _tables(model)
+    written = schema.Model.GetRootAs(tables, 0)
+    place = _aligned(len(tables))
     parts: list[Any] = []
     for index, numbers in data.items():
-        model.buffers[index].offset = place
+        table = written.Buffers(index)._tab  # only packing the tables tells where they end
+        struct.pack_into("<Q", tables, table.Pos + table.Offset(_OFFSET_FIELD), place)
         parts += [numbers.data, bytes(_aligned(numbers.nbytes) - numbers.nbytes)]
         place += _aligned(numbers.nbytes)
-    tables = bytes(_tables(model))
     return b"".join([tables, bytes(_aligned(len(tables)) - len(tables)), *parts])
 
 
-def _tables(model: Any) -> Any:
+def _tables(model: Any) -> bytearray:
     builder = flatbuffers.Builder(1 << 16)
     builder.Finish(model.Pack(builder), _IDENTIFIER)
-    return builder.Output()
+    return bytearray(builder.Output())
 
 
 def _aligned(size: int) -> int:
