@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+from conrepair.config.formats import BY_SUFFIX
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["FORMATS", "detect_framework", "detect_suffix", "is_torchscript"]
@@ -13,20 +14,6 @@ FORMATS = (
     ".onnx, .pt2 (torch.export), TorchScript (.pt, .pth, .ts), .keras, .h5, SavedModel folder, "
     "frozen graph (.pb), .tflite"
 )
-
-_BY_SUFFIX = {
-    ".onnx": "onnx",
-    ".pt2": "torch",
-    ".pt": "torch",
-    ".pth": "torch",
-    ".ts": "torch",
-    ".keras": "keras",
-    ".h5": "keras",
-    ".hdf5": "keras",
-    ".pb": "tensorflow",
-    ".tflite": "tflite",
-    ".lite": "tflite",
-}
 
 
 def detect_framework(path: Path) -> str:
@@ -49,7 +36,7 @@ def detect_framework(path: Path) -> str:
         )
     if path.stat().st_size == 0:
         raise ModelLoadError(f"{path} is empty. Export or copy the model again.")
-    framework = _BY_SUFFIX.get(path.suffix.lower())
+    framework = BY_SUFFIX.get(path.suffix.lower())
     if framework is None:
         raise ModelLoadError(f"{path}: unknown model format '{path.suffix}'. Known: {FORMATS}.")
     return framework
@@ -61,7 +48,7 @@ def detect_suffix(path: Path) -> str:
     Raises:
         KeyError: if no format has it.
     """
-    return _BY_SUFFIX[path.suffix.lower()]
+    return BY_SUFFIX[path.suffix.lower()]
 
 
 def is_torchscript(path: Path) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conrepair.config.formats import BY_SUFFIX
 from conrepair.config.legacy.places import Places
 
 __all__ = ["CannotDoError", "Origin", "origin_of"]
@@ -16,19 +17,6 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _TORCHVISION = re.compile(r"(?:torchvision_models|torchvision\.models)\.([a-z]\w*)")
 _KERAS = re.compile(r"(?:tensorflow\.|tf\.)?keras\.applications\.(?:[a-z]\w*\.)*([A-Z]\w*)")
 _KERAS_MODULE = re.compile(r"(?:tensorflow\.|tf\.)?keras\.applications(?:\.[a-z]\w*)*")
-_FORMATS = {
-    ".onnx": "onnx",
-    ".pt2": "torch",
-    ".pt": "torch",
-    ".pth": "torch",
-    ".ts": "torch",
-    ".keras": "keras",
-    ".h5": "keras",
-    ".hdf5": "keras",
-    ".pb": "tensorflow",
-    ".tflite": "tflite",
-    ".lite": "tflite",
-}
 _ZOO = frozenset({"efficientnet_lite0", "efficientnet_lite0_uint8", "mobilenet_v2"})
 _ZOO_MOBILENET = (1, 3, 224, 224)
 
@@ -85,9 +73,9 @@ def origin_of(
         framework = "tflite" if text.endswith("uint8") else "torch"
         return Origin(framework, {"zoo": text}, f"the zoo's {text}")
     suffix = posixpath.splitext(text)[1].lower()
-    if suffix in _FORMATS or "/" in text:
+    if suffix in BY_SUFFIX or "/" in text:
         path = places.first(text, folders)
-        return Origin(_FORMATS.get(suffix, "tensorflow"), {"path": path}, f"the file {path}")
+        return Origin(BY_SUFFIX.get(suffix, "tensorflow"), {"path": path}, f"the file {path}")
     return _from_expression(text, shape)
 
 
@@ -121,11 +109,11 @@ def _from_address(text: str, places: Places, folders: Sequence[str | None], alia
     """The file that was downloaded from an address earlier, if it's here."""
     for name in (alias, posixpath.basename(text.split("?")[0])):
         suffix = posixpath.splitext(name or "")[1].lower()
-        if not name or suffix not in _FORMATS:
+        if not name or suffix not in BY_SUFFIX:
             continue
         path = places.first(name, folders)
         if places.has(path):
-            return Origin(_FORMATS[suffix], {"path": path}, f"the file {path}, downloaded earlier")
+            return Origin(BY_SUFFIX[suffix], {"path": path}, f"the file {path}, downloaded earlier")
     raise CannotDoError(
         f"models aren't downloaded from addresses ({text}). Download it yourself, and put it beside this file as "
         f'{alias or posixpath.basename(text)}, or give its "path" in the new form'
