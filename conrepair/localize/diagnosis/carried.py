@@ -16,6 +16,7 @@ from conrepair.localize.diagnosis.region import Region
 __all__ = ["carried_differences"]
 
 _SAME = 1e-5
+_MOST_PARTS = 4
 _UNLIKE = 1.0  # relative L2 from which on two arrays just aren't the same parameter
 
 
@@ -32,14 +33,15 @@ class _Held:
 def carried_differences(region: Region) -> Iterator[Finding]:
     """Parameters that the pieces should have from the composite, and have otherwise.
 
-    What has the same numbers on both sides is paired off. Only where one parameter of a size is left over on each
-    side do they belong together: conversions compute new ones from several, too. Matrices of another shape are
-    compared without regard to their order: frameworks have gates and heads in orders of their own.
+    What has the same numbers on both sides is paired off, and what's an equal part of it (one projection for
+    queries, keys and values). Only where one parameter of a size is left over on each side do they belong together:
+    conversions compute new ones from several, too. Matrices of another shape are compared without regard to their
+    order: frameworks have gates and heads in orders of their own.
     """
     ours, theirs = _held(region.source.nodes), _held(region.target.nodes)
     ours = [item for item in ours if item.values.any()]  # nothing is left of zeros that are added
-    kept = [item for item in ours if not any(_carries(item, other) for other in theirs)]
-    left = [item for item in theirs if not any(_carries(other, item) for other in ours)]
+    kept = [item for item in ours if not any(_overlaps(item, other) for other in theirs)]
+    left = [item for item in theirs if not any(_overlaps(other, item) for other in ours)]
     for one in kept:
         same_size = [item for item in kept if item.values.size == one.values.size]
         others = [item for item in left if item.values.size == one.values.size]
@@ -64,11 +66,18 @@ def _held(nodes: Sequence[Node]) -> list[_Held]:
     return found
 
 
-def _carries(one: _Held, two: _Held) -> bool:
-    """Whether the numbers are the same."""
-    if one.values.size != two.values.size:
+def _overlaps(one: _Held, two: _Held) -> bool:
+    """Whether the numbers are the same, or those of the one a part of the other's."""
+    large, small = sorted((one.values, two.values), key=lambda values: -values.size)
+    parts, rest = divmod(large.size, max(small.size, 1))
+    if rest or not 1 <= parts <= _MOST_PARTS:
         return False
-    first, second = _comparable(one.values, two.values)
+    axes = [axis for axis, size in enumerate(large.shape) if size % parts == 0]
+    return any(_same(part, small) for axis in axes for part in np.split(large, parts, axis=axis))
+
+
+def _same(one: Values, two: Values) -> bool:
+    first, second = _comparable(one, two)
     return float(np.linalg.norm(first - second)) <= _SAME * float(np.linalg.norm(first))
 
 

@@ -1,4 +1,4 @@
-"""One operator of the source that the target writes as many: what can be at fault within the many."""
+"""One operator of a side that the other writes as many: what can be at fault within the many."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ _PIECES = 3  # operators that the target has for one
 
 def is_composite(region: Region) -> bool:
     """Whether the target writes an operator of the source in pieces, so that the sides can't be compared by steps."""
-    ours, theirs = (_operators(side) for side in (region.source, region.target))
-    return bool(ours - theirs) and (theirs - ours).total() >= _PIECES
+    return _in_pieces(_operators(region.source), _operators(region.target))
 
 
 def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding]) -> list[Finding]:
@@ -47,7 +46,8 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
         if shuffled:
             return shuffled
     if not composite:
-        return []
+        whole = _in_pieces(_operators(region.target), _operators(region.source))
+        return list(carried_differences(region)) if whole else []
     turns = turns_of(region.target.nodes)
     odd = [*odd_parameters(region, turns), *(odd_operators(region, count_of(turns)) if turns else ())]
     if odd:
@@ -60,6 +60,10 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
     if carried or (sibling is not None and not certain):
         return carried or _numbers(region)
     return list(change_findings(region)) or _unexplained(region, known)
+
+
+def _in_pieces(whole: Counter[str], pieces: Counter[str]) -> bool:
+    return bool(whole - pieces) and (pieces - whole).total() >= _PIECES
 
 
 def _numbers(region: Region) -> list[Finding]:

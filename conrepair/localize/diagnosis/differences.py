@@ -39,6 +39,7 @@ _PREPARING = {  # what's done to pixels before the first layer
     *("Normalization", "Stack", "Slice"),
 }
 _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
+_ALONG = 0.98  # weight of another axis: which one it should be is told by layouts nearby
 _ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
 _READINGS = (as_written, with_functions, fused, rearranged)
 _FACTORS = {"alpha", "beta"}
@@ -237,7 +238,7 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: Laye
             yield Finding(Kind.GRAPH, f"{two} computes another function than {one}", *where)
         return
     for differing in attribute_differences(source, target, layouts):
-        weight = 0.3 if source.op in MOVES else 1.0
+        weight = 0.3 if source.op in MOVES else _ALONG if differing.name in {"axis", "axes"} else 1.0
         padding = [node.layer for node in target.nodes if differing.name == "pads" and node.op == "Pad"]
         layers = tuple(dict.fromkeys([*padding, *target.layers]))
         words = f"{two} has {differing.words}"
