@@ -76,7 +76,7 @@ class Case:
         seed: For places and numbers.
         rewriting: Another way to write the base.
         route: Converters from there to the target.
-        precision: That is meant; "" for the source's.
+        precision: That a converter was asked for; "" for the source's.
         format: Of the target.
         agree: Whether the target must compute what its source does.
     """
@@ -186,8 +186,7 @@ class _Plan:
             if self._quick and item.side not in (_QUICK_SIDES if self._model.size == SMALL else {TFLITE}):
                 continue
             group = INTENDED if item.intent else CORRECT
-            precision = item.intent if item.intent == "float16" else ""
-            more = {"precision": precision, "format": item.format, "agree": not item.intent}
+            more = {"precision": item.intent, "format": item.format, "agree": not item.intent}
             yield Case(group, name, item.parent, item.side, **more)  # type: ignore[arg-type]
             further = [] if item.parent in starts or item.intent or self._quick else [FOLDED, OWN]
             for source in further:

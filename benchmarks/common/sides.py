@@ -70,7 +70,7 @@ def conversions(normalized: bool) -> Iterator[Conversion]:
         yield from (Conversion(KEPT, name) for name in (*_ONNX_TO_ONNX, "onnx2torch", "onnx-keras"))
     yield Conversion(FOLDED, "onnx-float16", intent="float16")
     yield Conversion(FOLDED, "onnx-quantize-dynamic", intent="int8 weights")
-    yield Conversion(KERAS, "keras-tflite", {"quantize": "float16"}, "float16 weights")
+    yield Conversion(KERAS, "keras-tflite", {"quantize": "float16"}, "float16")
     yield Conversion(KERAS, "keras-tflite", {"quantize": "dynamic"}, "int8 weights")
 
 

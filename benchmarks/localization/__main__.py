@@ -11,7 +11,7 @@ that change an output count, and only conversions that are correct without them:
 
 The groups: "onnx" (faults in ONNX), "converted" (faulty ONNX, converted on), "native" (faults in TFLite, Keras and
 PyTorch files), "several" (two and three faults at once), "correct" (nothing may be found), "intended" (another
-precision on purpose: what's found is listed and doesn't count).
+precision, that the converter was asked for: nothing may be found either).
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Row:
     @property
     def false_alarm(self) -> bool:
         """Whether a correct target is called faulty."""
-        return self.case.group == CORRECT and bool(self.result.get("found"))
+        return self.case.group in {CORRECT, INTENDED} and bool(self.result.get("found"))
 
     @property
     def missed(self) -> bool:
@@ -129,8 +129,8 @@ class Sums:
 
 
 def sums(rows: Iterable[Row]) -> Sums:
-    """Add rows up; what was quantized on purpose doesn't count here."""
-    asked = [row for row in rows if row.counts and row.case.group != INTENDED]
+    """Add rows up."""
+    asked = [row for row in rows if row.counts]
     single = [row for row in asked if row.case.count == 1]
     several = [row for row in asked if row.case.count > 1]
     correct = [row for row in asked if not row.case.count]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks.common.cases import INTENDED
 from benchmarks.localization.rows import Row, Sums, sums
 
 __all__ = ["report"]
@@ -32,9 +31,8 @@ def report(rows: Sequence[Row]) -> str:
 
 def _table(title: str, rows: Sequence[Row], key: Callable[[Row], str]) -> str:
     lines = [f"| {title} | {' | '.join(_HEADER)} |", f"|---|{'---:|' * len(_HEADER)}"]
-    chosen = [row for row in rows if row.case.group != INTENDED]
-    names = dict.fromkeys(map(key, chosen))
-    lines += [f"| {name} | {' | '.join(_cells(sums(row for row in chosen if key(row) == name)))} |" for name in names]
+    names = dict.fromkeys(map(key, rows))
+    lines += [f"| {name} | {' | '.join(_cells(sums(row for row in rows if key(row) == name)))} |" for name in names]
     return "\n".join(lines) + "\n"
 
 
@@ -65,7 +63,6 @@ def _lists(rows: Sequence[Row]) -> Iterator[str]:
         "False alarms": lambda row: row.false_alarm,
         "Missed, or of another kind": lambda row: row.missed,
         "Failed": lambda row: row.status == "failed" and not row.case.count,
-        "Changed on purpose: what localization says": lambda row: row.case.group == INTENDED,
         "Conversions that aren't correct, and models that didn't come out": lambda row: (
             row.status in {"unverified", "no model", "not injected"}
         ),

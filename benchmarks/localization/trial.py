@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common.target import Data, UnfitError, finite, made_target, subject, told
+from conrepair.evaluate.intent import Intent
 from conrepair.localize.models import localize_models
 from conrepair.localize.options import Options
 
@@ -35,8 +36,12 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     data = Data(payload["data"])
     made, injected = made_target(payload, data, scratch)
+    intent = Intent(asked=payload["precision"] or None)
     options = Options(
-        samples=payload["samples"], batch_size=payload["batch_size"], precision=payload["precision"] or "float32"
+        samples=payload["samples"],
+        batch_size=payload["batch_size"],
+        precision=intent.precision,
+        quantized=intent.quantized,
     )
     started = time.perf_counter()
     source, target = (subject(side, data.reference) for side in (payload["source"], made))

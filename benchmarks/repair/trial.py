@@ -17,6 +17,7 @@ from benchmarks.common.target import Data, UnfitError, finite, made_target, side
 from benchmarks.repair.files import agreement, answers, quantized_tensors, size
 from benchmarks.repair.places import layers_of, places_of
 from conrepair.data.feeds import DataReference
+from conrepair.evaluate.intent import Intent
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
@@ -60,7 +61,7 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     options = Options(
         samples=payload["samples"],
         batch_size=payload["batch_size"],
-        precision=payload["precision"] or "float32",
+        precision=Intent(asked=payload["precision"] or None).precision,
         quantized=framework(models["target"].framework).describe(models["target"]).quantized,
     )
     judge = _Judge(payload["source"], _unseen(data, payload["samples"], scratch), options, scratch)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
 from conrepair.localize.isolation import Isolation, add_result
@@ -16,13 +18,16 @@ from conrepair.localize.matching import EQUAL, Pair
 from conrepair.localize.outputs import output_pairs
 from conrepair.localize.proving import Evidence, prove
 from conrepair.localize.shelf import Shelf
-from conrepair.localize.similarity import compare_values
+from conrepair.localize.similarity import Similarity, compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
 from conrepair.metrics.running_error import RunningError
 
 __all__ = ["Alignment", "align", "comparable"]
 
 _OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
+_NEAR = 0.1  # relative L2 that a quantized network's activations may differ by, at least
+_NEARER = 4.0  # times that of its outputs, if that's more
+_RIVAL = 2.0  # times the error to the nearest tensor, which is the one that's meant
 _HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
@@ -84,7 +89,7 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
         similarity.exclude(_OTHER_UNITS)
     evidence = Evidence(*nodes, similarity, structure, source.__getitem__)
     if quantized:
-        kept = evidence.match()
+        kept = _alike(evidence.match(), similarity, (ours, theirs), graphs[1])
     else:
         isolated = _Isolated(source, target, folder)
         kept = prove(evidence, isolated.run)
@@ -93,6 +98,32 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
             kept = _settled(nodes, _without_harmless(graphs[1], kept, errors), isolated)
     outputs = output_pairs(source.network, target.network, kept, shapes)
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
+
+
+def _alike(
+    pairs: Sequence[Pair], similarity: Similarity, names: tuple[Sequence[str], Sequence[str]], graph: LayerGraph
+) -> list[Pair]:
+    """Of a quantized network whose outputs are near the source's, the pairs whose values are, too.
+
+    Nothing proves the others, and one that's wrong would be a fault that nobody made. Nor is one right of which
+    either tensor is much nearer to another one.
+    """
+    rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
+    possible = np.where(similarity.layout >= 0, similarity.error, np.inf)
+    nearest = np.minimum(possible.min(axis=1, initial=np.inf)[:, None], possible.min(axis=0, initial=np.inf)[None, :])
+    places = {pair.target: (rows[pair.source], columns[pair.target]) for pair in pairs}
+    ends = [float(possible[places[name]]) if name in places else math.inf for name in graph.outputs]
+    limit = max(_NEAR, _NEARER * max(ends, default=math.inf))
+    if math.isinf(limit):
+        return list(pairs)
+    kept = []
+    for pair in pairs:
+        place = places[pair.target]
+        layout = similarity.best_layout(*place)
+        near = possible[place] <= min(limit, _RIVAL * nearest[place])
+        if layout is not None and (near or pair.target in graph.inputs):
+            kept.append(replace(pair, layout=layout))
+    return kept
 
 
 def comparable(graph: LayerGraph) -> tuple[str, ...]:
