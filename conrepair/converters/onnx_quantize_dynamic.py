@@ -9,15 +9,19 @@ from typing import Any
 from conrepair.converters.base import Converter, Option
 from conrepair.converters.onnx_file import FILE, is_large
 from conrepair.frameworks.model import Model
+from conrepair.onnx_passes.own_weights import give_own_weights
 
 __all__ = ["CONVERTER"]
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx
+    import onnx_ir
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    proto = onnx.load(model.path)  # of a path it would write a file beside it
+    graph = onnx_ir.from_proto(onnx.load(model.path))  # of a path it would write a file beside it
+    give_own_weights(graph)
+    proto = onnx_ir.to_proto(graph)
     # It transposes weights and leaves their recorded shapes as they were, so that its own inference stops. It
     # infers what it needs anew.
     del proto.graph.value_info[:]

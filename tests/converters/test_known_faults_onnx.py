@@ -20,6 +20,9 @@ from faulty_models import Case
 from onnx import helper
 from onnx_ir.passes import common
 
+from conrepair.converters.registry import converter
+from conrepair.frameworks.model import Model
+
 NORMALIZED = Case("y = MeanVarianceNormalization(x)", {"x": faulty.normal(2, 3, 4, 4)}, opset=17)
 
 
@@ -155,6 +158,32 @@ def test_dynamic_quantizer_keeps_the_shape_of_what_it_transposes(tmp_path: Path)
     model.graph.value_info.append(faulty.value_info("w", weight))
     with pytest.raises(InferenceError, match="Inferred shape and existing shape differ"):
         quantize_dynamic(model, tmp_path / "quantized.onnx")
+
+
+SHARED = Case(
+    "a = Gemm<transB = 1>(x, w) b = Identity(w) y = Gemm<transB = 1>(a, b)",
+    {"x": faulty.normal(2, 4)},
+    {"w": faulty.normal(4, 4)},
+    least=2.0,
+)
+
+
+def test_dynamic_quantizer_transposes_a_weight_for_all_that_read_it(tmp_path: Path) -> None:
+    """Exporters write equal weights once: the layers of PyTorch's TransformerEncoder begin alike."""
+    from onnxruntime.quantization import quantize_dynamic
+
+    onnx.save(SHARED.model(), tmp_path / "right.onnx")
+    quantize_dynamic(SHARED.model(), tmp_path / "wrong.onnx")
+    (right,), (wrong,) = (
+        faulty.run(onnx.load(tmp_path / name), SHARED.feeds) for name in ("right.onnx", "wrong.onnx")
+    )
+    assert faulty.difference(right, wrong) > SHARED.least
+    source = Model("onnx", str(tmp_path / "right.onnx"), "")
+    step = converter("onnx-quantize-dynamic")
+    (tmp_path / "ours").mkdir()
+    path = tmp_path / "ours" / step.convert(source, tmp_path / "ours", step.complete({}))
+    (ours,) = faulty.run(onnx.load(path), SHARED.feeds)
+    assert faulty.difference(right, ours) < SHARED.least
 
 
 class _Samples:
