@@ -15,6 +15,8 @@ __all__ = ["QuantizationErrors"]
 _UNIFORM = math.sqrt(12)  # a rounding error is uniform within a step: its deviation is the step divided by this
 _DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
 _DYNAMIC = {"DynamicQuantizeLinear"}
+_RUNNING = {"com.microsoft.DynamicQuantizeLSTM", "com.microsoft.DynamicQuantizeMatMul"}
+_WHOLE = {"int8", "uint8"}
 _WITH_WEIGHTS = {"Conv", "ConvTranspose", "MatMul", "LSTM", "GRU", "RNN"}
 
 
@@ -55,10 +57,10 @@ class QuantizationErrors:
         squares = [self._of_activation(name, cut) ** 2 for name in begins]
         for node in nodes:
             squares += [self._of_activation(name, cut) ** 2 for name in node.outputs]
-            rounded = [parameter for parameter in node.parameters.values() if parameter.bits]
+            rounded = [item for item in node.parameters.values() if item.bits or _is_stored_whole(item)]
             squares += [self._of_parameter(parameter) ** 2 for parameter in rounded]
             if node.op in _DYNAMIC or (
-                rounded and node.op in _WITH_WEIGHTS and not self._is_quantized(node.inputs[0])
+                rounded and node.op in _WITH_WEIGHTS | _RUNNING and not self._is_quantized(node.inputs[0])
             ):
                 squares.append(self._as_it_runs(node.inputs[0], cut) ** 2)
         amplification = max(1.0, cut.disturbed / self._disturbance)
@@ -84,6 +86,11 @@ class QuantizationErrors:
         if key not in self._parameters:
             values, steps = parameter.numpy().astype(np.float64), np.asarray(parameter.scales, dtype=np.float64)
             size = float(np.sqrt(np.mean(values**2))) if values.size else 0.0
-            step = float(np.sqrt(np.mean(steps**2))) if steps.size else 0.0
+            step = float(np.sqrt(np.mean(steps**2))) if steps.size else float(_is_stored_whole(parameter))
             self._parameters[key] = step / _UNIFORM / size if size else 0.0
         return self._parameters[key]
+
+
+def _is_stored_whole(parameter: Parameter) -> bool:
+    """Whether it's a matrix of whole numbers whose steps another input of its operator has: here they are one."""
+    return not parameter.bits and parameter.dtype in _WHOLE and len(parameter.shape) > 1
