@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conrepair.editors.editor import NotEditableError
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
@@ -45,6 +46,7 @@ class Outcome:
         taken: The proposals that help, in the order in which they were found.
         tried: How many candidates were judged.
         in_time: Whether the search ended by itself.
+        refused: What the target's format can't express of what was proposed, each once.
     """
 
     before: Found
@@ -52,6 +54,7 @@ class Outcome:
     taken: tuple[Taken, ...] = ()
     tried: int = 0
     in_time: bool = True
+    refused: tuple[str, ...] = ()
 
     @property
     def patch(self) -> Patch:
@@ -79,6 +82,7 @@ def search(bench: Bench, model: Model, folder: Path, *, seconds: float) -> Outco
 class _Search:
     def __init__(self, bench: Bench, model: Model, folder: Path, end: float) -> None:
         self._bench, self._model, self._folder, self._end = bench, model, folder, end
+        self._refused: dict[str, None] = {}
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
@@ -86,6 +90,7 @@ class _Search:
         while outcome.after.result.faults and self._mend_one(outcome):
             pass
         self._minimize(outcome)
+        outcome.refused = tuple(self._refused)
         return outcome
 
     def _mend_one(self, outcome: Outcome) -> bool:
@@ -117,6 +122,9 @@ class _Search:
             try:
                 changed = patch.apply(self._model, Path(folder), "candidate")
                 return self._bench.localize(changed)
+            except NotEditableError as error:
+                self._refused.setdefault(str(error))
+                return None
             # Whatever an editor or a framework says about a candidate, it's no repair.
             except Exception:  # noqa: BLE001
                 return None

@@ -50,7 +50,7 @@ def subject(model: Model, folder: Path) -> Subject:
     ("name", "kept"),
     [
         ("weights-scaled", True),
-        ("bias-permuted", True),
+        pytest.param("bias-permuted", True, marks=pytest.mark.slow),
         ("activation-missing", False),
         pytest.param("pads-shifted", False, marks=pytest.mark.slow),
         pytest.param("dilation-lost", False, marks=pytest.mark.slow),
