@@ -11,7 +11,7 @@ from conrepair.runtime.errors import UsageError
 
 __all__ = ["EDITABLE", "open_editor"]
 
-EDITABLE = ("onnx", "torch", "keras", "tflite")
+EDITABLE = ("onnx", "torch", "keras", "tflite", "tensorflow")
 
 
 def open_editor(model: Model) -> Editor:

@@ -75,7 +75,7 @@ class TensorFlowRunnable(Runnable):
     """
 
     def __init__(self, model: Model) -> None:
-        self.function, self._owner = load_function(model)
+        self.function, self.owner = load_function(model)
         inputs, outputs = self.function.structured_input_signature[1], self.function.structured_outputs
         self.inputs = tuple(_spec(name, inputs[name]) for name in natural_order(inputs))
         self.outputs = tuple(_spec(name, outputs[name]) for name in natural_order(outputs))

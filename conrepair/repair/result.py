@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from conrepair.frameworks.model import Model
 from conrepair.localize.result import Localization
+from conrepair.repair.delivery import Delivery
 from conrepair.repair.verify import Agreement
 
 __all__ = ["RepairResult"]
@@ -26,6 +27,7 @@ class RepairResult:
         tried: Candidates that were judged.
         seconds: All in all.
         in_time: Whether the search ended by itself.
+        delivery: Why the repaired model isn't in the target's own format; None where it is.
     """
 
     before: Localization
@@ -38,6 +40,7 @@ class RepairResult:
     tried: int
     seconds: float
     in_time: bool
+    delivery: Delivery | None = None
 
     @property
     def mended(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conrepair.editors.editor import Editor
+from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
@@ -61,12 +61,14 @@ class Outcome:
         state: The best that was found, with the proposals that help.
         tried: How many candidates were judged.
         in_time: Whether the search ended by itself.
+        refused: What the target's format can't express of what was proposed, each once.
     """
 
     before: Found
     state: State
     tried: int = 0
     in_time: bool = True
+    refused: tuple[str, ...] = ()
 
     @property
     def after(self) -> Found:
@@ -104,6 +106,7 @@ def search(bench: Bench, model: Model, folder: Path, *, seconds: float) -> Outco
 class _Search:
     def __init__(self, bench: Bench, model: Model, folder: Path, end: float) -> None:
         self._bench, self._model, self._folder, self._end = bench, model, folder, end
+        self._refused: dict[str, None] = {}
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
@@ -114,6 +117,7 @@ class _Search:
         if outcome.after.result.faults:
             outcome.state = min(states, key=lambda state: _error(state.found))
         self._minimize(outcome)
+        outcome.refused = tuple(self._refused)
         return outcome
 
     def _mend_one(self, outcome: Outcome) -> bool:
@@ -167,6 +171,9 @@ class _Search:
             try:
                 changed = _patch_of(taken).apply(self._model, Path(folder), "candidate")
                 return State(taken, self._bench.localize(changed), changed.sha256)
+            except NotEditableError as error:
+                self._refused.setdefault(str(error))
+                return None
             # Whatever an editor or a framework says about a candidate, it's no repair.
             except Exception:  # noqa: BLE001
                 return None

@@ -21,7 +21,7 @@ from tests.support.native_models import (
     torch_factory_model,
     torch_file,
 )
-from tests.support.small_models import images, model_of, onnx_convnet, save_tensorflow, tensorflow_pair
+from tests.support.small_models import images, model_of, onnx_convnet
 
 BY_NAME = {fault.name: fault for fault in faults()}
 THREE = ("weights-scaled", "activation-extra", "bias-dropped")
@@ -106,6 +106,6 @@ def test_onnx(tmp_path: Path, external: bool) -> None:
 
 
 def test_what_has_no_editor(tmp_path: Path) -> None:
-    model = model_of("tensorflow", save_tensorflow(tensorflow_pair(), tmp_path / "saved"))
-    with pytest.raises(UsageError, match="no editor for tensorflow"):
+    model = model_of("caffe", onnx_convnet(tmp_path / "net.onnx"))
+    with pytest.raises(UsageError, match="no editor for caffe"):
         inject_file(model, BY_NAME["weights-scaled"], {}, np.random.default_rng(0), tmp_path / "out")

@@ -20,7 +20,7 @@ from conrepair.repair.repair import PATCH, RepairOptions, apply_patch, repair_mo
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import sha256_of
-from tests.support.native_models import feeds_of, keras_file, tflite_file, torch_file
+from tests.support.native_models import feeds_of, keras_file, tensorflow_file, tflite_file, torch_file
 
 _SEED, _SAMPLES = 3, 12
 _OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=60, unseen=8)
@@ -73,11 +73,12 @@ def test_a_fault_in_a_tflite_file_is_mended_in_it(fault: Fault, tmp_path: Path) 
     assert len(result.effects) >= 1
 
 
-@pytest.mark.parametrize("kind", ["keras", "torch"])
+@pytest.mark.parametrize("kind", ["keras", "torch", "tensorflow"])
 @pytest.mark.parametrize("name", ["shortcut-missing", "operator-replaced"])
 def test_joins_are_mended_in_other_formats(kind: str, name: str, tmp_path: Path) -> None:
-    right = {"keras": keras_file, "torch": torch_file}[kind]("image", tmp_path)
-    last = kind == "keras"
+    makers = {"keras": keras_file, "torch": torch_file, "tensorflow": tensorflow_file}
+    right = makers[kind]("image", tmp_path)
+    last = kind != "torch"
     fault = next(fault for fault in _NATIVE if fault.name == name)
     feeds = feeds_of("image", channels_last=last)
     changed = inject_file(right, fault, feeds, np.random.default_rng(_SEED), tmp_path / "faulty")

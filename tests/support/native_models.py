@@ -252,6 +252,13 @@ def keras_file(name: str, folder: Path) -> Model:
     return model_of("keras", path)
 
 
+def tensorflow_file(name: str, folder: Path) -> Model:
+    """A SavedModel that Keras exported."""
+    path = folder / f"{name}.saved"
+    KERAS[name]().export(str(path), format="tf_saved_model", verbose=False)
+    return model_of("tensorflow", path)
+
+
 def tflite_file(name: str, folder: Path, kind: str = "float") -> Model:
     """A conversion: "float", "fixed" (of the batch of the feeds), "float16", or "full-int8"."""
     import tensorflow as tf

@@ -16,6 +16,7 @@ from conrepair.repair.proposals.operators import extra_proposals, move_proposals
 from conrepair.repair.proposals.parameters import parameter_proposals
 from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
 from conrepair.repair.proposals.rewritten import rewritten_piece_proposals, rewritten_step_proposals
+from conrepair.repair.proposals.surplus import surplus_proposals
 
 __all__ = ["proposals"]
 
@@ -29,6 +30,7 @@ _PROPOSERS: tuple[Proposer, ...] = (
     operator_proposals,
     order_proposals,
     missing_proposals,
+    surplus_proposals,
     rewritten_step_proposals,
 )
 

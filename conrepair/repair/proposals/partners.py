@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.diagnosis.steps import Step
 from conrepair.localize.layout import Layout, layouts
@@ -11,6 +9,8 @@ from conrepair.repair.proposals.proposal import Setting
 from conrepair.repair.transplant import Known, perm_of
 
 __all__ = ["is_quantized", "known_tensors", "layout_of", "possible_readers"]
+
+_EIGHT_BITS = ("int8", "uint8")
 
 
 def known_tensors(setting: Setting) -> dict[str, Known]:
@@ -87,7 +87,9 @@ def possible_readers(tensor: str, setting: Setting) -> list[tuple[str, ...]]:
 
 def is_quantized(step: Step, graph: LayerGraph) -> bool:
     """Whether a step computes with integers that stand for real numbers, or has weights of them."""
-    tensors: Mapping[str, object] = graph.tensors
-    names = [name for name in (*step.inputs, *step.outputs) if name in tensors]
+    read = (name for node in step.nodes for name in (*node.inputs, *node.outputs))
+    tensors = [graph.tensors[name] for name in (*step.inputs, *step.outputs, *read) if name in graph.tensors]
     numbers = [parameter for node in step.nodes for parameter in node.parameters.values()]
-    return any(graph.tensors[name].quantization for name in names) or any(item.bits for item in numbers)
+    # ONNX says of dynamically quantized tensors only that they're of eight bits.
+    eight = any(tensor.quantization or tensor.dtype in _EIGHT_BITS for tensor in tensors)
+    return eight or any(item.bits or item.dtype in _EIGHT_BITS for item in numbers)

@@ -57,6 +57,14 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(Text(f"  {shortened(edit, _WIDTH)}"))
     if len(result.edits) > _MOST:
         console.print(Text(f"  and {len(result.edits) - _MOST} more edits", style="dim"))
+    if (delivery := result.delivery) is not None:
+        console.print(
+            Text.assemble(
+                ("delivered as ONNX", "bold yellow"),
+                f" (converted by {delivery.route}), since the target can't be edited so: "
+                f"{shortened(delivery.reason, _WIDTH)}",
+            )
+        )
     samples = result.unseen_after.samples
     console.print(
         Text(f"on {samples} samples: {_told(result.unseen_before)} before, {_told(result.unseen_after)} now")

@@ -1,0 +1,190 @@
+"""TensorFlow: the operators of a SavedModel's signature, or of a frozen graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conrepair.editors.editor import Editor
+from conrepair.editors.operation import Operation, operation_of
+from conrepair.editors.tensorflow_file import TensorFlowFile, place_of
+from conrepair.editors.tensorflow_graft import TensorFlowWriter
+from conrepair.editors.tensorflow_parameters import native_order, position_of
+from conrepair.editors.tensorflow_save import save_frozen, save_saved_model
+from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.operators import OPERATORS
+from conrepair.graph.sizes import without_sizes
+from conrepair.networks.tensorflow import TensorFlowNetwork
+from conrepair.networks.tensorflow_pieces import data_inputs, operator_of
+from conrepair.runtime.files import sha256_of
+
+__all__ = ["EDITOR", "TensorFlowEditor"]
+
+
+class TensorFlowEditor(Editor):
+    """Changes of one function; layers are called as its operators.
+
+    Numbers are changed where they are. An operator with other attributes is written anew; it reads the variables that
+    the old one read, where they're the same.
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self._model = model
+        self._file = TensorFlowFile(model)
+        self.graph = without_sizes(TensorFlowNetwork(self._file.function, self._file.owner, self._file.sizes).graph)
+        self._read = {name: data_inputs(item) for name, item in self._file.operators.items()}  # as in the file
+        self._anew: dict[str, Operation] = {}  # nodes that were written anew, as they are by now
+        self._numbers: dict[tuple[str, str], Array] = {}
+        self._instead: dict[str, str] = {}  # what stands for tensors by now
+
+    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+        """Change a constant or a variable, which becomes the operator's own."""
+        if role not in node.parameters:
+            self.refuse(f"{node.name} has no {role}")
+        self._numbers[node.name, role] = array
+        if node.name in self._anew:
+            self._write_anew(node, self._anew[node.name].operator, self._anew[node.name].attributes)
+            return
+        item = self._item(node)
+        read = data_inputs(item)
+        constants = [place for place, name in enumerate(read) if not self._is_tensor(name)]
+        position = position_of(item, role, constants)
+        before = self._file.numbers(read[position])
+        if before is None:
+            self.refuse(f"{node.name}: {role} is computed")
+        self._file.set_constant(item, position, native_order(item, role, array, before.shape))
+        self.touched |= self.names(node)
+
+    def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
+        """The operator is written anew."""
+        said = self._anew[node.name] if node.name in self._anew else operation_of(node)
+        self._write_anew(node, said.operator, {**said.attributes, **changes})
+
+    def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
+        """Another operator, which keeps what both have."""
+        said = self._anew[node.name] if node.name in self._anew else operation_of(node)
+        known = OPERATORS[operator].attributes if operator in OPERATORS else {}
+        kept = {name: value for name, value in said.attributes.items() if name in known}
+        self._write_anew(node, operator, {**kept, **attributes})
+
+    def _write_anew(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
+        roles = OPERATORS[operator].parameters if operator in OPERATORS and operator != node.op else node.parameters
+        numbers = {role: self._numbers.get((node.name, role)) for role in node.parameters if role in roles}
+        given = {role: node.parameters[role].numpy() if array is None else array for role, array in numbers.items()}
+        made = Operation(operator, node.inputs, self._open(node, attributes), given, node.channels_last)
+        self.graft(node.outputs[0], (made,), "changed")
+        self._anew[node.name] = made
+
+    def _open(self, node: Node, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+        """With an open batch where the shape that a node has anyway has one."""
+        shape = self._file.specs[place_of(node.outputs[0])][0] if node.op == "Reshape" else None
+        if shape is None or shape.rank is None or attributes.get("shape") != node.attributes.get("shape"):
+            return attributes
+        return {**attributes, "shape": tuple(-1 if size is None else int(size) for size in shape.as_list())}
+
+    def remove(self, node: Node, index: int = 0) -> None:
+        """Readers take the input instead."""
+        item, tensor = self._item(node), node.outputs[0]
+        if not node.inputs[index]:
+            self.refuse(f"{node.name} has no tensor as its input {index}")
+        old, new = self._place(tensor), data_inputs(item)[self._positions(node)[index]]
+        readers = self._file.readers(old)
+        self._file.replace_output(old, new)
+        self._file.redirect(readers, old, new)
+        self._instead[tensor] = new
+        around = {reader.name for reader in readers} | {operator_of(name) for name in node.inputs if name}
+        self.touched |= around - set(self.graph.inputs) or self.names(node)
+
+    def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
+        """New operators among the old ones; constants that the tensor's own operator has are read from there."""
+        source = self._place(tensor)
+        targets = [self._item(item) for item in readers] or self._file.readers(source)
+        known = self._constants(operator_of(source))
+        writer = TensorFlowWriter(self._file)
+        traced = writer.compute(operations, lambda name: writer.operand(self._place(name)))
+        result = writer.put_in(traced, f"{operator_of(source)}/{label}", known)
+        if not readers:
+            self._file.replace_output(source, result)
+            self._instead[tensor] = result
+        self._file.redirect(targets, source, result)
+        self._file.check_order(tensor)
+        self.touched |= self.tensor_names(tensor) | {operator_of(result)} | {item.layer for item in readers}
+
+    def swap_inputs(self, node: Node, one: int, two: int) -> None:
+        """Exchange operands."""
+        item, positions = self._item(node), self._positions(node)
+        first, second = positions[one], positions[two]
+        item.input[first], item.input[second] = item.input[second], item.input[first]
+        self._file.reshaped = True
+        self.touched |= self.names(node)
+
+    def exchange_outputs(self, one: int, two: int) -> None:
+        """Under the signature's names."""
+        results, names = self._file.results, list(self._file.results)
+        results[names[one]], results[names[two]] = results[names[two]], results[names[one]]
+        self._file.reshaped = True
+        self.touched |= {operator_of(results[names[place]]) for place in (one, two)}
+
+    def exchange_inputs(self, one: int, two: int) -> None:
+        """Exchange who reads them."""
+        first, second = (place_of(self.graph.inputs[place]) for place in (one, two))
+        both = {first: self._file.readers(first), second: self._file.readers(second)}
+        exchanged = {first: second, second: first}
+        for item in {item.name: item for items in both.values() for item in items}.values():
+            item.input[:] = [exchanged.get(name, name) for name in data_inputs(item)]
+            self.touched.add(item.name)
+        self._file.reshaped = True
+
+    def save(self, folder: Path, stem: str) -> Model:
+        """A SavedModel's folder, or a frozen graph's .pb."""
+        original = Path(self._model.path)
+        if original.is_dir():
+            path = folder / stem
+            save_saved_model(self._file, original, path)
+        else:
+            path = folder / f"{stem}.pb"
+            save_frozen(self._file, path)
+        return Model("tensorflow", str(path), sha256_of(path), inputs=self._model.inputs)
+
+    # --- where things are -------------------------------------------------------------------------------------
+
+    def _place(self, tensor: str) -> str:
+        """The tensor that stands for one by now."""
+        if tensor in self._instead:
+            return self._instead[tensor]
+        known = self.graph.tensors.get(tensor)
+        if known is None or not known.observable:
+            self.refuse(f"the graph has no tensor {tensor}")
+        return place_of(tensor)
+
+    def _is_tensor(self, place: str) -> bool:
+        return place.removesuffix(":0") in self.graph.tensors
+
+    def _item(self, node: Node) -> Any:
+        """The operator that a node is, as it was in the file."""
+        parts = [item for item in self.graph.nodes if item.layer == node.layer]
+        if len(parts) > 1:
+            self.refuse(f"{node.layer} is {' and '.join(item.op for item in parts)} in one")
+        if node.name in self._anew:
+            self.refuse(f"{node.name} has been written anew")
+        return self._file.operators[node.layer]
+
+    def _positions(self, node: Node) -> list[int]:
+        """Where an operator reads a node's inputs."""
+        original = [place for place, name in enumerate(self._read[node.layer]) if self._is_tensor(name)]
+        if len(original) != len(node.inputs):
+            self.refuse(f"{node.name} reads {len(original)} tensors, not {len(node.inputs)}")
+        return original
+
+    def _constants(self, operator: str) -> dict[str, Array]:
+        """Numbers that an operator reads, by tensor."""
+        item = self._file.operators.get(operator)
+        read = [] if item is None else [name for name in data_inputs(item) if self._file.holds_numbers(name)]
+        found = {name: self._file.numbers(name) for name in read}
+        return {name: array for name, array in found.items() if array is not None}
+
+
+EDITOR = TensorFlowEditor

@@ -1,0 +1,284 @@
+"""Operators of the vocabulary as functions of TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from conrepair.editors.operation import NotEditableError, Operation
+from conrepair.editors.operation_shapes import slices_of
+from conrepair.editors.tensorflow_windows import WINDOWS
+
+__all__ = ["WRITERS"]
+
+Made = Callable[[Operation, Sequence[Any]], Any]
+
+_UNARY: Mapping[str, Callable[[Any], Any]] = {
+    "Relu": tf.nn.relu,
+    "Selu": tf.nn.selu,
+    "Elu": tf.nn.elu,
+    "Sigmoid": tf.sigmoid,
+    "Tanh": tf.tanh,
+    "Softplus": tf.nn.softplus,
+    "Softsign": tf.nn.softsign,
+    "Erf": tf.math.erf,
+    "Exp": tf.exp,
+    "Expm1": tf.math.expm1,
+    "Log": tf.math.log,
+    "Log1p": tf.math.log1p,
+    "Sqrt": tf.sqrt,
+    "Rsqrt": tf.math.rsqrt,
+    "Square": tf.square,
+    "Neg": tf.negative,
+    "Reciprocal": tf.math.reciprocal,
+    "Abs": tf.abs,
+    "Sign": tf.sign,
+    "Floor": tf.floor,
+    "Ceil": tf.math.ceil,
+    "Round": tf.round,
+    "Sin": tf.sin,
+    "Cos": tf.cos,
+    "Not": tf.logical_not,
+    "Identity": tf.identity,
+}
+_USUAL = {"Elu": {"alpha": 1.0}, "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}}
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "Add": tf.add,
+    "Sub": tf.subtract,
+    "Mul": tf.multiply,
+    "Div": tf.divide,
+    "Max": tf.maximum,
+    "Min": tf.minimum,
+    "Pow": tf.pow,
+    "Mod": tf.math.floormod,
+    "Equal": tf.equal,
+    "Greater": tf.greater,
+    "GreaterOrEqual": tf.greater_equal,
+    "Less": tf.less,
+    "LessOrEqual": tf.less_equal,
+    "And": tf.logical_and,
+    "Or": tf.logical_or,
+}
+_REDUCTIONS: Mapping[str, Callable[..., Any]] = {
+    "ReduceMean": tf.reduce_mean,
+    "ReduceSum": tf.reduce_sum,
+    "ReduceMax": tf.reduce_max,
+    "ReduceMin": tf.reduce_min,
+    "ReduceProd": tf.reduce_prod,
+}
+_TWO, _PICTURES = 2, 4
+
+
+def _unary(operation: Operation, operands: Sequence[Any]) -> Any:
+    for name, usual in _USUAL.get(operation.operator, {}).items():
+        if operation.attributes.get(name, usual) != usual:
+            raise NotEditableError(f"TensorFlow's {operation.operator} has no {name}")
+    return _UNARY[operation.operator](*operands)
+
+
+def _binary(operation: Operation, operands: Sequence[Any]) -> Any:
+    read = list(operands)
+    if "operand" in operation.parameters:
+        constant = _constant(operation.parameters["operand"], operands[0])
+        read.insert(0 if operation.attributes.get("constant_first") else 1, constant)
+    if len(read) != _TWO:
+        raise NotEditableError(f"{operation.operator} takes two operands, not {len(read)}")
+    if operation.operator == "Add" and "operand" in operation.parameters and _is_bias(operation, operands[0]):
+        return tf.nn.bias_add(*read)
+    return _BINARY[operation.operator](*read)
+
+
+def _is_bias(operation: Operation, tensor: Any) -> bool:
+    """As layers of TensorFlow write it, so that it's recognized as one."""
+    numbers = operation.parameters["operand"]
+    return bool(
+        numbers.ndim == 1 and tensor.shape.rank and tensor.shape[-1] == len(numbers) and tensor.shape.rank > 1
+    )
+
+
+def _constant(numbers: Any, like: Any) -> Any:
+    """In the type of a tensor, if both are real."""
+    dtype = like.dtype if like.dtype.is_floating and numbers.dtype.kind == "f" else None
+    return tf.constant(numbers, dtype)
+
+
+def _product(operation: Operation, operands: Sequence[Any]) -> Any:
+    numbers = operation.parameters
+    left = [_constant(numbers["left"], operands[0])] if "left" in numbers else []
+    right = [_constant(numbers["weight"], operands[0])] if "weight" in numbers else []
+    first, second = (*left, *operands, *right)
+    turned = [bool(operation.attributes.get(name)) for name in ("transpose_a", "transpose_b")]
+    if right and first.shape.rank != _TWO and numbers["weight"].ndim == _TWO and not turned[0]:
+        letters = "abcdefgh"[: first.shape.rank - 1]
+        result = tf.einsum(f"{letters}x,xy->{letters}y", first, tf.transpose(second) if turned[1] else second)
+    else:
+        result = tf.matmul(first, second, transpose_a=turned[0], transpose_b=turned[1])
+    return tf.nn.bias_add(result, _constant(numbers["bias"], operands[0])) if "bias" in numbers else result
+
+
+def _einsum(operation: Operation, operands: Sequence[Any]) -> Any:
+    return tf.einsum(str(operation.attributes["equation"]), *_with_constants(operation, operands))
+
+
+def _with_constants(operation: Operation, operands: Sequence[Any]) -> list[Any]:
+    """Operands, constants in the places of ""; those that have no place come last."""
+    rest, constants = iter(operands), [_constant(array, operands[0]) for array in operation.parameters.values()]
+    given = iter(constants)
+    read = [next(given) if item == "" else next(rest) for item in operation.inputs]
+    return [*read, *given]
+
+
+def _concatenated(operation: Operation, operands: Sequence[Any]) -> Any:
+    return tf.concat(_with_constants(operation, operands), int(str(operation.attributes["axis"])))
+
+
+def _softmax(function: Callable[..., Any]) -> Made:
+    def make(operation: Operation, operands: Sequence[Any]) -> Any:
+        axis = operation.attributes.get("axis")
+        return function(operands[0], -1 if axis is None else int(str(axis)))
+
+    return make
+
+
+def _clip(operation: Operation, operands: Sequence[Any]) -> Any:
+    bounds = operation.attributes.get("min"), operation.attributes.get("max")
+    if bounds != (0.0, 6.0) or operation.parameters:
+        raise NotEditableError("TensorFlow's Relu6 is between 0 and 6")
+    return tf.nn.relu6(operands[0])
+
+
+def _reduced(operation: Operation, operands: Sequence[Any]) -> Any:
+    keep = bool(operation.attributes.get("keepdims", True))
+    return _REDUCTIONS[operation.operator](operands[0], operation.attributes.get("axes"), keep)
+
+
+def _largest(function: Callable[..., Any]) -> Made:
+    def make(operation: Operation, operands: Sequence[Any]) -> Any:
+        axis = int(str(operation.attributes.get("axis") or 0))
+        found = function(operands[0], axis)
+        return tf.expand_dims(found, axis) if operation.attributes.get("keepdims", True) else found
+
+    return make
+
+
+def _reshaped(operation: Operation, operands: Sequence[Any]) -> Any:
+    shape = operation.attributes["shape"]
+    if not isinstance(shape, tuple):
+        raise NotEditableError("Reshape needs a shape")
+    return tf.reshape(operands[0], [int(size) for size in shape])
+
+
+def _padded(operation: Operation, operands: Sequence[Any]) -> Any:
+    pads, mode = operation.attributes["pads"], operation.attributes.get("mode", "constant")
+    if mode not in {"constant", "reflect", "symmetric"}:
+        raise NotEditableError(f"TensorFlow has no Pad of {mode}")
+    pairs = np.array(pads, np.int32).reshape(2, -1).T
+    value = float(str(operation.attributes.get("value") or 0.0))
+    return tf.pad(operands[0], pairs, str(mode).upper(), value)
+
+
+def _sliced(operation: Operation, operands: Sequence[Any]) -> Any:
+    return operands[0][tuple(slices_of(operation, operands[0].shape.rank))]
+
+
+def _gathered(operation: Operation, operands: Sequence[Any]) -> Any:
+    numbers, rest = operation.parameters, iter(operands)
+    table = tf.constant(numbers["table"]) if "table" in numbers else next(rest)
+    indices = tf.constant(numbers["indices"]) if "indices" in numbers else next(rest)
+    return tf.gather(table, indices, axis=int(str(operation.attributes.get("axis") or 0)))
+
+
+def _where(operation: Operation, operands: Sequence[Any]) -> Any:
+    rest = iter(operands)
+    roles = ("condition", "x", "y")
+    numbers = operation.parameters
+    return tf.where(*(tf.constant(numbers[role]) if role in numbers else next(rest) for role in roles))
+
+
+def _summed_up(operation: Operation, operands: Sequence[Any]) -> Any:
+    backwards = {name: bool(operation.attributes.get(name)) for name in ("exclusive", "reverse")}
+    return tf.cumsum(operands[0], int(str(operation.attributes.get("axis") or 0)), **backwards)
+
+
+_SIZED: Mapping[str, Callable[..., Any]] = {
+    "linear": tf.raw_ops.ResizeBilinear,
+    "nearest": tf.raw_ops.ResizeNearestNeighbor,
+    "cubic": tf.raw_ops.ResizeBicubic,
+}
+
+
+def _resized(operation: Operation, operands: Sequence[Any]) -> Any:
+    given, shape = operation.attributes, operands[0].shape
+    transformation, scales, mode = (given.get(name) for name in ("coordinate_transformation_mode", "scales", "mode"))
+    known = transformation in {"align_corners", "half_pixel", "asymmetric"} and isinstance(scales, tuple)
+    if not known or shape.rank != _PICTURES or not operation.channels_last or None in shape[1:3]:
+        raise NotEditableError("TensorFlow resizes pictures of known sizes, channels last")
+    corners, half = transformation == "align_corners", transformation == "half_pixel"
+    nearest = "round_prefer_ceil" if corners or half else "floor"
+    if (mode == "nearest" and given.get("nearest_mode") != nearest) or (mode == "cubic" and not half):
+        raise NotEditableError(f"TensorFlow's resizing of kind {mode} rounds otherwise")
+    factors = [float(item) for item in scales[1:3]] if isinstance(scales, tuple) else []
+    size = [round(old * factor) for old, factor in zip(shape[1:3], factors, strict=True)]
+    return _SIZED[str(mode)](images=operands[0], size=size, align_corners=corners, half_pixel_centers=half)
+
+
+def _blocks(operation: Operation, operands: Sequence[Any]) -> Any:
+    size, mode = int(str(operation.attributes["blocksize"])), operation.attributes.get("mode", "DCR")
+    if not operation.channels_last or mode != "DCR":
+        raise NotEditableError("TensorFlow moves blocks with the channels last, depth first")
+    move = tf.nn.depth_to_space if operation.operator == "DepthToSpace" else tf.nn.space_to_depth
+    return move(operands[0], size)
+
+
+def _batched(operation: Operation, operands: Sequence[Any]) -> Any:
+    there = operation.operator == "SpaceToBatch"
+    margins = np.array(operation.attributes["pads" if there else "crops"], np.int32).reshape(2, -1).T
+    block = np.array(operation.attributes["block"], np.int32)
+    return (tf.space_to_batch if there else tf.batch_to_space)(operands[0], block, margins)
+
+
+def _local_response(operation: Operation, operands: Sequence[Any]) -> Any:
+    """TensorFlow's alpha is of each neighbour, ONNX's of their sum."""
+    given = operation.attributes
+    size = int(str(given["size"]))
+    if not operation.channels_last or size % _TWO == 0:
+        raise NotEditableError("TensorFlow's LRN has its channels last, and an odd size")
+    alpha, beta, bias = (float(str(given[name])) for name in ("alpha", "beta", "bias"))
+    return tf.nn.local_response_normalization(operands[0], size // _TWO, bias, alpha / size, beta)
+
+
+WRITERS: Mapping[str, Made] = {
+    **dict.fromkeys(_UNARY, _unary),
+    **dict.fromkeys(_BINARY, _binary),
+    **dict.fromkeys(_REDUCTIONS, _reduced),
+    **WINDOWS,
+    "MatMul": _product,
+    "Einsum": _einsum,
+    "Softmax": _softmax(tf.nn.softmax),
+    "LogSoftmax": _softmax(tf.nn.log_softmax),
+    "Clip": _clip,
+    "LeakyRelu": lambda operation, operands: tf.nn.leaky_relu(
+        operands[0], float(str(operation.attributes.get("alpha", 0.01)))
+    ),
+    "Cast": lambda operation, operands: tf.cast(operands[0], str(operation.attributes["to"])),
+    "ArgMax": _largest(tf.argmax),
+    "ArgMin": _largest(tf.argmin),
+    "Reshape": _reshaped,
+    "Transpose": lambda operation, operands: tf.transpose(operands[0], operation.attributes["perm"]),
+    "Pad": _padded,
+    "Concat": _concatenated,
+    "Stack": lambda operation, operands: tf.stack(list(operands), int(str(operation.attributes["axis"]))),
+    "Slice": _sliced,
+    "Gather": _gathered,
+    "Where": _where,
+    "Tile": lambda operation, operands: tf.tile(operands[0], operation.attributes["repeats"]),
+    "CumSum": _summed_up,
+    "Resize": _resized,
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _blocks),
+    **dict.fromkeys(("SpaceToBatch", "BatchToSpace"), _batched),
+    "LRN": _local_response,
+}
+"""By the vocabulary's name; each raises NotEditableError for what TensorFlow's operator can't do."""
