@@ -5,19 +5,22 @@ from __future__ import annotations
 import functools
 import tempfile
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from conrepair.data.recipe_file import recipe_fields, write_recipe
 from conrepair.frameworks.model import Model
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.bench import Bench
 from conrepair.repair.edits import in_words
-from conrepair.repair.patch import Patch, write_patch
+from conrepair.repair.patch import RECIPE, Patch, write_patch
+from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import search
 from conrepair.repair.verify import agreement, answers
 from conrepair.runtime.errors import DataError
+from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = ["PATCH", "RepairOptions", "apply_patch", "repair_models"]
@@ -45,58 +48,81 @@ PATCH = "patch.json"
 """The file that a repair's edits are kept in, beside the repaired model."""
 
 
-def repair_models(source: Subject, target: Subject, folder: Path, options: RepairOptions) -> RepairResult:
+def repair_models(
+    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None = None
+) -> RepairResult:
     """Mend a target.
 
     Args:
         source: The model that is right.
         target: The model in question; its file isn't changed.
-        folder: Receives the repaired model and its patch.
+        folder: Receives the repaired model, where its file is changed, and the patch.
         options: Samples, time.
+        journal: Of the search, which one that was stopped goes on with.
 
     Raises:
         ModelLoadError: if a model can't be opened.
         UsageError: if models of the target's format can't be edited.
         DataError: if the data doesn't fit.
+        OSError: if there's no room.
     """
     started = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     with large_blocks_returned(), tempfile.TemporaryDirectory(dir=folder) as scratch:
-        bench = Bench(source, target, Path(scratch), options.localization)
-        outcome = search(bench, target.model, Path(scratch), seconds=options.seconds)
-        model = None
+        room = Path(scratch)
+        bench = Bench(source, target, room, options.localization)
+        first = bench.localize(target.model)
+        mend = functools.partial(mend_preparation, bench, source, end=started + options.seconds)
+        preparation = mend(target.model, room / "before")
+        outcome = search(bench, target.model, room, seconds=options.seconds, journal=journal)
+        found, model = outcome.after, None
         if outcome.patch.edits:
             model = outcome.patch.apply(target.model, folder, _STEM)
-            write_patch(outcome.patch, folder / PATCH, target.model.sha256)
-            outcome = replace(outcome, after=bench.localize(model))  # as it's read back
-    begin = options.localization.samples
-    begin = begin if min(source.data.count, target.data.count) > begin else 0
-    unseen = functools.partial(answers, begin=begin, count=options.unseen)
-    right = list(unseen(source, source.model))
-    before = agreement(right, unseen(target, target.model))
-    after = before if model is None else agreement(right, unseen(target, model))
+            found = bench.localize(model)  # as it's read back
+            if preparation is None:
+                # Layers at fault hide what a recipe would bring, and how photos must be prepared.
+                preparation = mend(model, room / "after")
+                found = found if preparation is None else preparation.found
+        set_recipe = () if preparation is None else (preparation.edit,)
+        patch = Patch((*set_recipe, *outcome.patch.edits))
+        if patch.edits:
+            write_patch(patch, folder / PATCH, target.model.sha256)
+        begin = options.localization.samples
+        begin = begin if min(source.data.count, bench.target.data.count) > begin else 0
+        unseen = functools.partial(answers, begin=begin, count=options.unseen)
+        right = list(unseen(source, source.model))
+        before = agreement(right, unseen(target, target.model))
+        after = agreement(right, unseen(bench.target, model or target.model)) if patch.edits else before
+    effects = () if preparation is None else (f"{in_words(preparation.edit)}: {preparation.gain}",)
     return RepairResult(
-        outcome.before.result,
-        outcome.after.result,
-        tuple(map(in_words, outcome.patch.edits)),
-        outcome.effects,
+        first.result,
+        found.result,
+        tuple(map(in_words, patch.edits)),
+        (*effects, *outcome.effects),
         model,
         before,
         after,
-        outcome.tried,
+        outcome.tried + len(set_recipe),
         time.monotonic() - started,
         outcome.in_time,
+        outcome.interrupted,
+        outcome.recalled,
+        None if patch.recipe is None else recipe_fields(patch.recipe),
+        str(folder / PATCH) if patch.edits else None,
     )
 
 
-def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> Model:
-    """Make the same edits again.
+def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> Model | None:
+    """Make the same edits again, and write the recipe that the patch sets.
 
     Args:
         patch: From `read_patch`.
         target_hash: Of the model that it's for.
         model: Must be that model.
-        folder: Receives the changed copy; made where it isn't there.
+        folder: Receives the changed copy, and `recipe.json`; made where it isn't there.
+
+    Returns:
+        The copy; None where the patch changes nothing in the file.
 
     Raises:
         DataError: if the patch is for another model.
@@ -109,4 +135,6 @@ def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> M
             "Edits name layers of the model that they were found for; repair this one anew."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    return patch.apply(model, folder, _STEM)
+    if patch.recipe is not None:
+        write_recipe(patch.recipe, folder / RECIPE)
+    return patch.apply(model, folder, _STEM) if patch.of_file else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import tempfile
 import time
@@ -18,6 +19,8 @@ from conrepair.repair.edits import ExchangeInputs, ExchangeOutputs, in_words
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.all import proposals
 from conrepair.repair.proposals.proposal import Proposal
+from conrepair.runtime.files import explain_write_error
+from conrepair.runtime.journal import Journal
 
 __all__ = ["Outcome", "Taken", "search"]
 
@@ -44,7 +47,9 @@ class Outcome:
         after: With the patch.
         taken: The proposals that help, in the order in which they were found.
         tried: How many candidates were judged.
-        in_time: Whether the search ended by itself.
+        in_time: Whether the search ended within its time.
+        interrupted: Whether it was asked to end.
+        recalled: Candidates of `tried` that an earlier search had judged.
     """
 
     before: Found
@@ -52,6 +57,8 @@ class Outcome:
     taken: tuple[Taken, ...] = ()
     tried: int = 0
     in_time: bool = True
+    interrupted: bool = False
+    recalled: int = 0
 
     @property
     def patch(self) -> Patch:
@@ -64,7 +71,7 @@ class Outcome:
         return tuple(f"{'; '.join(map(in_words, item.edits))}: {item.gain}" for item in self.taken)
 
 
-def search(bench: Bench, model: Model, folder: Path, *, seconds: float) -> Outcome:
+def search(bench: Bench, model: Model, folder: Path, *, seconds: float, journal: Journal | None = None) -> Outcome:
     """Mend a target.
 
     Args:
@@ -72,13 +79,19 @@ def search(bench: Bench, model: Model, folder: Path, *, seconds: float) -> Outco
         model: The target as it came; its file isn't changed.
         folder: For candidates; they're removed.
         seconds: After which no further candidate is begun. The best state that was verified is kept.
+        journal: Keeps which candidates are none, for a search that goes on where this one is stopped; may ask it to
+            end.
+
+    Raises:
+        OSError: if there's no room for candidates.
     """
-    return _Search(bench, model, folder, time.monotonic() + seconds).run()
+    return _Search(bench, model, folder, time.monotonic() + seconds, Journal() if journal is None else journal).run()
 
 
 class _Search:
-    def __init__(self, bench: Bench, model: Model, folder: Path, end: float) -> None:
+    def __init__(self, bench: Bench, model: Model, folder: Path, end: float, journal: Journal) -> None:
         self._bench, self._model, self._folder, self._end = bench, model, folder, end
+        self._journal = journal
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
@@ -92,16 +105,27 @@ class _Search:
         """Take the first edit that mends something; whether there was one."""
         found = outcome.after
         for piece, proposal in self._candidates(found):
-            if time.monotonic() > self._end:
-                outcome.in_time = False
+            if self._over(outcome):
                 return False
-            again = self._judged(Patch((*outcome.patch.edits, *proposal)))
-            outcome.tried += 1
+            patch = Patch((*outcome.patch.edits, *proposal))
+            again = self._judged(patch, outcome)
             if again is not None and _mends(again, found, piece):
                 gain = f"outputs differ by {again.result.output_error:.1e}, {found.result.output_error:.1e} before"
                 outcome.taken, outcome.after = (*outcome.taken, Taken(proposal, gain)), again
                 return True
+            self._journal.add(self._line(patch))
         return False
+
+    def _over(self, outcome: Outcome) -> bool:
+        """Whether nothing else shall be tried."""
+        outcome.interrupted = self._journal.asked_to_end
+        outcome.in_time = outcome.in_time and time.monotonic() <= self._end
+        return outcome.interrupted or not outcome.in_time
+
+    def _line(self, patch: Patch) -> str:
+        """What a candidate that is none is known by: all its edits, and how it's fed."""
+        fed = repr((self._bench.target.recipe, self._bench.target.data.count))
+        return hashlib.sha256(f"{patch.digest} {fed}".encode()).hexdigest()
 
     def _candidates(self, found: Found) -> Iterator[tuple[Guilty | None, Proposal]]:
         editor = open_editor(self._model)
@@ -111,26 +135,35 @@ class _Search:
             for one, two in itertools.combinations(range(len(names)), 2):
                 yield None, (kind(one, two),)
 
-    def _judged(self, patch: Patch) -> Found | None:
-        """What localization says of the model with a patch; None when it can't be written, loaded, or run."""
+    def _judged(self, patch: Patch, outcome: Outcome) -> Found | None:
+        """What localization says of the model with a patch; None when it can't be written, loaded, or run.
+
+        None, too, when an earlier search has found it to be no good.
+        """
+        outcome.tried += 1
+        if self._line(patch) in self._journal:
+            outcome.recalled += 1
+            return None
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
             try:
                 changed = patch.apply(self._model, Path(folder), "candidate")
                 return self._bench.localize(changed)
             # Whatever an editor or a framework says about a candidate, it's no repair.
-            except Exception:  # noqa: BLE001
+            except Exception as error:
+                if explain_write_error(error, self._folder) is not None:
+                    raise  # that says nothing about the candidate
                 return None
 
     def _minimize(self, outcome: Outcome) -> None:
         """Drop each edit without which the result is as good."""
         place = 0
-        while len(outcome.patch.edits) > 1 and place < len(outcome.patch.edits) and time.monotonic() < self._end:
+        while len(outcome.patch.edits) > 1 and place < len(outcome.patch.edits) and not self._over(outcome):
             fewer = _without(outcome.taken, place)
-            again = self._judged(_patch_of(fewer))
-            outcome.tried += 1
+            again = self._judged(_patch_of(fewer), outcome)
             if again is not None and len(again.result.faults) <= len(outcome.after.result.faults):
                 outcome.taken, outcome.after = fewer, again
             else:
+                self._journal.add(self._line(_patch_of(fewer)))
                 place += 1
 
 

@@ -50,15 +50,22 @@ def localized(state: State, items: Sequence[Executed]) -> dict[str, Localized]:
     return {name: Localized.of(results[task.name], problem_of) for name, task in tasks.items()}
 
 
-def localization_task(state: State, item: Executed) -> Task:
-    """Look into a target, beside its reference; a task for the scheduler."""
+def localization_task(state: State, item: Executed, *, photos: int | None = None) -> Task:
+    """Look into a target, beside its reference; a task for the scheduler.
+
+    Args:
+        state: The run.
+        item: The target.
+        photos: How many it may look at as files; default: as many as layers are compared on.
+    """
+    count = state.config.localize.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
     if item.source is None or reference.source is None:
         raise ValueError("nothing to localize")
     sides = {"source": (reference, reference.source), "target": (target, item.source)}
     payload = {
         side: localization_side(
-            source, whose.open_sizes_filled(source), *state.data_for(whose, source), _photos(state, whose)
+            source, whose.open_sizes_filled(source), *state.data_for(whose, source), _photos(whose, count)
         )
         for side, (whose, source) in sides.items()
     }
@@ -72,6 +79,6 @@ def localization_task(state: State, item: Executed) -> Task:
     )
 
 
-def _photos(state: State, subject: Subject) -> tuple[Path, ...]:
+def _photos(subject: Subject, count: int) -> tuple[Path, ...]:
     """The photos that a search of recipes may look at."""
-    return () if subject.dataset is None else subject.dataset.photos[: state.config.localize.samples]
+    return () if subject.dataset is None else subject.dataset.photos[:count]

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 
+from conrepair.faults.fault import Kind
 from conrepair.localize.result import Localization
 from conrepair.pipeline.advising import advise
 from conrepair.pipeline.evaluation import Executed
@@ -33,6 +34,9 @@ def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> t
         result[place] = with_repair(rows[place], state.scheduler.results[task.name], problem_of)
     with state.display.stage("advise", len(places)) as stage:
         for place in places:
+            known = result[place].repair
+            if known is not None and known.interrupted:
+                continue
             result[place] = with_advice(result[place], _advice(state, executed[place], rows[place], executed))
             stage.advance(executed[place].row_name)
     return tuple(result)
@@ -43,6 +47,8 @@ def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]
     subject, reference = state.subject(item.model), state.subject(item.reference)
     if item.source is None or reference.source is None or row.localization is None:
         return ()
+    if all(fault.kind is Kind.PREPROCESSING for fault in row.localization.faults):
+        return ()  # no conversion brought that in
     chain = next((chain for chain in subject.chains() if chain[-1].name == item.row_name), None)
     refusal = ""
     if chain is not None:
@@ -64,11 +70,13 @@ def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]
 
 def _repair_task(state: State, item: Executed) -> Task:
     """As for a localization, with what a repair needs besides."""
-    task, own = localization_task(state, item), state.config.repair.model_dump(include={"seconds", "unseen"})
+    own = state.config.repair.model_dump(include={"seconds", "unseen"})
+    task = localization_task(state, item, photos=state.config.localize.samples + state.config.repair.unseen)
     return dataclasses.replace(
         task,
         name=f"{item.row_name}, repair",
         kind="repair",
         payload=lambda entries: {**task.payload(entries), **own},
         timeout=state.config.limits.seconds + state.config.repair.seconds,
+        continues=True,
     )
