@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from conrepair.config.model import EditKind
 from conrepair.data.recipe_file import recipe_fields, write_recipe
 from conrepair.frameworks.model import Model
 from conrepair.localize.models import Subject
@@ -37,11 +38,13 @@ class RepairOptions:
         seconds: After which no further candidate is begun.
         unseen: Samples behind those that are localized by, to verify on; those are looked at again where the
             dataset has no more.
+        edits: Only of these sorts; None: of all.
     """
 
     localization: Options = field(default_factory=Options)
     seconds: float = 600.0
     unseen: int = 64
+    edits: frozenset[EditKind] | None = None
 
 
 PATCH = "patch.json"
@@ -73,13 +76,14 @@ def repair_models(
         bench = Bench(source, target, room, options.localization)
         first = bench.localize(target.model)
         mend = functools.partial(mend_preparation, bench, source, end=started + options.seconds)
-        preparation = mend(target.model, room / "before")
-        outcome = search(bench, target.model, room, seconds=options.seconds, journal=journal)
+        feeds_may_change = options.edits is None or "recipe" in options.edits
+        preparation = mend(target.model, room / "before") if feeds_may_change else None
+        outcome = search(bench, target.model, room, seconds=options.seconds, journal=journal, kinds=options.edits)
         found, model = outcome.after, None
         if outcome.patch.edits:
             model = outcome.patch.apply(target.model, folder, _STEM)
             found = bench.localize(model)  # as it's read back
-            if preparation is None:
+            if preparation is None and feeds_may_change:
                 # Layers at fault hide what a recipe would bring, and how photos must be prepared.
                 preparation = mend(model, room / "after")
                 found = found if preparation is None else preparation.found

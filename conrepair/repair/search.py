@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conrepair.config.model import EditKind
+from conrepair.editors.editor import Editor
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
 from conrepair.localize.located import Guilty
 from conrepair.repair.bench import Bench
 from conrepair.repair.edits import ExchangeInputs, ExchangeOutputs, in_words
+from conrepair.repair.kinds import kind_of
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.all import proposals
 from conrepair.repair.proposals.proposal import Proposal
@@ -71,7 +74,15 @@ class Outcome:
         return tuple(f"{'; '.join(map(in_words, item.edits))}: {item.gain}" for item in self.taken)
 
 
-def search(bench: Bench, model: Model, folder: Path, *, seconds: float, journal: Journal | None = None) -> Outcome:
+def search(
+    bench: Bench,
+    model: Model,
+    folder: Path,
+    *,
+    seconds: float,
+    journal: Journal | None = None,
+    kinds: frozenset[EditKind] | None = None,
+) -> Outcome:
     """Mend a target.
 
     Args:
@@ -81,17 +92,28 @@ def search(bench: Bench, model: Model, folder: Path, *, seconds: float, journal:
         seconds: After which no further candidate is begun. The best state that was verified is kept.
         journal: Keeps which candidates are none, for a search that goes on where this one is stopped; may ask it to
             end.
+        kinds: Of edits; None: all.
 
     Raises:
         OSError: if there's no room for candidates.
     """
-    return _Search(bench, model, folder, time.monotonic() + seconds, Journal() if journal is None else journal).run()
+    return _Search(
+        bench, model, folder, time.monotonic() + seconds, Journal() if journal is None else journal, kinds
+    ).run()
 
 
 class _Search:
-    def __init__(self, bench: Bench, model: Model, folder: Path, end: float, journal: Journal) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        model: Model,
+        folder: Path,
+        end: float,
+        journal: Journal,
+        kinds: frozenset[EditKind] | None,
+    ) -> None:
         self._bench, self._model, self._folder, self._end = bench, model, folder, end
-        self._journal = journal
+        self._journal, self._kinds = journal, kinds
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
@@ -128,7 +150,14 @@ class _Search:
         return hashlib.sha256(f"{patch.digest} {fed}".encode()).hexdigest()
 
     def _candidates(self, found: Found) -> Iterator[tuple[Guilty | None, Proposal]]:
+        """Those of the sorts that are wanted."""
         editor = open_editor(self._model)
+        for piece, proposal in self._proposed(found, editor):
+            if self._kinds is None or {kind_of(edit, editor.graph) for edit in proposal} <= self._kinds:
+                yield piece, proposal
+
+    @staticmethod
+    def _proposed(found: Found, editor: Editor) -> Iterator[tuple[Guilty | None, Proposal]]:
         for piece in sorted(found.guilty, key=lambda piece: -piece.judged.cut.introduced.relative_l2):
             yield from ((piece, proposal) for proposal in proposals(piece.region, editor))
         for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
