@@ -97,7 +97,9 @@ def _verb(
 
 def _add_data(parser: argparse.ArgumentParser, *, samples: int) -> None:
     parser.add_argument("--data", help="folder of photos, or .npz/.npy (default: synthetic inputs)")
-    parser.add_argument("--recipe", help="preprocessing of photos: torchvision, keras:tf, tflite, ...")
+    parser.add_argument(
+        "--recipe", help="preprocessing of photos: torchvision, keras:tf, tflite, ..., or a recipe.json"
+    )
     parser.add_argument("--samples", type=int, default=samples, help="number of synthetic inputs")
     parser.add_argument("--seed", type=int, default=0, help="of synthetic inputs")
     parser.add_argument("--low", type=float, default=-1.0, help="lower end of synthetic inputs")

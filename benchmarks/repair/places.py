@@ -9,7 +9,7 @@ from conrepair.editors.editor import Editor
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Node
-from conrepair.repair.edits import Edit, ExchangeInputs, ExchangeOutputs, Insert, apply
+from conrepair.repair.edits import Edit, ExchangeInputs, ExchangeOutputs, Graft, SetRecipe, apply
 from conrepair.repair.patch import Patch
 
 __all__ = ["layers_of", "places_of"]
@@ -18,8 +18,8 @@ __all__ = ["layers_of", "places_of"]
 def places_of(patch: Patch, target: Model) -> list[list[str]]:
     """For each edit, the layers that it's about, as the target's file calls them.
 
-    An edit of a node, or one that takes it out, is about that node. An inserted operator is about the layers on both
-    sides; exchanged outputs about what computes them, exchanged inputs about what reads them.
+    An edit of a node, or one that takes it out, is about that node. What is put in is about the layers on both sides;
+    a recipe about none; exchanged outputs about what computes them, exchanged inputs about what reads them.
 
     Args:
         patch: Of a repair.
@@ -35,9 +35,12 @@ def _place(edit: Edit, editor: Editor) -> frozenset[str]:
         before = frozenset(editor.touched)
         apply(edit, editor)
         return frozenset(editor.touched) - before
+    if isinstance(edit, SetRecipe):
+        return frozenset()
     apply(edit, editor)  # what follows may be about a changed graph
-    if isinstance(edit, Insert):
-        around = [node for node in nodes if edit.tensor in node.inputs]
+    if isinstance(edit, Graft):
+        chosen = [node for node in nodes if not edit.readers or node.name in edit.readers]
+        around = [node for node in chosen if edit.tensor in node.inputs]
         return editor.tensor_names(edit.tensor) | _names(around, editor)
     return _names([node for node in nodes if node.name == edit.node], editor)
 

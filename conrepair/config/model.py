@@ -13,6 +13,7 @@ __all__ = [
     "BackendConfig",
     "ConversionConfig",
     "DatasetConfig",
+    "EditKind",
     "FormatName",
     "InputConfig",
     "LimitsConfig",
@@ -334,6 +335,10 @@ class LocalizeConfig(_Strict):
     suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
 
 
+EditKind = Literal["recipe", "inputs", "outputs", "parameters", "attributes", "transposes", "operators"]
+"""What an edit of a repair changes; "operators" are all but those that only reorder axes."""
+
+
 class RepairConfig(_Strict):
     """How targets, and conversions that give none, are mended."""
 
@@ -344,6 +349,11 @@ class RepairConfig(_Strict):
     )
     advice_seconds: float = Field(
         60.0, ge=0, description="To try other ways to convert, for each target at fault; 0: they're only named."
+    )
+    edits: tuple[EditKind, ...] | None = Field(
+        None,
+        description="Only such edits of targets: another recipe for photos, inputs or outputs exchanged, parameters, "
+        "attributes, operators that reorder axes, other operators. Default: all.",
     )
     unseen: int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
 

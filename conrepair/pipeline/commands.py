@@ -20,7 +20,7 @@ from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.evaluation import error_of, problem_of_failure
-from conrepair.pipeline.options import dataset_of, given, hides_inputs, input_specs, parse_input, slug
+from conrepair.pipeline.options import dataset_of, given, given_recipe, hides_inputs, input_specs, parse_input, slug
 from conrepair.pipeline.sources import framework_needs
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary
@@ -66,7 +66,7 @@ def compare(options: argparse.Namespace) -> int:
         # Given tolerances decide alone: the bound on the whole tensor is for the defaults.
         tolerance = given({"rtol": options.rtol, "atol": options.atol}) | {"relative_l2": None}
     inputs = [parse_input(text) for text in options.input] or None
-    recipes = options.recipe, options.target_recipe or options.recipe
+    recipes = given_recipe(options.recipe), given_recipe(options.target_recipe or options.recipe)
     names = slug(source), slug(target)
     if names[0] == names[1]:
         names = f"{names[0]}-source", f"{names[1]}-target"

@@ -19,7 +19,7 @@ from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.evaluation import error_of
-from conrepair.pipeline.options import dataset_of, given, input_specs, parse_input, read_options, slug
+from conrepair.pipeline.options import dataset_of, given, given_recipe, input_specs, parse_input, read_options, slug
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import row_notes
@@ -65,7 +65,7 @@ def convert(options: argparse.Namespace) -> int:
             "limits": {"workers": 1, "seconds": options.timeout},
             "stages": {"execute": options.check, "repair": options.repair},
             "repair": {"targets": False, "seconds": options.seconds},
-            "models": [given(subject | {"recipe": options.recipe})],
+            "models": [given(subject | {"recipe": given_recipe(options.recipe)})],
         }
         with ProgressDisplay(quiet=options.quiet) as display:
             result = run_audit(parse_config(value, "command line"), Path.cwd(), display)

@@ -25,6 +25,7 @@ from conrepair.frameworks.model import Description, Model, Provenance, from_json
 from conrepair.frameworks.registry import framework
 from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
+from conrepair.runtime.journal import Journal
 from conrepair.runtime.notes import collected_notes
 
 __all__ = [
@@ -205,25 +206,29 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Mend a target in its own format.
 
     Args:
-        payload: As for `localize`; and "seconds", "unseen".
+        payload: As for `localize`; and "seconds", "unseen", "edits", and "journal", the folder that the search is
+            kept in until it's finished.
         folder: Receives the repaired model and its patch.
 
     Returns:
-        "repair", whose model has a path relative to `folder`.
+        "repair", whose model and patch have paths relative to `folder`; "unfinished", whether it was interrupted.
     """
     from conrepair.localize.models import Subject
     from conrepair.localize.options import Options
     from conrepair.repair.repair import RepairOptions, repair_models
 
     source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
-    options = RepairOptions(from_json(Options, payload["options"]), payload["seconds"], payload["unseen"])
-    result = repair_models(source, target, folder, options)
+    edits = None if payload["edits"] is None else frozenset(payload["edits"])
+    options = RepairOptions(from_json(Options, payload["options"]), payload["seconds"], payload["unseen"], edits)
+    result = repair_models(source, target, folder, options, Journal(Path(payload["journal"])))
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
     if result.model is not None:
         model = dataclasses.replace(result.model, path=str(Path(result.model.path).relative_to(folder)))
         result = dataclasses.replace(result, model=model)
-    return {"repair": encode(result)}
+    if result.patch is not None:
+        result = dataclasses.replace(result, patch=str(Path(result.patch).relative_to(folder)))
+    return {"repair": encode(result), "unfinished": result.interrupted}
 
 
 def outline(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

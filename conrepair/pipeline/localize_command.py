@@ -17,7 +17,7 @@ from conrepair.frameworks.detect import detect_framework
 from conrepair.localize.steps import attribute_steps
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.evaluation import error_of
-from conrepair.pipeline.options import dataset_of, given, hides_inputs, parse_input, slug
+from conrepair.pipeline.options import dataset_of, given, given_recipe, hides_inputs, parse_input, slug
 from conrepair.report.localization.about import about_row
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.summary import print_localization
@@ -66,7 +66,11 @@ def localize(options: argparse.Namespace) -> int:
 
 
 def compare_files(
-    options: argparse.Namespace, paths: Sequence[Path], stack: contextlib.ExitStack, **sections: Mapping[str, Any]
+    options: argparse.Namespace,
+    paths: Sequence[Path],
+    stack: contextlib.ExitStack,
+    room: Path | None = None,
+    **sections: Mapping[str, Any],
 ) -> AuditResult:
     """Audit a source and what was made of it, and look at every layer.
 
@@ -74,6 +78,7 @@ def compare_files(
         options: Of the command line.
         paths: The source first, the target last.
         stack: What the audit writes stays until it's left.
+        room: Where it writes; default: a folder that is removed.
         sections: Of the configuration, over what the options say.
 
     Returns:
@@ -83,8 +88,9 @@ def compare_files(
         ConrepairError: what kept the source or the target from being looked at.
     """
     names = [f"{slug(path)}-{place}" for place, path in enumerate(paths)]
-    scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
-    content = _config(options, dict(zip(names, paths, strict=True)), scratch)
+    if room is None:
+        room = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
+    content = _config(options, dict(zip(names, paths, strict=True)), room)
     content |= {name: content.get(name, {}) | section for name, section in sections.items()}
     display = stack.enter_context(ProgressDisplay(quiet=options.quiet))
     result = run_audit(parse_config(content, "command line"), Path.cwd(), display, stack)
@@ -101,11 +107,11 @@ def _config(options: argparse.Namespace, files: dict[str, Path], scratch: Path) 
     """By the models' names, the source's first."""
     inputs = [parse_input(text) for text in options.input] or None
     (first, source), *others = files.items()
-    own = given({"recipe": options.recipe, "inputs": inputs})
+    own = given({"recipe": given_recipe(options.recipe), "inputs": inputs})
     models: list[dict[str, Any]] = [{"name": first, "path": str(source)} | own]
     for name, path in others:
         last = name == others[-1][0]
-        recipe = (options.target_recipe if last else None) or options.recipe
+        recipe = given_recipe((options.target_recipe if last else None) or options.recipe)
         declared = {"recipe": recipe, "inputs": inputs if hides_inputs(path) else None}
         models.append({"name": name, "path": str(path), "compare_with": first} | given(declared))
     settings = {"when": "always", "samples": options.samples, "batch_size": options.batch_size}

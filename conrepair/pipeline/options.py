@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,16 @@ from conrepair.frameworks.detect import is_torchscript
 from conrepair.frameworks.model import from_json
 from conrepair.runtime.errors import ConfigError, UsageError
 
-__all__ = ["dataset_of", "given", "hides_inputs", "input_specs", "parse_input", "read_options", "slug"]
+__all__ = [
+    "dataset_of",
+    "given",
+    "given_recipe",
+    "hides_inputs",
+    "input_specs",
+    "parse_input",
+    "read_options",
+    "slug",
+]
 
 
 def dataset_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -29,6 +39,23 @@ def dataset_of(options: argparse.Namespace) -> dict[str, Any]:
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """Those that aren't None."""
     return {key: value for key, value in values.items() if value is not None}
+
+
+def given_recipe(text: str | None) -> Any:
+    """A recipe as a configuration takes it: by its name, or what a JSON file says.
+
+    Args:
+        text: A name, or the path of a file that ends with .json; None where none is given.
+
+    Raises:
+        ConfigError: if the file can't be read.
+    """
+    if text is None or not text.endswith(".json"):
+        return text
+    try:
+        return json.loads(Path(text).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{text} can't be read as a recipe: {error}. Give a recipe.json, or a name.") from error
 
 
 def slug(path: Path) -> str:

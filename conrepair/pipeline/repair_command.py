@@ -5,23 +5,29 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import sys
 from pathlib import Path
 
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.localize_command import compare_files
-from conrepair.repair.patch import read_patch
+from conrepair.repair.patch import RECIPE, read_patch
 from conrepair.repair.repair import apply_patch
 from conrepair.report.encode import encode
 from conrepair.report.repair.summary import print_repair
 from conrepair.report.repair.write import check_repair_folder, write_repair
 from conrepair.runtime.errors import ExitCode, UsageError
-from conrepair.runtime.files import whole_output
+from conrepair.runtime.files import make_folder, storage_error, whole_output
+from conrepair.runtime.interruption import ended_gently
+from conrepair.runtime.journal import end_early
 from conrepair.runtime.progress import output_console, say
+from conrepair.runtime.scratch import SCRATCH, kept_folder
+from conrepair.runtime.store import journals
 
 __all__ = ["repair"]
 
+_UNFINISHED = ".conrepair-unfinished"
 _LOCALIZED = 8  # samples that layers are compared on; the others verify
 
 
@@ -29,7 +35,8 @@ def repair(options: argparse.Namespace) -> int:
     """Mend a target, or make the edits of a patch again.
 
     Returns:
-        The exit code: 0 where the result is the source's equal, 1 where something is left.
+        The exit code: 0 where the result is the source's equal, 1 where something is left, 130 where the search was
+        ended by Ctrl-C.
 
     Raises:
         ConrepairError: if a file can't be loaded or edited.
@@ -44,10 +51,18 @@ def repair(options: argparse.Namespace) -> int:
     folder = Path(options.output).absolute()
     check_repair_folder(folder, (source, target))
     with contextlib.ExitStack() as stack:
+        make_folder(folder.parent)
+        stack.enter_context(storage_error(folder.parent))
+        room = stack.enter_context(
+            kept_folder(folder.parent / f".{folder.name}{_UNFINISHED}", SCRATCH, _is_unfinished)
+        )
+        for journal in _searches(room):
+            end_early(journal, wanted=False)
+        stack.enter_context(ended_gently(lambda: _end_searches(room)))
         samples = {"samples": min(_LOCALIZED, options.samples)}
         repairs = {"seconds": options.seconds, "advice_seconds": options.advice, "conversions": False}
         result = compare_files(
-            options, [source, target], stack, stages={"repair": True}, repair=repairs, localize=samples
+            options, [source, target], stack, room, stages={"repair": True}, repair=repairs, localize=samples
         )
         row = result.rows[-1]
         if row.repair is None:  # no layer is at fault
@@ -61,7 +76,27 @@ def repair(options: argparse.Namespace) -> int:
         say(json.dumps({**encode(row.repair), "advice": encode(row.advice)}, indent=2))
     else:
         print_repair(row.repair, output_console(), written, row.advice)
+    if row.repair.interrupted:
+        return int(ExitCode.INTERRUPTED)
     return int(ExitCode.EQUIVALENT if row.repair.mended else ExitCode.DIFFERENT)
+
+
+def _is_unfinished(room: Path) -> bool:
+    return bool(_searches(room))
+
+
+def _searches(room: Path) -> list[Path]:
+    """Those that aren't finished."""
+    return journals(room / "store")
+
+
+def _end_searches(room: Path) -> bool:
+    """Let them end with what they have; whether there are any."""
+    for journal in (found := _searches(room)):
+        end_early(journal)
+    if found:
+        sys.stderr.write("conrepair: the best that was verified is being written; Ctrl-C again stops at once\n")
+    return bool(found)
 
 
 def _apply(options: argparse.Namespace) -> int:
@@ -73,5 +108,7 @@ def _apply(options: argparse.Namespace) -> int:
     patch, target_hash = read_patch(Path(options.apply))
     with whole_output(folder) as temporary:
         made = apply_patch(patch, target_hash, Model(framework, str(path), model_sha256(path)), temporary)
-    say(f"written: {folder / Path(made.path).name}")
+    names = [] if made is None else [Path(made.path).name]
+    for name in [*names, *([RECIPE] if patch.recipe is not None else [])]:
+        say(f"written: {folder / name}")
     return int(ExitCode.EQUIVALENT)

@@ -34,6 +34,8 @@ def with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem
     if repair.model is not None:
         path = str(result.entry.folder / repair.model.path)
         repair = dataclasses.replace(repair, model=dataclasses.replace(repair.model, path=path))
+    if repair.patch is not None:
+        repair = dataclasses.replace(repair, patch=str(result.entry.folder / repair.patch))
     return dataclasses.replace(row, repair=repair)
 
 

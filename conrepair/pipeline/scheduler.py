@@ -11,6 +11,7 @@ from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.journal import Journal
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.workers import Failure, Job, Lane, Success, Workers
 
@@ -39,6 +40,8 @@ class Task:
             the limits are the same.
         prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the
             task's failure.
+        continues: Whether the job goes on where one that was killed stopped. Its payload gets "journal", the folder
+            of what was done; where its result has "unfinished", that is of use to this run only.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Task:
     keep_failure: bool = False
     keep_stopped: bool = False
     prepare: Callable[[], None] = lambda: None
+    continues: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,9 @@ class Scheduler:
         if entry is None:
             return None
         stored = entry.result
+        if task.continues and stored.get("value", {}).get("unfinished"):
+            self._store.discard(task.kind, work.key)
+            return None
         if "failure" in stored:
             return Result(failure=Failure(**stored["failure"]), reused=True)
         return Result(Entry(entry.folder, stored["value"]), reused=True, seconds=stored["seconds"])
@@ -224,7 +231,14 @@ class Scheduler:
     def _start(self, task: Task, work: _Work, lane: Lane) -> _Running:
         scratch = self._store.scratch()
         folder = scratch.__enter__()
-        job = Job(f"{_JOBS}:{task.kind}", work.payload, folder, task.needs, task.timeout)
+        payload = work.payload
+        if task.continues:
+            journal = self._store.journal(task.kind, work.key)
+            if not self._reuse:
+                Journal.remove(journal)
+            journal.mkdir(exist_ok=True)
+            payload = payload | {"journal": str(journal)}
+        job = Job(f"{_JOBS}:{task.kind}", payload, folder, task.needs, task.timeout)
         return _Running(task, job, work, lane, self._workers.start(lane, job), scratch)
 
     def _finish(self, running: _Running) -> Result:
@@ -234,10 +248,14 @@ class Scheduler:
             if isinstance(outcome, Success):
                 record = {"value": outcome.value, "seconds": outcome.seconds}
                 stored = self._store.put(kind, running.work.key, job.folder, record)
+                if running.task.continues and not outcome.value.get("unfinished"):
+                    Journal.remove(self._store.journal(kind, running.work.key))
                 # Another run that was faster may have kept other files than ours.
                 if "value" in stored.result:
                     return Result(Entry(stored.folder, stored.result["value"]), seconds=stored.result["seconds"])
                 return Result(failure=Failure(**stored.result["failure"]), reused=True)
+            if outcome.repeatable and running.task.continues:
+                Journal.remove(self._store.journal(kind, running.work.key))
             if outcome.repeatable and running.task.keep_failure:
                 self._keep_failure(kind, running.work.key, job, outcome)
             elif outcome.kind in _STOPPED_KINDS and running.task.keep_stopped:

@@ -6,12 +6,15 @@ import dataclasses
 import tempfile
 from pathlib import Path
 
+from conrepair.data.feeds import batches, open_feeds
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found, localize_target
 from conrepair.localize.models import Subject, batch_size, concrete, feeds_of
 from conrepair.localize.opening import open_model, second_opinion
 from conrepair.localize.options import Options
+from conrepair.localize.recipe_finding import RecipeFinding, find_recipe
 from conrepair.localize.reference import Reference
+from conrepair.runtime.errors import DataError
 
 __all__ = ["Bench"]
 
@@ -33,6 +36,7 @@ class Bench:
             DataError: if both models have batches of their own.
         """
         self._source, self._target, self._folder, self._options = source, target, folder, options
+        self._known: Found | None = None
         self._samples = min(source.data.count, target.data.count, options.samples)
         self._size = batch_size(source.inputs, target.inputs, options.batch_size, self._samples)
         self._ours = ours = open_model(source.model, concrete(source, self._size), folder / "source")
@@ -40,8 +44,21 @@ class Bench:
             ours.network, folder / "reference", second_opinion=lambda: second_opinion(ours), keep=True
         )
 
+    @property
+    def target(self) -> Subject:
+        """The target as it came, with what it's fed now."""
+        return self._target
+
+    def feed(self, target: Subject) -> None:
+        """Feed targets otherwise from now on.
+
+        Args:
+            target: As it came, with other data or another recipe.
+        """
+        self._target, self._known = target, None
+
     def localize(self, model: Model) -> Found:
-        """Judge a target.
+        """Judge a target; the one that came is looked into once.
 
         Args:
             model: The target, or a changed copy of it.
@@ -50,6 +67,37 @@ class Bench:
             ModelLoadError: if it can't be opened.
             InferenceError: if it can't be run.
         """
+        if model != self._target.model:
+            return self._localized(model)
+        if self._known is None:
+            self._known = self._localized(model)
+        return self._known
+
+    def find_recipe(self, model: Model, seconds: float, *, output_error: float) -> RecipeFinding:
+        """Search recipes for a target.
+
+        Args:
+            model: The target, or a changed copy of it.
+            seconds: That it may take.
+            output_error: Of its answers as it's fed now.
+
+        Raises:
+            DataError: if a photo can't be read, or the target doesn't take photos.
+        """
+        source, target = self._source, self._target
+        if source.recipe is None or target.recipe is None:
+            raise DataError("recipes are searched for photos")
+        options = dataclasses.replace(self._options, recipe_seconds=min(seconds, self._options.recipe_seconds))
+        with tempfile.TemporaryDirectory(dir=self._folder) as name:
+            theirs = open_model(model, concrete(dataclasses.replace(target, model=model), self._size), Path(name))
+            reader = open_feeds(source.data, self._ours.inputs, source.recipe)
+            reader.count = min(reader.count, self._samples)
+            rows = batches(reader, self._ours.inputs, self._size)
+            photos = target.photos[: self._samples]
+            recipes = source.recipe, target.recipe
+            return find_recipe(self._ours, theirs, rows, photos, recipes, options, output_error=output_error)
+
+    def _localized(self, model: Model) -> Found:
         target = dataclasses.replace(self._target, model=model)
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             folder = Path(name)

@@ -1,10 +1,14 @@
-"""Edits of a model as data: what is changed where, applied by the editor of the model's format."""
+"""Edits of a model as data: what is changed where, applied by the editor of the model's format.
+
+One of them changes no file: the recipe that the model is to be fed by.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from conrepair.data.recipe import Recipe
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Attribute, Node
@@ -13,11 +17,13 @@ __all__ = [
     "Edit",
     "ExchangeInputs",
     "ExchangeOutputs",
+    "FileEdit",
     "Graft",
     "Remove",
     "SetAttributes",
     "SetOperator",
     "SetParameter",
+    "SetRecipe",
     "SwapInputs",
     "apply",
     "in_words",
@@ -136,12 +142,26 @@ class ExchangeInputs:
     two: int
 
 
-Edit = SetParameter | SetAttributes | SetOperator | Remove | Graft | SwapInputs | ExchangeOutputs | ExchangeInputs
+@dataclass(frozen=True)
+class SetRecipe:
+    """Photos prepared in another way for the model; its file stays as it is.
+
+    Attributes:
+        recipe: By which it's to be fed, with its size.
+        changes: What that does otherwise, in words.
+    """
+
+    recipe: Recipe
+    changes: tuple[str, ...]
+
+
+FileEdit = SetParameter | SetAttributes | SetOperator | Remove | Graft | SwapInputs | ExchangeOutputs | ExchangeInputs
+Edit = FileEdit | SetRecipe
 
 _LABEL = "repaired"
 
 
-def apply(edit: Edit, editor: Editor) -> None:
+def apply(edit: FileEdit, editor: Editor) -> None:
     """Make an edit.
 
     Args:
@@ -191,6 +211,8 @@ def in_words(edit: Edit) -> str:
             return f"the outputs {edit.one} and {edit.two} are exchanged"
         case ExchangeInputs():
             return f"the inputs {edit.one} and {edit.two} are exchanged"
+        case SetRecipe():
+            return f"photos are prepared otherwise: {'; '.join(edit.changes)}"
 
 
 def _graft_in_words(edit: Graft) -> str:

@@ -11,14 +11,19 @@ from typing import Any, get_args
 
 import numpy as np
 
+from conrepair.data.recipe import Recipe
+from conrepair.data.recipe_file import write_recipe
 from conrepair.editors.operation import Operation
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.repair import edits
-from conrepair.repair.edits import Edit, Graft
+from conrepair.repair.edits import Edit, FileEdit, Graft, SetRecipe
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Patch", "patch_files", "read_patch", "write_patch"]
+__all__ = ["RECIPE", "Patch", "patch_files", "read_patch", "write_patch"]
+
+RECIPE = "recipe.json"
+"""The file of the recipe that a patch sets, beside it."""
 
 _VERSION = 1
 _KINDS = {kind.__name__: kind for kind in get_args(Edit)}
@@ -33,6 +38,16 @@ class Patch:
     """
 
     edits: tuple[Edit, ...] = ()
+
+    @property
+    def of_file(self) -> tuple[FileEdit, ...]:
+        """The edits that change the model's file."""
+        return tuple(edit for edit in self.edits if not isinstance(edit, SetRecipe))
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """By which the model is to be fed; None where that stays as it was."""
+        return next((edit.recipe for edit in self.edits if isinstance(edit, SetRecipe)), None)
 
     @property
     def digest(self) -> str:
@@ -57,13 +72,13 @@ class Patch:
             UsageError: if there's no editor for its format.
         """
         editor = open_editor(model)
-        for edit in self.edits:
+        for edit in self.of_file:
             edits.apply(edit, editor)
         return editor.save(folder, stem)
 
 
 def write_patch(patch: Patch, path: Path, target_hash: str) -> None:
-    """Write a patch, its arrays beside it (`<stem>.npz`).
+    """Write a patch, its arrays beside it (`<stem>.npz`), and the recipe that it sets (`recipe.json`).
 
     Args:
         patch: What to write.
@@ -77,11 +92,13 @@ def write_patch(patch: Patch, path: Path, target_hash: str) -> None:
         np.savez(_arrays_of(path), **arrays)  # type: ignore[arg-type]
     content = {"version": _VERSION, "target_sha256": target_hash, "arrays": name, "edits": listing}
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    if patch.recipe is not None:
+        write_recipe(patch.recipe, path.with_name(RECIPE))
 
 
 def patch_files(path: Path) -> list[Path]:
-    """The files of a patch that was written: its JSON, and the arrays beside it where it has any."""
-    return [file for file in (path, _arrays_of(path)) if file.exists()]
+    """The files of a patch that was written: its JSON, and the arrays and the recipe beside it where it has any."""
+    return [file for file in (path, _arrays_of(path), path.with_name(RECIPE)) if file.exists()]
 
 
 def _arrays_of(path: Path) -> Path:
@@ -121,7 +138,7 @@ def _value(value: Any, arrays: dict[str, Any]) -> Any:
         name = f"array_{len(arrays)}"
         arrays[name] = value
         return {"array": name}
-    if isinstance(value, Operation):
+    if isinstance(value, Operation | Recipe):
         return {field.name: _value(getattr(value, field.name), arrays) for field in fields(value)}
     if isinstance(value, Mapping):
         return {name: _value(item, arrays) for name, item in value.items()}
@@ -135,6 +152,8 @@ def _from_json(entry: Mapping[str, Any], arrays: Mapping[str, Any]) -> Edit:
     given = {name: _back(value, arrays) for name, value in entry.items() if name != "edit"}
     if kind is Graft:
         given["operations"] = tuple(Operation(**item) for item in given["operations"])
+    if kind is SetRecipe:
+        given["recipe"] = Recipe(**given["recipe"])
     edit: Edit = kind(**given)
     return edit
 

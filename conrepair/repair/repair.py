@@ -5,22 +5,25 @@ from __future__ import annotations
 import functools
 import tempfile
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from conrepair.config.model import EditKind
+from conrepair.data.recipe_file import recipe_fields, write_recipe
 from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.model import Model
-from conrepair.localize.localize import Found
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.bench import Bench
 from conrepair.repair.delivery import Delivery, as_onnx
 from conrepair.repair.edits import in_words
-from conrepair.repair.patch import Patch, write_patch
+from conrepair.repair.patch import RECIPE, Patch, write_patch
+from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import Outcome, search
 from conrepair.repair.verify import agreement, answers
 from conrepair.runtime.errors import ConrepairError, DataError, ModelLoadError
+from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = ["PATCH", "RepairOptions", "apply_patch", "repair_models"]
@@ -39,59 +42,86 @@ class RepairOptions:
         seconds: After which no further candidate is begun.
         unseen: Samples behind those that are localized by, to verify on; those are looked at again where the
             dataset has no more.
+        edits: Only of these sorts; None: of all.
     """
 
     localization: Options = field(default_factory=Options)
     seconds: float = 600.0
     unseen: int = 64
+    edits: frozenset[EditKind] | None = None
 
 
 PATCH = "patch.json"
 """The file that a repair's edits are kept in, beside the repaired model."""
 
 
-def repair_models(source: Subject, target: Subject, folder: Path, options: RepairOptions) -> RepairResult:
+def repair_models(
+    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None = None
+) -> RepairResult:
     """Mend a target, in its own format where that can be.
 
     Args:
         source: The model that is right.
         target: The model in question; its file isn't changed.
-        folder: Receives the repaired model and its patch.
+        folder: Receives the repaired model, where its file is changed, and the patch.
         options: Samples, time.
+        journal: Of the search, which one that was stopped goes on with.
 
     Raises:
         ModelLoadError: if a model can't be opened.
         UsageError: if models of the target's format can't be edited.
         DataError: if the data doesn't fit.
+        OSError: if there's no room.
     """
     started = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
+    end = started + options.seconds
     with large_blocks_returned(), tempfile.TemporaryDirectory(dir=folder) as scratch:
-        found = _searched(source, target, Path(scratch), options)
-        outcome, subject, model = found.outcome, found.target, None
+        room = Path(scratch)
+        bench = Bench(source, target, room, options.localization)
+        first = bench.localize(target.model)
+        feeds_may_change = options.edits is None or "recipe" in options.edits
+        preparation = None
+        if feeds_may_change:
+            preparation = mend_preparation(bench, source, target.model, room / "before", end=end)
+        searched = _searched(bench, source, room, options, journal, end)
+        outcome, bench = searched.outcome, searched.bench
+        found, model = outcome.after, None
         if outcome.patch.edits:
-            model = outcome.patch.apply(subject.model, folder, _STEM)
-            write_patch(outcome.patch, folder / PATCH, subject.model.sha256)
+            model = outcome.patch.apply(bench.target.model, folder, _STEM)
             if model.sha256 != outcome.state.sha256:  # another file than the one that was judged
-                outcome = replace(outcome, state=replace(outcome.state, found=found.bench.localize(model)))
+                found = bench.localize(model)
+            if preparation is None and feeds_may_change:
+                # Layers at fault hide what a recipe would bring, and how photos must be prepared.
+                preparation = mend_preparation(bench, source, model, room / "after", end=end)
+                found = found if preparation is None else preparation.found
+        set_recipe = () if preparation is None else (preparation.edit,)
+        patch = Patch((*set_recipe, *outcome.patch.edits))
+        if patch.edits:
+            write_patch(patch, folder / PATCH, bench.target.model.sha256)
         begin = options.localization.samples
-        begin = begin if min(source.data.count, target.data.count) > begin else 0
+        begin = begin if min(source.data.count, bench.target.data.count) > begin else 0
         unseen = functools.partial(answers, begin=begin, count=options.unseen)
         right = list(unseen(source, source.model))
         before = agreement(right, unseen(target, target.model))
-        after = before if model is None else agreement(right, unseen(subject, model))
+        after = agreement(right, unseen(bench.target, model or target.model)) if patch.edits else before
+    effects = () if preparation is None else (f"{in_words(preparation.edit)}: {preparation.gain}",)
     return RepairResult(
-        found.before.result,
-        outcome.after.result,
-        tuple(map(in_words, outcome.patch.edits)),
-        outcome.effects,
+        first.result,
+        found.result,
+        tuple(map(in_words, patch.edits)),
+        (*effects, *outcome.effects),
         model,
         before,
         after,
-        outcome.tried,
+        outcome.tried + len(set_recipe),
         time.monotonic() - started,
         outcome.in_time,
-        None if model is None else found.delivery,
+        outcome.interrupted,
+        outcome.recalled,
+        None if patch.recipe is None else recipe_fields(patch.recipe),
+        str(folder / PATCH) if patch.edits else None,
+        None if model is None else searched.delivery,
     )
 
 
@@ -101,28 +131,27 @@ class _Searched:
 
     Attributes:
         outcome: Of the search.
-        before: What localization says of the target.
-        target: What was edited: the target, or an ONNX file that computes the same.
-        bench: Judges that.
+        bench: Judges what was edited: the target, or an ONNX file that computes the same.
         delivery: Why it's not the target itself.
     """
 
     outcome: Outcome
-    before: Found
-    target: Subject
     bench: Bench
     delivery: Delivery | None = None
 
 
-def _searched(source: Subject, target: Subject, scratch: Path, options: RepairOptions) -> _Searched:
+def _searched(
+    bench: Bench, source: Subject, scratch: Path, options: RepairOptions, journal: Journal | None, end: float
+) -> _Searched:
     """Search in the target's own format; where that can't express what is needed, in ONNX."""
-    end = time.monotonic() + options.seconds
-    bench = Bench(source, target, scratch, options.localization)
+    target = bench.target
+    look = functools.partial(search, journal=journal, kinds=options.edits)
     own, reason = None, ""
     try:
-        outcome = search(bench, target.model, scratch, seconds=options.seconds)
-        own, reason = _Searched(outcome, outcome.before, target, bench), "; ".join(outcome.refused[:_REASONS])
-        if not outcome.after.result.faults or not outcome.in_time or not reason or target.model.framework == _OTHER:
+        outcome = look(bench, target.model, scratch, seconds=options.seconds)
+        own, reason = _Searched(outcome, bench), "; ".join(outcome.refused[:_REASONS])
+        ended = not outcome.in_time or outcome.interrupted
+        if not outcome.after.result.faults or ended or not reason or target.model.framework == _OTHER:
             return own
     except (NotEditableError, ModelLoadError) as error:
         if target.model.framework == _OTHER:
@@ -139,21 +168,24 @@ def _searched(source: Subject, target: Subject, scratch: Path, options: RepairOp
     room = scratch / "delivered"
     room.mkdir()
     other = Bench(source, converted, room, options.localization)
-    again = search(other, converted.model, room, seconds=max(end - time.monotonic(), 0.0))
+    again = look(other, converted.model, room, seconds=max(end - time.monotonic(), 0.0))
     if own is not None and again.after.result.faults:
         return own
     again.tried += 0 if own is None else own.outcome.tried
-    return _Searched(again, again.before if own is None else own.before, converted, other, delivery)
+    return _Searched(again, other, delivery)
 
 
-def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> Model:
-    """Make the same edits again.
+def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> Model | None:
+    """Make the same edits again, and write the recipe that the patch sets.
 
     Args:
         patch: From `read_patch`.
         target_hash: Of the model that it's for.
         model: Must be that model.
-        folder: Receives the changed copy; made where it isn't there.
+        folder: Receives the changed copy, and `recipe.json`; made where it isn't there.
+
+    Returns:
+        The copy; None where the patch changes nothing in the file.
 
     Raises:
         DataError: if the patch is for another model.
@@ -166,4 +198,6 @@ def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> M
             "Edits name layers of the model that they were found for; repair this one anew."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    return patch.apply(model, folder, _STEM)
+    if patch.recipe is not None:
+        write_recipe(patch.recipe, folder / RECIPE)
+    return patch.apply(model, folder, _STEM) if patch.of_file else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from conrepair.frameworks.model import Model
 from conrepair.localize.result import Localization
@@ -21,12 +23,16 @@ class RepairResult:
         after: With the edits.
         edits: In words; none where nothing was wrong, or nothing helped.
         effects: What each step of the search bought, in words.
-        model: The repaired model; None without edits.
+        model: The repaired model; None where its file isn't changed.
         unseen_before: The answers on samples that took no part.
         unseen_after: The same with the edits.
         tried: Candidates that were judged.
         seconds: All in all.
         in_time: Whether the search ended by itself.
+        interrupted: Whether somebody ended the search.
+        recalled: Candidates of `tried` that an earlier run had judged, which didn't end.
+        recipe: By which the target is to be fed, as a configuration has it; None where that stays as it was.
+        patch: File of the edits; None without.
         delivery: Why the repaired model isn't in the target's own format; None where it is.
     """
 
@@ -40,9 +46,13 @@ class RepairResult:
     tried: int
     seconds: float
     in_time: bool
+    interrupted: bool = False
+    recalled: int = 0
+    recipe: Mapping[str, Any] | None = None
+    patch: str | None = None
     delivery: Delivery | None = None
 
     @property
     def mended(self) -> bool:
-        """Whether no layer is at fault any more."""
+        """Whether no layer, and no input, is at fault any more."""
         return not self.after.faults

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import tempfile
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conrepair.config.model import EditKind
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
@@ -17,9 +19,12 @@ from conrepair.localize.localize import Found
 from conrepair.localize.located import Guilty
 from conrepair.repair.bench import Bench
 from conrepair.repair.edits import ExchangeInputs, ExchangeOutputs, in_words
+from conrepair.repair.kinds import kind_of
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.all import proposals
 from conrepair.repair.proposals.proposal import Proposal
+from conrepair.runtime.files import explain_write_error
+from conrepair.runtime.journal import Journal
 
 __all__ = ["Outcome", "State", "Taken", "search"]
 
@@ -60,7 +65,9 @@ class Outcome:
         before: The target as it came.
         state: The best that was found, with the proposals that help.
         tried: How many candidates were judged.
-        in_time: Whether the search ended by itself.
+        in_time: Whether the search ended within its time.
+        interrupted: Whether it was asked to end.
+        recalled: Candidates of `tried` that an earlier search had judged.
         refused: What the target's format can't express of what was proposed, each once.
     """
 
@@ -68,6 +75,8 @@ class Outcome:
     state: State
     tried: int = 0
     in_time: bool = True
+    interrupted: bool = False
+    recalled: int = 0
     refused: tuple[str, ...] = ()
 
     @property
@@ -91,7 +100,15 @@ class Outcome:
         return tuple(f"{'; '.join(map(in_words, item.edits))}: {item.gain}" for item in self.taken)
 
 
-def search(bench: Bench, model: Model, folder: Path, *, seconds: float) -> Outcome:
+def search(
+    bench: Bench,
+    model: Model,
+    folder: Path,
+    *,
+    seconds: float,
+    journal: Journal | None = None,
+    kinds: frozenset[EditKind] | None = None,
+) -> Outcome:
     """Mend a target.
 
     Args:
@@ -99,13 +116,33 @@ def search(bench: Bench, model: Model, folder: Path, *, seconds: float) -> Outco
         model: The target as it came; its file isn't changed.
         folder: For candidates; they're removed.
         seconds: After which no further candidate is begun. The best state that was verified is kept.
+        journal: Keeps which candidates are none, for a search that goes on where this one is stopped; may ask it to
+            end.
+        kinds: Of edits; None: all.
+
+    Raises:
+        OSError: if there's no room for candidates.
     """
-    return _Search(bench, model, folder, time.monotonic() + seconds).run()
+    end = time.monotonic() + seconds
+    return _Search(bench, model, folder, end, Journal() if journal is None else journal, kinds).run()
+
+
+Candidates = Iterator[tuple[Guilty | None, Proposal]]
+"""Proposals, each with the piece that it's for."""
 
 
 class _Search:
-    def __init__(self, bench: Bench, model: Model, folder: Path, end: float) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        model: Model,
+        folder: Path,
+        end: float,
+        journal: Journal,
+        kinds: frozenset[EditKind] | None,
+    ) -> None:
         self._bench, self._model, self._folder, self._end = bench, model, folder, end
+        self._journal, self._kinds = journal, kinds
         self._refused: dict[str, None] = {}
 
     def run(self) -> Outcome:
@@ -129,44 +166,68 @@ class _Search:
         editor = open_editor(self._model)
         before = outcome.state
         for candidates in (self._changes(outcome.after, editor), self._rewritings(outcome.after, editor)):
-            outcome.state = self._best(candidates, outcome)
+            outcome.state = self._best(self._wanted(candidates, editor), outcome)
             if outcome.state is not before:
                 return True
         return False
 
-    def _best(self, candidates: Iterator[tuple[Guilty | None, Proposal]], outcome: Outcome) -> State:
+    def _wanted(self, candidates: Candidates, editor: Editor) -> Candidates:
+        """Those of the sorts that are wanted."""
+        for piece, proposal in candidates:
+            if self._kinds is None or {kind_of(edit, editor.graph) for edit in proposal} <= self._kinds:
+                yield piece, proposal
+
+    def _best(self, candidates: Candidates, outcome: Outcome) -> State:
         """The first that mends a piece; else that with the smallest one left; else the state as it is."""
         found = outcome.after
         least = outcome.state
         for piece, proposal in candidates:
-            if time.monotonic() > self._end:
-                outcome.in_time = False
+            if self._over(outcome):
                 break
-            changed = self._judged((*outcome.taken, Taken(proposal, "")))
-            outcome.tried += 1
-            if changed is None:
-                continue
-            changed = _with_gain(changed, found)
-            if _mends(changed.found, found, piece):
-                return changed
-            smaller = len(_extent(changed.found)) < len(_extent(least.found))
-            if smaller and _extent(changed.found) < _extent(found):
-                least = changed
+            taken = (*outcome.taken, Taken(proposal, ""))
+            changed = self._judged(taken, outcome)
+            if changed is not None:
+                changed = _with_gain(changed, found)
+                if _mends(changed.found, found, piece):
+                    return changed
+                smaller = len(_extent(changed.found)) < len(_extent(least.found))
+                if smaller and _extent(changed.found) < _extent(found):
+                    least = changed
+                    continue
+            self._journal.add(self._line(taken))
         return least
 
-    def _changes(self, found: Found, editor: Editor) -> Iterator[tuple[Guilty | None, Proposal]]:
+    def _over(self, outcome: Outcome) -> bool:
+        """Whether nothing else shall be tried."""
+        outcome.interrupted = self._journal.asked_to_end
+        outcome.in_time = outcome.in_time and time.monotonic() <= self._end
+        return outcome.interrupted or not outcome.in_time
+
+    def _line(self, taken: Sequence[Taken]) -> str:
+        """What a candidate that is none is known by: the model, all its edits, and how it's fed."""
+        fed = repr((self._bench.target.recipe, self._bench.target.data.count))
+        return hashlib.sha256(f"{self._model.sha256} {_patch_of(taken).digest} {fed}".encode()).hexdigest()
+
+    def _changes(self, found: Found, editor: Editor) -> Candidates:
         for piece in _guiltiest(found):
             yield from ((piece, proposal) for proposal in proposals(piece.region, editor))
         for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
             for one, two in itertools.combinations(range(len(names)), 2):
                 yield None, (kind(one, two),)
 
-    def _rewritings(self, found: Found, editor: Editor) -> Iterator[tuple[Guilty | None, Proposal]]:
+    def _rewritings(self, found: Found, editor: Editor) -> Candidates:
         for piece in _guiltiest(found):
             yield from ((piece, proposal) for proposal in proposals(piece.region, editor, whole=True))
 
-    def _judged(self, taken: tuple[Taken, ...]) -> State | None:
-        """The model with proposals; None when it can't be written, loaded, or run."""
+    def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:
+        """The model with proposals; None when it can't be written, loaded, or run.
+
+        None, too, when an earlier search has found it to be no good.
+        """
+        outcome.tried += 1
+        if self._line(taken) in self._journal:
+            outcome.recalled += 1
+            return None
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
             try:
                 changed = _patch_of(taken).apply(self._model, Path(folder), "candidate")
@@ -175,19 +236,21 @@ class _Search:
                 self._refused.setdefault(str(error))
                 return None
             # Whatever an editor or a framework says about a candidate, it's no repair.
-            except Exception:  # noqa: BLE001
+            except Exception as error:
+                if explain_write_error(error, self._folder) is not None:
+                    raise  # that says nothing about the candidate
                 return None
 
     def _minimize(self, outcome: Outcome) -> None:
         """Drop each edit without which the result is as good."""
         place = 0
-        while len(outcome.patch.edits) > 1 and place < len(outcome.patch.edits) and time.monotonic() < self._end:
+        while len(outcome.patch.edits) > 1 and place < len(outcome.patch.edits) and not self._over(outcome):
             fewer = _without(outcome.taken, place)
-            changed = self._judged(fewer)
-            outcome.tried += 1
+            changed = self._judged(fewer, outcome)
             if changed is not None and len(changed.found.result.faults) <= len(outcome.after.result.faults):
                 outcome.state = changed
             else:
+                self._journal.add(self._line(fewer))
                 place += 1
 
 

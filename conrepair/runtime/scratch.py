@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["SCRATCH", "locked", "scratch_folder", "sweep"]
+__all__ = ["SCRATCH", "kept_folder", "locked", "scratch_folder", "sweep"]
 
 SCRATCH = ".conrepair-scratch-"
 """Prefix in folders that others use too."""
@@ -37,6 +37,32 @@ def scratch_folder(parent: Path, prefix: str, rescue: Callable[[Path], None] = l
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def kept_folder(folder: Path, prefix: str, worth_keeping: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yield a folder of this name, as it was left by a process that was killed or interrupted.
+
+    Args:
+        folder: Made where it isn't there; nobody else uses its name.
+        prefix: Of a scratch folder beside it, for when another process has it.
+        worth_keeping: Whether something in it is of use to the next process; else it's gone after the block.
+
+    Raises:
+        OSError: if it can't be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder, wait=False))
+        except OSError:
+            yield stack.enter_context(scratch_folder(folder.parent, prefix))
+            return
+        try:
+            yield folder
+        finally:
+            if not worth_keeping(folder):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep(parent: Path, prefix: str, rescue: Callable[[Path], None] = lambda _: None) -> None:

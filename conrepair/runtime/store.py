@@ -22,10 +22,11 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import canonical_json, make_folder, sha256_of, storage_error
 from conrepair.runtime.scratch import locked, scratch_folder, sweep
 
-__all__ = ["Entry", "Store", "job_key"]
+__all__ = ["Entry", "Store", "job_key", "journals"]
 
 _RECORD = "record.json"
 _SCRATCH = ".scratch-"
+_JOURNAL = ".journal-"
 _LOCK = ".lock"
 _USERS = ".users"
 
@@ -43,6 +44,15 @@ def job_key(kind: str, payload: Mapping[str, Any], fingerprint: str) -> str:
     """
     text = canonical_json({"kind": kind, "payload": payload, "fingerprint": fingerprint})
     return hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def journals(root: Path) -> list[Path]:
+    """The journals of jobs that aren't finished.
+
+    Args:
+        root: Of a store, which need not be there.
+    """
+    return sorted(root.glob(f"{_JOURNAL}*"))
 
 
 @dataclass(frozen=True)
@@ -120,6 +130,10 @@ class Store:
         with kept:
             yield folder
 
+    def journal(self, kind: str, key: str) -> Path:
+        """Where a job that isn't finished keeps what it has done (see `Journal`); runs go on with those of others."""
+        return self.root / f"{_JOURNAL}{kind}-{key}"
+
     def put(self, kind: str, key: str, scratch: Path, result: Mapping[str, Any]) -> Entry:
         """Make the contents of `scratch` the entry's; it appears whole.
 
@@ -145,6 +159,11 @@ class Store:
                 self._remove(destination)
                 scratch.rename(destination)
         return Entry(destination, dict(result))
+
+    def discard(self, kind: str, key: str) -> None:
+        """Remove an entry, if there's one."""
+        with self._turn():
+            self._remove(self.folder(kind, key))
 
     def release(self, folders: Iterable[Path]) -> None:
         """Remove the files of entries but keep their results, unless another run uses the store.

@@ -12,8 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.repair.files import agreement, quantized_tensors, size
 from benchmarks.repair.places import layers_of, places_of
+from conrepair.editors.operation import Operation
 from conrepair.frameworks.model import Model
-from conrepair.repair.edits import Insert, Remove, SetParameter
+from conrepair.repair.edits import Graft, Remove, SetParameter
 from conrepair.repair.patch import Patch
 from conrepair.runtime.files import sha256_of
 
@@ -76,7 +77,8 @@ def test_an_edit_is_about_its_node(model: Model) -> None:
 
 
 def test_an_inserted_operator_is_about_both_sides(model: Model) -> None:
-    patch = Patch((Insert("b", "Sigmoid", {}), SetParameter("last", "weight", np.ones((3, 3), np.float32))))
+    put_in = Graft("b", (Operation("Sigmoid", ("b",)),))
+    patch = Patch((put_in, SetParameter("last", "weight", np.ones((3, 3), np.float32))))
     assert places_of(patch, model) == [["last", "relu"], ["last"]]
 
 

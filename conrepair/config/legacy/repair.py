@@ -1,23 +1,44 @@
-"""`model_repair_config`: a pair of models whose differences are localized now, and a repair for later."""
+"""`model_repair_config`: a pair of models whose differences are localized and mended."""
 
 from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from conrepair.config.legacy.account import Outcome
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.origins import CannotDoError, origin_of
 from conrepair.config.legacy.places import model_name
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
-from conrepair.config.legacy.schema import LegacyRepair, LegacyRepairModel
+from conrepair.config.legacy.schema import LegacyRepair, LegacyRepairModel, LegacyRepairSettings
+from conrepair.config.model import EditKind
 
 __all__ = ["RepairInput", "RepairRequest", "RepairTranslation", "translate_repair"]
 
 _PATH = "$.model_repair_config"
-_LATER = "this wish of a repair isn't part of this version"
 _LEAST_SAMPLE = 2
+# Wishes that are sorts of edits; the older tool had them on where nothing is said.
+_SWITCHES: dict[str, EditKind] = {"enable_transpose": "transposes", "align_dimension": "inputs"}
+# Wishes that can be met one way only: the value that can't be, the reason, and what becomes of the other one.
+_ONE_WAY = {
+    "enable_dim_fix": (
+        True,
+        "the sizes that a file declares for its inputs aren't overwritten by the source's, which changes no answer. "
+        "Convert anew with the size that is wanted (`inputs`)",
+        "sizes of inputs stay as they are",
+    ),
+    "clear_multiple_outputs": (
+        True,
+        "outputs are paired by what they compute, and none is dropped",
+        "outputs are kept",
+    ),
+    "continue_repair_when_image_fixed": (
+        False,
+        "a repair ends when no layer is at fault, not when one photo is answered rightly",
+        "a repair goes on until no layer is at fault",
+    ),
+}
 _SECONDS = 7200.0
 _RECORDED = {
     "name": "a name for the model",
@@ -44,7 +65,7 @@ class RepairInput:
 
 @dataclass(frozen=True)
 class RepairRequest:
-    """The repair that the older configuration asks for, for a stage that is to come.
+    """The repair that the older configuration asks for, wish by wish.
 
     Attributes:
         source: Name of the source in the new configuration.
@@ -61,6 +82,7 @@ class RepairRequest:
         rank_layers: Try suspicious layers first.
         source_input: Declared.
         target_input: Declared.
+        edits: The sorts that it's confined to; None: all.
     """
 
     source: str
@@ -77,6 +99,7 @@ class RepairRequest:
     rank_layers: bool
     source_input: RepairInput
     target_input: RepairInput
+    edits: tuple[EditKind, ...] | None
 
 
 @dataclass(frozen=True)
@@ -174,13 +197,15 @@ def _account_for_models(context: Context, given: LegacyRepair) -> None:
     for key, data in (("source", given.source_model_data), ("target", given.target_model_data)):
         place, account = f"{_PATH}.{key}_model_data", context.account
         account.keys(place, data, _RECORDED)
-        words = f"localizing pairs inputs by itself; for a repair to come: {_LATER}"
-        account.keys(place, data, dict.fromkeys(("input", "input_name", "transpose_order"), words), Outcome.KEPT)
+        words = "the model's file says it; inputs are paired by what is computed from them"
+        account.keys(place, data, dict.fromkeys(("input", "input_name"), words))
+        account.keys(place, data, {"transpose_order": "the order of axes is found by localization, from the values"})
         words = "the model isn't read"
         for name in ("model_name", "image_dimension", "preprocessing_enabled"):
             if name in data.model_fields_set and f"{place}.{name}" not in account:
                 account.ignored(f"{place}.{name}", words)
-    context.account.keys(_PATH, given, {"out_rel_path": f"the folder of a repair to come: {_LATER}"}, Outcome.KEPT)
+    words = "all outputs go below one folder: what is repaired is in repair/ of the audit's"
+    context.account.keys(_PATH, given, {"out_rel_path": words})
 
 
 def _account_for_settings(context: Context, given: LegacyRepair) -> None:
@@ -191,15 +216,17 @@ def _account_for_settings(context: Context, given: LegacyRepair) -> None:
     else:
         words = "no repair is asked for; the pair stays, and is left out (skip_analysis)"
         account.keys(place, settings, {"enable_model_repair": words}, Outcome.TRANSLATED)
-    keys = (
-        "enable_dim_fix",
-        "enable_transpose",
-        "align_dimension",
-        "clear_multiple_outputs",
-        "continue_repair_when_image_fixed",
-    )
     account.keys(place, settings, {"time_limit": "repair.seconds"}, Outcome.TRANSLATED)
-    account.keys(place, settings, dict.fromkeys(keys, f"for a repair to come: {_LATER}"), Outcome.KEPT)
+    for key, kind in _SWITCHES.items():
+        off = getattr(settings, key) is False
+        words = f"repair.edits: without '{kind}'" if off else f"repair.edits: '{kind}' are among them"
+        account.keys(place, settings, {key: words}, Outcome.TRANSLATED)
+    for key, (refused, reason, words) in _ONE_WAY.items():
+        value = getattr(settings, key)
+        if value is refused:
+            account.refused(f"{place}.{key}", reason)
+        else:
+            account.keys(place, settings, {key: words}, Outcome.TRANSLATED)
 
 
 def _suspiciousness(context: Context, given: LegacyRepair) -> dict[str, Any]:
@@ -244,4 +271,10 @@ def _request(context: Context, given: LegacyRepair, source: str, target: str) ->
         rank_layers=bool(settings.enable_layer_analysis),
         source_input=ends[0],
         target_input=ends[1],
+        edits=_edits(settings),
     )
+
+
+def _edits(settings: LegacyRepairSettings) -> tuple[EditKind, ...] | None:
+    left_out = {kind for key, kind in _SWITCHES.items() if getattr(settings, key) is False}
+    return tuple(kind for kind in get_args(EditKind) if kind not in left_out) if left_out else None

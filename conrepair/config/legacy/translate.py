@@ -93,7 +93,8 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
         "stages": stages,
     } | ({"localize": localize} if localize else {})
     if repair is not None and repair.enabled:
-        result["repair"] = {"seconds": repair.seconds}
+        confined = {} if repair.edits is None else {"edits": list(repair.edits)}
+        result["repair"] = {"seconds": repair.seconds} | confined
     for key in duplicates:
         context.account.ignored(f"$..{key}", "the key stands twice in one object; the last one counts")
     entries = context.account.complete(value)

@@ -74,7 +74,9 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(
             Text.assemble(("left: ", "bold"), f"{fault.kind.value} at {layer}: ", fault.evidence[0][:_WIDTH])
         )
-    if not result.in_time:
+    if result.interrupted:
+        console.print(Text("interrupted; the same command goes on with the search", style="yellow"))
+    elif not result.in_time:
         console.print(Text("the time was up before the search ended; --seconds gives it more", style="yellow"))
     if line := advice_line(advice):
         console.print(Text.assemble(("advice: ", "bold"), line))

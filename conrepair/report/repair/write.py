@@ -23,10 +23,10 @@ _VERSION = 1
 
 
 def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = ()) -> None:
-    """Write the repaired model, patch.json and repair.json, all of them or none.
+    """Write the repaired model, the recipe, patch.json and repair.json, all of them or none.
 
     Args:
-        result: With a model on disk, the patch beside it.
+        result: With its model and its patch on disk.
         folder: Appears whole; that of an earlier repair is replaced.
         advice: Other ways to convert.
 
@@ -39,9 +39,11 @@ def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = 
         if result.model is not None:
             path = Path(result.model.path)
             copy_model(path, temporary / path.name)
-            for file in patch_files(path.parent / PATCH):
-                shutil.copy2(file, temporary / file.name)
             content["model"]["path"] = path.name
+        if result.patch is not None:
+            for file in patch_files(Path(result.patch)):
+                shutil.copy2(file, temporary / file.name)
+            content["patch"] = PATCH
         (temporary / DOCUMENT).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 

@@ -462,7 +462,7 @@ def test_a_pair_is_compared_and_localized(tmp_path: Path) -> None:
     assert entry(result, "$.model_repair_config.settings.enable_model_repair").outcome is Outcome.TRANSLATED
 
 
-def test_the_repair_is_kept_for_later(tmp_path: Path) -> None:
+def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
     result = translated(config(), tmp_path)
     request = result.repair
     assert request is not None
@@ -476,16 +476,41 @@ def test_the_repair_is_kept_for_later(tmp_path: Path) -> None:
     assert request.seconds == 600
     assert request.target_input.shape == (1, 32, 32, 3)
     settings = [item for item in result.entries if item.path.startswith("$.model_repair_config.settings.")]
-    assert {item.path.rpartition(".")[2] for item in settings if item.outcome is Outcome.KEPT} == {
-        "enable_dim_fix",
-        "enable_transpose",
-        "align_dimension",
-        "clear_multiple_outputs",
-        "continue_repair_when_image_fixed",
-    }
+    refused = {item.path.rpartition(".")[2] for item in settings if item.outcome is Outcome.REFUSED}
+    assert refused == {"enable_dim_fix"}
+    assert not [item for item in result.entries if item.outcome is Outcome.KEPT]
     assert result.value is not None
     assert result.value["stages"]["repair"] is True
-    assert result.value["repair"] == {"seconds": 600}
+    edits = ["recipe", "inputs", "outputs", "parameters", "attributes", "operators"]
+    assert result.value["repair"] == {"seconds": 600, "edits": edits}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "outcome", "left_out"),
+    [
+        ("enable_transpose", False, Outcome.TRANSLATED, "transposes"),
+        ("enable_transpose", True, Outcome.TRANSLATED, None),
+        ("align_dimension", False, Outcome.TRANSLATED, "inputs"),
+        ("align_dimension", True, Outcome.TRANSLATED, None),
+        ("enable_dim_fix", True, Outcome.REFUSED, None),
+        ("enable_dim_fix", False, Outcome.TRANSLATED, None),
+        ("clear_multiple_outputs", True, Outcome.REFUSED, None),
+        ("clear_multiple_outputs", False, Outcome.TRANSLATED, None),
+        ("continue_repair_when_image_fixed", False, Outcome.REFUSED, None),
+        ("continue_repair_when_image_fixed", True, Outcome.TRANSLATED, None),
+    ],
+)
+def test_a_switch_of_a_repair(key: str, value: bool, outcome: Outcome, left_out: str | None, tmp_path: Path) -> None:
+    section = repair()
+    section["settings"] = {"enable_model_repair": True, key: value}
+    result = translated(minimal(model_repair_config=section), tmp_path)
+    found = entry(result, f"$.model_repair_config.settings.{key}")
+    assert found.outcome is outcome
+    assert len(found.words) > 10
+    assert result.value is not None
+    edits = result.value["repair"].get("edits")
+    assert (edits is None) == (left_out is None)
+    assert edits is None or left_out not in edits
 
 
 def test_the_analysis_of_layers(tmp_path: Path) -> None:

@@ -1,0 +1,66 @@
+"""Find the routes of every source, and take them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.pipeline.jobs import conversion_payload
+from conrepair.pipeline.plan import Conversion, plan_conversions
+from conrepair.pipeline.scheduler import Task
+from conrepair.pipeline.sources import model_of
+from conrepair.pipeline.stages.state import State, Subject
+from conrepair.runtime.store import Entry
+
+__all__ = ["conversion_task", "convert", "plan"]
+
+
+def plan(state: State) -> None:
+    """Find the routes of every source."""
+    for subject in state.subjects:
+        if subject.source is not None:
+            subject.conversions, subject.impossible = plan_conversions(subject.config, subject.source.model)
+
+
+def convert(state: State) -> None:
+    """Run all conversions, side by side."""
+    tasks = [
+        conversion_task(state, subject, conversion, subject.inputs(subject.source))
+        for subject in state.subjects
+        if subject.source is not None
+        for conversion in subject.conversions
+    ]
+    if not state.config.stages.convert:
+        state.scheduler.take_stored(tasks, "stage convert is off, and no earlier run made this conversion")
+        for subject in state.subjects:
+            subject.conversions = [
+                item for item in subject.conversions if state.scheduler.results[item.name].entry is not None
+            ]
+        return
+    with state.display.stage("convert", len(tasks)) as stage:
+        state.scheduler.run(tasks, side_by_side=state.config.limits.workers, advance=stage.advance)
+
+
+def conversion_task(state: State, subject: Subject, conversion: Conversion, inputs: tuple[TensorSpec, ...]) -> Task:
+    """One step of a route, as a task behind the one that makes its source."""
+    step = conversion.step
+    calibrates = step.calibrates(conversion.options) > 0
+
+    def payload(entries: Mapping[str, Entry]) -> dict[str, Any]:
+        parent = model_of(entries[conversion.parent])
+        data = state.data_for(subject, parent) if calibrates else None
+        return conversion_payload(parent.model, step, conversion.options, inputs, data)
+
+    task = Task(
+        conversion.name,
+        "convert",
+        payload,
+        depends=(conversion.parent,),
+        needs=step.needs,
+        timeout=state.config.limits.seconds,
+        # Whether data can be read depends on more than the payload: the photos are still being decoded.
+        keep_failure=not calibrates,
+        prepare=lambda: step.prepare(state.display),
+    )
+    return state.kept(task)

@@ -1,0 +1,59 @@
+"""Find other ways for conversions that gave nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.pipeline.attempts import Attempts
+from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.mending import Failed, Mender, attempt_seconds
+from conrepair.pipeline.stages.route import trial_of, try_route
+from conrepair.pipeline.stages.state import State, Subject
+from conrepair.repair.conversion.remedies import Step
+from conrepair.report.result import Row
+
+__all__ = ["mend"]
+
+
+def mend(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[list[Executed], tuple[Row, ...]]:
+    """Find other ways for conversions that gave nothing; what they make is judged like all else."""
+    items, result = list(executed), list(rows)
+    wanted = [(row, failed) for subject in state.subjects for row, failed in _failed(state, subject, executed, rows)]
+    attempts = Attempts(state.scheduler, attempt_seconds(state.config))
+    with state.display.stage("mend", len(wanted)) as stage:
+        for row, failed in wanted:
+            whose = state.subject(row.model)
+            mender = Mender(attempts, partial(try_route, state, whose, executed), state.config.repair.seconds)
+            mending, trial = mender.mend(failed)
+            place = result.index(row)
+            result[place] = dataclasses.replace(row, mending=mending)
+            if trial is not None:
+                new = [item for item in trial.executed if item.row_name not in {other.row_name for other in items}]
+                more = [made for made in trial.rows if made.name in {item.row_name for item in new}]
+                items[place + 1 : place + 1] = new
+                result[place + 1 : place + 1] = [
+                    dataclasses.replace(made, instead_of=row.conversion if made.kind == "target" else "")
+                    for made in more
+                ]
+            stage.advance(row.name)
+    return items, tuple(result)
+
+
+def _failed(
+    state: State, subject: Subject, executed: Sequence[Executed], rows: Sequence[Row]
+) -> Iterator[tuple[Row, Failed]]:
+    """The routes of a model that end without one, each with its first row."""
+    for chain in subject.chains():
+        row = next((row for row in rows if row.name == chain[-1].name), None)
+        if row is None or row.verdict is not Verdict.UNDEPLOYABLE:
+            continue
+        trial = trial_of(state, subject, chain)
+        if trial.failure is None:  # it was made, and doesn't run
+            results = [item.result for item in executed if item.row_name == row.name and item.result is not None]
+            failure = next((result.failure for result in results if result.failure is not None), None)
+            trial = dataclasses.replace(trial, failure=failure, place=len(chain) - 1, ran=True)
+        if trial.failure is not None and row.problem is not None and not row.problem.circumstance:
+            yield row, Failed(tuple(Step(item.step, item.changed) for item in chain), trial)

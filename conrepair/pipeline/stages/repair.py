@@ -1,0 +1,82 @@
+"""Mend targets, and say how to convert without their faults."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+
+from conrepair.faults.fault import Kind
+from conrepair.localize.result import Localization
+from conrepair.pipeline.advising import advise
+from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.mending import Trial
+from conrepair.pipeline.repairing import rows_to_repair, with_advice, with_repair
+from conrepair.pipeline.scheduler import Task
+from conrepair.pipeline.stages.localize import localization_task, localized
+from conrepair.pipeline.stages.route import try_route
+from conrepair.pipeline.stages.state import State, problem_of
+from conrepair.repair.advice import Advice, suggestions, suggestions_for_files
+from conrepair.repair.conversion.remedies import Step
+from conrepair.report.result import Row
+
+__all__ = ["repair"]
+
+
+def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Mend targets with layers at fault."""
+    places = rows_to_repair(rows)
+    tasks = {place: _repair_task(state, executed[place]) for place in places}
+    with state.display.stage("repair", len(tasks)) as stage:
+        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+    result = list(rows)
+    for place, task in tasks.items():
+        result[place] = with_repair(rows[place], state.scheduler.results[task.name], problem_of)
+    with state.display.stage("advise", len(places)) as stage:
+        for place in places:
+            known = result[place].repair
+            if known is not None and known.interrupted:
+                continue
+            result[place] = with_advice(result[place], _advice(state, executed[place], rows[place], executed))
+            stage.advance(executed[place].row_name)
+    return tuple(result)
+
+
+def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]) -> tuple[Advice, ...]:
+    """Other ways to make a target with layers at fault."""
+    subject, reference = state.subject(item.model), state.subject(item.reference)
+    if item.source is None or reference.source is None or row.localization is None:
+        return ()
+    if all(fault.kind is Kind.PREPROCESSING for fault in row.localization.faults):
+        return ()  # no conversion brought that in
+    chain = next((chain for chain in subject.chains() if chain[-1].name == item.row_name), None)
+    refusal = ""
+    if chain is not None:
+        steps = [Step(link.step, link.changed) for link in chain]
+        guilty = {fault.step.partition(",")[0] for fault in row.localization.faults}
+        ways, whose = suggestions(steps, guilty, reference.source.model), subject
+    else:
+        source, description = reference.source.model, item.source.description
+        ways, whose = suggestions_for_files(source, item.source.model.framework, description.producer), reference
+        refusal = "how the target was quantized isn't known" if description.quantized else ""
+
+    def localize(trial: Trial) -> Localization | None:
+        made = trial.executed[-1]
+        return localized(state, [made])[made.row_name].localization
+
+    attempt = partial(try_route, state, whose, executed)
+    return advise(ways, row.localization, attempt, localize, state.config.repair.advice_seconds, refusal)
+
+
+def _repair_task(state: State, item: Executed) -> Task:
+    """As for a localization, with what a repair needs besides."""
+    own = state.config.repair.model_dump(include={"seconds", "unseen", "edits"}, mode="json")
+    task = localization_task(state, item, photos=state.config.localize.samples + state.config.repair.unseen)
+    return dataclasses.replace(
+        task,
+        name=f"{item.row_name}, repair",
+        kind="repair",
+        payload=lambda entries: {**task.payload(entries), **own},
+        timeout=state.config.limits.seconds + state.config.repair.seconds,
+        continues=True,
+    )

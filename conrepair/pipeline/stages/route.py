@@ -1,0 +1,71 @@
+"""Take one more route than those that are configured, and judge what comes out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from conrepair.config.model import ConversionConfig
+from conrepair.evaluate.verdict import Verdict
+from conrepair.pipeline.evaluation import Executed, evaluate
+from conrepair.pipeline.mending import Trial
+from conrepair.pipeline.plan import Conversion, plan_conversions
+from conrepair.pipeline.sources import model_of
+from conrepair.pipeline.stages.conversion import conversion_task
+from conrepair.pipeline.stages.execution import plan_conversion, run_executions
+from conrepair.pipeline.stages.state import State, Subject
+from conrepair.repair.conversion.remedies import Step
+from conrepair.runtime.workers import Failure
+
+__all__ = ["trial_of", "try_route"]
+
+
+def try_route(state: State, subject: Subject, executed: Sequence[Executed], steps: Sequence[Step]) -> Trial:
+    """Take a model along a route, and judge what comes out, as for a configured conversion."""
+    if subject.source is None:
+        raise ValueError(f"{subject.config.name} was not made")
+    options = {step.converter.name: dict(step.options) for step in steps}
+    wanted = ConversionConfig(via=tuple(step.converter.name for step in steps), options=options)
+    config = subject.config.model_copy(update={"conversions": (wanted,)})
+    chain, impossible = plan_conversions(config, subject.source.model)
+    for error in impossible.values():
+        return Trial(failure=Failure("refused", type(error).__name__, str(error)))
+    inputs = subject.inputs(subject.source)
+    known = state.scheduler.results
+    tasks = [conversion_task(state, subject, item, inputs) for item in chain if item.name not in known]
+    state.scheduler.run(tasks, side_by_side=1)
+    trial = trial_of(state, subject, chain)
+    if trial.failure is not None:
+        return trial
+    reference = subject.config.compare_with or subject.config.name
+    tasks, items = [], []
+    for item in chain:
+        items += plan_conversion(state, subject, reference, item, tasks)
+    run_executions(state, items, [task for task in tasks if task.name not in known])
+    right = [item for item in executed if item.model == reference and item.kind == "reference"]
+    rows, _ = evaluate(state.config, [*right, *items], state.datasets)
+    made = rows[len(right) :]
+    failures = [
+        item.result.failure for item in items if item.result is not None and item.conversion == chain[-1].route
+    ]
+    failure = next((failure for failure in failures if failure is not None), None)
+    circumstance = made[-1].verdict is not Verdict.UNDEPLOYABLE
+    return dataclasses.replace(
+        trial,
+        executed=tuple(items),
+        rows=made,
+        failure=None if circumstance else failure,
+        place=len(chain) - 1,
+        ran=True,
+    )
+
+
+def trial_of(state: State, subject: Subject, chain: Sequence[Conversion]) -> Trial:
+    """How far a chain of conversions came."""
+    models = [] if subject.source is None else [subject.source.model]
+    for place, conversion in enumerate(chain):
+        result = state.scheduler.results[conversion.name]
+        if result.entry is None:
+            return Trial(models=tuple(models), failure=result.failure, place=place)
+        models.append(model_of(result.entry).model)
+    return Trial(models=tuple(models))

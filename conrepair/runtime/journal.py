@@ -1,0 +1,87 @@
+"""What a job that isn't finished has done so far, in a folder that outlives its process.
+
+Lines are appended one by one, so that whatever stops the process costs at most the last of them. The job may also be
+asked, by way of the folder, to end early with what it has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+
+__all__ = ["Journal", "end_early"]
+
+_LINES, _STOP = "lines", "stop"
+
+
+class Journal:
+    """A set of lines on disk.
+
+    Args:
+        folder: Where they are; made when there's something to write. None: they are kept in memory only.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._lines = _read(folder / _LINES) if folder is not None else set()
+        self._torn = folder is not None and _is_torn(folder / _LINES)
+
+    def __contains__(self, line: str) -> bool:
+        return line in self._lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def add(self, line: str) -> None:
+        """Keep a line.
+
+        Raises:
+            OSError: if it can't be written.
+        """
+        self._lines.add(line)
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with (self._folder / _LINES).open("a", encoding="utf-8") as stream:
+                stream.write(f"\n{line}\n" if self._torn else f"{line}\n")
+            self._torn = False
+
+    @property
+    def asked_to_end(self) -> bool:
+        """Whether the job shall end with what it has."""
+        return self._folder is not None and (self._folder / _STOP).exists()
+
+    @staticmethod
+    def remove(folder: Path) -> None:
+        """Forget a journal."""
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def end_early(folder: Path, *, wanted: bool = True) -> None:
+    """Ask the job of a journal to end with what it has.
+
+    Args:
+        folder: Of the journal.
+        wanted: False takes an earlier wish back.
+    """
+    if not wanted:
+        (folder / _STOP).unlink(missing_ok=True)
+        return
+    with contextlib.suppress(FileNotFoundError):  # it has just ended
+        (folder / _STOP).touch()
+
+
+def _read(path: Path) -> set[str]:
+    """Its whole lines."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return set()
+    return set(text.split("\n")[:-1])
+
+
+def _is_torn(path: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        content = path.read_bytes()
+        return bool(content) and not content.endswith(b"\n")
+    return False

@@ -1,0 +1,110 @@
+"""A target that is fed by a wrong recipe is mended by another one, with or without layers at fault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from localized import WEIGHTS, Variant
+from PIL import Image
+
+from conrepair.cli import main
+from conrepair.repair.patch import read_patch
+from conrepair.runtime.files import sha256_of
+
+SIZE = (48, 40)
+PHOTOS = 14
+
+
+def network(**fields: Any) -> Variant:
+    return Variant(**({"size": SIZE, "scores": "y", "after": ""} | fields))
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Path:
+    """Photos, and the right network."""
+    (tmp_path / "photos").mkdir()
+    for seed in range(PHOTOS):
+        generator = np.random.default_rng(seed)
+        coarse = Image.fromarray(generator.integers(0, 256, (7, 9, 3), np.uint8)).resize(
+            (60 + 7 * seed, 150 - 8 * seed)
+        )
+        noisy = np.asarray(coarse) + generator.normal(0, 30, np.asarray(coarse).shape)
+        Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8)).save(tmp_path / "photos" / f"{seed}.png")
+    network().write(tmp_path / "source.onnx")
+    return tmp_path
+
+
+def repaired(room: Path, target: str, recipe: str, *more: str) -> tuple[int, dict[str, Any] | None]:
+    """The exit code, and what repair.json says."""
+    words = ["repair", str(room / "source.onnx"), str(room / target), "--data", str(room / "photos"), "--samples"]
+    words += [str(PHOTOS), "--recipe", "torchvision", "--target-recipe", recipe, "-o", str(room / "out"), "-q"]
+    code = main([*words, "--advice", "0", *more])
+    document = room / "out" / "repair.json"
+    return code, json.loads(document.read_text()) if document.exists() else None
+
+
+def test_a_wrong_recipe_alone_is_mended_without_a_copy_of_the_model(
+    room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sha256_of(room / "source.onnx")
+    code, document = repaired(room, "source.onnx", "keras:tf")
+    assert code == 0
+    assert document is not None
+    assert (document["mended"], document["model"], document["patch"]) == (True, None, "patch.json")
+    assert [fault["kind"] for fault in document["before"]["faults"]] == ["preprocessing"]
+    assert document["after"]["faults"] == []
+    assert document["unseen_before"]["error"] > 0.01
+    assert document["unseen_after"] == {"samples": PHOTOS - 8, "error": 0.0, "top1_differing": 0}
+    shown = capsys.readouterr().out
+    assert "repaired: 1 found, 0 left" in shown
+    assert "photos are prepared otherwise" in shown
+    (edit,) = document["edits"]
+    assert "(x / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225] instead of x / 127.5 - 1" in edit
+    assert sorted(path.name for path in (room / "out").iterdir()) == ["patch.json", "recipe.json", "repair.json"]
+    patch, target_hash = read_patch(room / "out" / "patch.json")
+    assert (patch.of_file, target_hash) == ((), before)
+    assert patch.recipe is not None
+    assert json.loads((room / "out" / "recipe.json").read_text()) == document["recipe"]
+    # The file is what --target-recipe takes, and nothing is wrong with it.
+    mended = str(room / "out" / "recipe.json")
+    files = [str(room / "source.onnx")] * 2
+    data = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", mended]
+    assert main(["compare", *files, *data, "-q", "-o", str(room / "compared")]) == 0
+    again = str(room / "again")
+    assert main(["repair", files[0], "--apply", str(room / "out" / "patch.json"), "-o", again]) == 0
+    assert [path.name for path in Path(again).iterdir()] == ["recipe.json"]
+
+
+def test_a_recipe_that_is_not_the_sources_is_searched(room: Path) -> None:
+    """The target divides by the deviation itself: photos that the source takes are wrong for it, too."""
+    deviation = np.array([0.229, 0.224, 0.225], np.float32).reshape(1, 3, 1, 1)
+    inside = network(before="z = Div (image, deviation)", begin="z", weights={"deviation": deviation})
+    inside.write(room / "target.onnx")
+    wrong = {"base": "torchvision", "divisor": 127.5, "mean": [1.0], "std": [1.0]}
+    (room / "wrong.json").write_text(json.dumps(wrong))
+    code, document = repaired(room, "target.onnx", str(room / "wrong.json"))
+    assert document is not None
+    assert code == 0, document["after"]["reason"]
+    assert document["model"] is None
+    assert (document["recipe"]["divisor"], document["recipe"]["std"], document["recipe"]["fit"]) == (255, [1], "crop")
+    assert document["unseen_after"]["samples"] == PHOTOS - 8
+    assert document["unseen_after"]["error"] < 1e-5
+
+
+def test_a_wrong_recipe_and_a_layer_at_fault_are_both_mended(room: Path) -> None:
+    inner = WEIGHTS["inner"].copy()
+    inner[2] *= -2
+    network(weights={"inner": inner}).write(room / "target.onnx")
+    code, document = repaired(room, "target.onnx", "keras:tf")
+    assert document is not None
+    assert code == 0, document["after"]["reason"]
+    assert len(document["edits"]) == 2
+    assert document["after"]["faults"] == []
+    assert document["unseen_after"]["top1_differing"] == 0
+    assert document["unseen_after"]["error"] < 1e-5
+    names = sorted(path.name for path in (room / "out").iterdir())
+    assert names == ["patch.json", "patch.npz", "recipe.json", "repair.json", "repaired.onnx"]

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from conrepair.runtime.journal import Journal, end_early
+
+
+def test_lines_outlive_the_journal_and_a_torn_one_is_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "kept")
+    assert not (tmp_path / "kept").exists(), "nothing is written yet"
+    journal.add("one")
+    with (tmp_path / "kept" / "lines").open("a") as stream:
+        stream.write("tw")
+    again = Journal(tmp_path / "kept")
+    assert ("one" in again, "tw" in again, len(again)) == (True, False, 1)
+    again.add("two")
+    assert {"one", "two"} <= {line for line in ("one", "two", "tw") if line in Journal(tmp_path / "kept")}
+
+
+def test_a_wish_to_end_can_be_taken_back(tmp_path: Path) -> None:
+    end_early(tmp_path / "gone")  # its job has ended
+    journal = Journal(tmp_path)
+    end_early(tmp_path)
+    assert journal.asked_to_end
+    end_early(tmp_path, wanted=False)
+    assert not journal.asked_to_end
+    assert not Journal().asked_to_end
