@@ -204,7 +204,8 @@ def test_an_audit_killed_while_it_repairs(tmp_path: Path) -> None:
         return folder / "config.json"
 
     def result(folder: Path) -> Any:
-        return edits(check_result(folder / "generated" / "audit" / "repair" / "target"))
+        (document,) = (folder / "generated" / "audit" / "repair").rglob("repair.json")
+        return edits(check_result(document.parent))
 
     whole = config(tmp_path / "whole")
     killing.finish(killing.start(whole))
