@@ -10,14 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.registry import backend
-from conrepair.config.model import AuditConfig, BackendConfig, DatasetConfig, ModelConfig
+from conrepair.backends.registry import COMPILERS, backend
+from conrepair.config.model import AuditConfig, BackendConfig, DatasetConfig, LibrariesConfig, ModelConfig
 from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
 from conrepair.evaluate.compare import Comparison
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
+from conrepair.pipeline.compiling import (
+    Preparation,
+    backend_options,
+    check_backends,
+    compile_payload,
+    plan_preparation,
+)
 from conrepair.pipeline.datasets import Dataset, resolve_dataset
 from conrepair.pipeline.evaluation import Executed, evaluate, problem_of_failure
 from conrepair.pipeline.fingerprint import library_versions
@@ -59,6 +66,7 @@ class _Subject:
     problem: Problem | None = None
     conversions: list[Conversion] = field(default_factory=list)
     impossible: dict[str, ConfigError] = field(default_factory=dict)
+    prepared: dict[tuple[str, str], Preparation | Problem | None] = field(default_factory=dict)  # by model, backend
 
 
 def run_audit(
@@ -88,6 +96,7 @@ def run_audit(
     """
     started = time.perf_counter()
     check_converters(config)
+    check_backends(config)
     architectures = architecture_models(config)
     output = base / config.output
     check_folder(output / config.name, _input_paths(config, base))
@@ -177,6 +186,7 @@ def _run_part(audit: _Audit) -> _Part:
     audit.build()
     audit.plan()
     audit.convert()
+    audit.prepare()
     executed = audit.execute()
     rows, pairs = evaluate(audit.config, executed, audit.datasets)
     if audit.config.stages.localize or audit.config.stages.repair:
@@ -294,12 +304,50 @@ class _Audit:
         with self.display.stage("convert", len(tasks)) as stage:
             self.scheduler.run(tasks, side_by_side=self.config.limits.workers, advance=stage.advance)
 
+    def prepare(self) -> None:
+        """Convert models for backends that read other formats."""
+        tasks: dict[str, Task] = {}
+        for subject in self.subjects:
+            if subject.source is None:
+                continue
+            made = {item.name: self._outcome(item.name)[0] for item in subject.conversions}
+            for name, source in {subject.config.name: subject.source, **made}.items():
+                for config in self._backends(source) if source is not None else []:
+                    tasks |= self._plan_preparation(subject, name, source, config)
+        unmade = [task for name, task in tasks.items() if name not in self.scheduler.results]
+        if not (self.config.stages.convert and self.config.stages.execute):
+            self.scheduler.take_stored(unmade, "no earlier run made this conversion")
+        elif unmade:
+            with self.display.stage("convert", len(unmade)) as stage:
+                self.scheduler.run(unmade, side_by_side=self.config.limits.workers, advance=stage.advance)
+
+    def _plan_preparation(
+        self, subject: _Subject, name: str, source: Source | None, config: BackendConfig
+    ) -> dict[str, Task]:
+        if source is None or subject.source is None:
+            return {}
+        try:
+            found = plan_preparation(name, source.model, config)
+        except ConrepairError as error:
+            subject.prepared[name, config.label] = _problem(error)
+            return {}
+        subject.prepared[name, config.label] = found
+        inputs = self._inputs(subject, subject.source)
+        return {
+            item.name: self._conversion_task(subject, item, inputs) for item in (found.conversions if found else ())
+        }
+
     def execute(self) -> list[Executed]:
-        """Run every model on every backend, one at a time so that times mean something."""
+        """Compile, and run every model on every backend, one at a time so that times mean something."""
         executed: list[Executed] = []
+        builds: list[Task] = []
         tasks: list[Task] = []
         for subject in self.subjects:
-            executed += self._plan_executions(subject, tasks)
+            executed += self._plan_executions(subject, builds, tasks)
+        if self.config.stages.execute and builds:
+            self._compile(builds)
+        elif builds:
+            self.scheduler.take_stored(builds, "stage execute is off, and no earlier run compiled this")
         if self.config.stages.execute:
             with self.display.stage("execute", len(tasks)) as stage:
                 self.scheduler.run(tasks, side_by_side=1, advance=stage.advance)
@@ -317,7 +365,19 @@ class _Audit:
                     item.problem = _problem(unreadable[dataset.sha256])
             if item.second_task is not None:
                 item.second = self.scheduler.results[item.second_task].entry
+            if item.build_task is not None:
+                item.build = self.scheduler.results[item.build_task].entry
+                if item.build is None:
+                    item.problem = _problem_of(self.scheduler.results[item.build_task])
         return executed
+
+    def _compile(self, builds: Sequence[Task]) -> None:
+        """Compile side by side; what measures on the way (tuning) alone."""
+        alone = [task for task in builds if task.alone]
+        with self.display.stage("compile", len(builds)) as stage:
+            others = [task for task in builds if task not in alone]
+            self.scheduler.run(others, side_by_side=self.config.limits.workers, advance=stage.advance)
+            self.scheduler.run(alone, side_by_side=1, advance=stage.advance)
 
     def localize(self, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
         """Name the layers at fault of targets, and the steps of their conversions."""
@@ -468,77 +528,126 @@ class _Audit:
         """The task with its failures stored, whatever they are, where that's wanted."""
         return dataclasses.replace(task, keep_failure=True, keep_stopped=True) if self.keep_failures else task
 
-    def _plan_executions(self, subject: _Subject, tasks: list[Task]) -> list[Executed]:
+    def _plan_executions(self, subject: _Subject, builds: list[Task], tasks: list[Task]) -> list[Executed]:
         reference = subject.config.compare_with or subject.config.name
         kind = "target" if subject.config.compare_with else "reference"
+
+        def planned(name: str, executed: Executed, config: BackendConfig) -> Executed:
+            self._plan_execution(subject, name, executed, config, builds, tasks)
+            return executed
+
+        def item(conversion: str, kind: str, label: str, source: Source | None, problem: Problem | None) -> Executed:
+            return Executed(subject.config.name, reference, conversion, label, kind, source, problem)
+
         result = [
-            self._plan_execution(subject, reference, "", kind, config, subject.source, subject.problem, tasks)
+            planned(subject.config.name, item("", kind, config.label, subject.source, subject.problem), config)
             for config in self._backends(subject.source)
         ]
         for wanted, error in subject.impossible.items():
-            item = Executed(
-                subject.config.name, reference, wanted, self.config.backends[0].name, "target", None, _problem(error)
-            )
-            result.append(item)
+            result.append(item(wanted, "target", self.config.backends[0].label, None, _problem(error)))
         for conversion in subject.conversions:
             made, problem = self._outcome(conversion.name)
             kind = "target" if conversion.final else "intermediate"
             for config in self._backends(made):
-                item = self._plan_execution(subject, reference, conversion.route, kind, config, made, problem, tasks)
-                item.asked = conversion.asked
-                item.origin = subject.source.description.precision if subject.source is not None else None
-                result.append(item)
+                executed = item(conversion.route, kind, config.label, made, problem)
+                executed.asked = conversion.asked
+                executed.origin = subject.source.description.precision if subject.source is not None else None
+                result.append(planned(conversion.name, executed, config))
         return result
 
     def _backends(self, source: Source | None) -> list[BackendConfig]:
-        """The configured backends that run a model; its own library where none does.
+        """The configured backends that run a model, compilers last; its own library where none else does.
 
-        A model that wasn't made gets one row, on the first.
+        What a compiler makes is judged against the model as it is, so there's a row of that. A model that wasn't
+        made gets one row, on the first.
         """
         if source is None:
             return list(self.config.backends[:1])
         willing = [config for config in self.config.backends if backend(config.name).refuses(source.model) is None]
-        return willing or [BackendConfig(name="libraries")]
+        compilers = [config for config in willing if config.name in COMPILERS]
+        return ([config for config in willing if config not in compilers] or [LibrariesConfig()]) + compilers
 
     def _plan_execution(
         self,
         subject: _Subject,
-        reference: str,
-        conversion: str,
-        kind: str,
+        name: str,
+        executed: Executed,
         config: BackendConfig,
-        source: Source | None,
-        problem: Problem | None,
+        builds: list[Task],
         tasks: list[Task],
-    ) -> Executed:
-        executed = Executed(subject.config.name, reference, conversion, config.name, kind, source, problem)
-        if source is None or problem is not None:
-            return executed
-        name = f"{executed.row_name}@{config.name}"
-        options = config.model_dump(exclude={"name"}) if config.name != "libraries" else {}
+    ) -> None:
+        """Add the tasks that run a model on a backend; what speaks against it is the item's problem.
+
+        Args:
+            subject: The configured model.
+            name: Of the task that made the model.
+            executed: What is to be run.
+            config: Where.
+            builds: Receives a compilation.
+            tasks: Receives the executions.
+        """
+        source, original = executed.source, executed.source
+        if source is None or original is None or executed.problem is not None:
+            return
+        prepared = subject.prepared.get((name, config.label))
+        if isinstance(prepared, Problem):
+            executed.problem = prepared
+            return
+        if prepared is not None:
+            executed.via = prepared.route
+            source, executed.problem = self._outcome(prepared.result)
+        if source is None:
+            return
+        task_name = f"{executed.row_name}@{config.label}"
         try:
+            options = backend_options(config, self.base)
             payload = self._execution(subject, source, config.name, options)
+            if config.name in COMPILERS:
+                build = self._compile_task(f"{task_name}, build", source, config, options)
+                builds.append(build)
+                executed.build_task = build.name
         except ConrepairError as error:
             executed.problem = _problem(error)
-            return executed
-        tasks.append(self._execution_task(name, source, payload))
-        executed.task = name
-        if kind == "reference" and config == self._backends(source)[0]:
+            return
+        tasks.append(self._execution_task(task_name, source, payload, executed.build_task))
+        executed.task = task_name
+        if executed.kind == "reference" and config == self._backends(original)[0]:
             second = payload | {
                 "backend": "libraries",
                 "options": {"second_opinion": True},
                 "limit": _SECOND_OPINION_SAMPLES,
             }
-            executed.second_task = f"{name}, second opinion"
+            executed.second_task = f"{task_name}, second opinion"
             tasks.append(self._execution_task(executed.second_task, source, second))
-        return executed
 
-    def _execution_task(self, name: str, source: Source, payload: dict[str, Any]) -> Task:
+    def _compile_task(self, name: str, source: Source, config: BackendConfig, options: Mapping[str, Any]) -> Task:
+        payload = compile_payload(source.model, config, options, self.config.batch_size, runs=True)
+        task = Task(
+            name,
+            "compile",
+            lambda _: payload,
+            needs=framework_needs(source.model.framework) | {config.name},
+            timeout=self.config.limits.seconds,
+            alone=options.get("setting") == "tuned",
+        )
+        return self._kept(task)
+
+    def _execution_task(
+        self, name: str, source: Source, payload: dict[str, Any], build_task: str | None = None
+    ) -> Task:
+        def complete(entries: Mapping[str, Entry]) -> dict[str, Any]:
+            if build_task is None:
+                return payload
+            entry = entries[build_task]
+            build = {"path": str(entry.folder), "sha256": entry.result["sha256"]}
+            return payload | {"options": payload["options"] | {"build": build}}
+
         task = Task(
             name,
             "execute",
-            lambda _: payload,
-            needs=framework_needs(source.model.framework),
+            complete,
+            depends=() if build_task is None else (build_task,),
+            needs=framework_needs(source.model.framework) if build_task is None else frozenset({payload["backend"]}),
             timeout=self.config.limits.seconds,
         )
         return self._kept(task)

@@ -39,6 +39,7 @@ class Task:
             the limits are the same.
         prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the
             task's failure.
+        alone: Whether it measures times, so that nothing should run beside it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Task:
     keep_failure: bool = False
     keep_stopped: bool = False
     prepare: Callable[[], None] = lambda: None
+    alone: bool = False
 
 
 @dataclass(frozen=True)
