@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from conrepair.backends.tvm.cuda import CUBIN, check_architecture, compile_source
 from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.options import TvmOptions
 from conrepair.backends.tvm.settings import Place, Step, steps_of
@@ -58,12 +59,14 @@ def compile_module(
     """Optimize and compile what was imported; as `build`, without `build.json`."""
     import tvm
 
+    from conrepair.backends.tvm.devices import needs_bridge
     from conrepair.backends.tvm.passes_run import PassNames
 
     if not any(map(shutil.which, _COMPILERS)):
         raise ConversionError(
             f"TVM links its code with a C++ compiler, and none is on the path ({', '.join(_COMPILERS)}). Install g++."
         )
+    check_architecture(options.parsed_target)
     target = options.parsed_target.resolve()
     steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
     place = Place(target, folder, options.trials, options.database)
@@ -75,6 +78,8 @@ def compile_module(
         write_text(folder / "relax.py", module.script(show_meta=False))
         optimized = time.perf_counter()
         files = _compile(module, [step for step in steps if step.lowering], place)
+    nvcc = compile_source(folder, options.parsed_target)
+    files += [CUBIN] if nvcc is not None else []
     times = {"optimize": optimized - started, "compile": time.perf_counter() - optimized}
     return {
         "build_version": _VERSION,
@@ -89,7 +94,9 @@ def compile_module(
         "versions": _versions(),
         "seconds": {**(seconds or {}), **times},
         "library": _LIBRARY,
-        "runs_on": _runs_on(target),
+        "runs_on": "cpu" if target.kind.name == "llvm" or needs_bridge(target.kind.name) else target.kind.name,
+        "nvcc": nvcc,
+        "bridge": needs_bridge(target.kind.name),
         "files": {name: sha256_of(folder / name) for name in sorted(files)},
     }
 
@@ -124,13 +131,21 @@ def _compile(module: Any, lowering: list[Step], place: Place) -> list[str]:
     """Generate code; returns the names of the files."""
     from tvm import relax
 
-    lowered = _applied(lowering, module, place)
+    from conrepair.backends.tvm.devices import needs_bridge
+    from conrepair.backends.tvm.opencl_bridge import PLANS, PROGRAM, bridged
+
+    target, extra = place.target, []
+    if needs_bridge(target.kind.name):
+        module, extra = bridged(module, target, place.folder), [PLANS, PROGRAM]
+        target = target.host
+    with target:
+        lowered = _applied(lowering, module, place)
     try:
-        executable = relax.build(lowered, place.target, relax_pipeline=None)
+        executable = relax.build(lowered, target, relax_pipeline=None)
         executable.export_library(str(place.folder / _LIBRARY))
     except Exception as error:
         raise _pass_error("code generation", error) from error
-    return [_LIBRARY, "relax.py", *_write_sources(executable.mod, place.folder)]
+    return [_LIBRARY, "relax.py", *extra, *_write_sources(executable.mod, place.folder)]
 
 
 def _write_sources(module: Any, folder: Path) -> list[str]:
@@ -161,11 +176,6 @@ def _pass_error(what: str, error: Exception) -> ConversionError:
         f"TVM can't compile the model: {what} failed: {type(error).__name__}: {reason}. Try another `setting`, or "
         "leave the pass out (`disabled_pass`) where it isn't needed."
     )
-
-
-def _runs_on(target: Any) -> str:
-    """The kind of device that holds the tensors."""
-    return "cpu" if target.kind.name == "llvm" else str(target.kind.name)
 
 
 def _versions() -> dict[str, str]:

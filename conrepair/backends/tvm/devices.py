@@ -6,7 +6,7 @@ from typing import Any
 
 from conrepair.runtime.errors import DeviceError
 
-__all__ = ["check_device", "open_device"]
+__all__ = ["check_device", "needs_bridge", "open_device"]
 
 _LOCAL = "local"
 
@@ -28,6 +28,10 @@ def check_device(kind: str, device: str = _LOCAL) -> str:
         raise DeviceError(f"there is no device '{device}'; this version runs models on this machine (`local`)")
     if kind == "llvm":
         return "this machine's CPU"
+    if needs_bridge(kind):
+        from conrepair.backends.tvm.opencl_run import find_device
+
+        return f"{find_device().name} through pyopencl"
     import tvm
 
     if bool(tvm.device(kind, 0).exist):
@@ -38,11 +42,22 @@ def check_device(kind: str, device: str = _LOCAL) -> str:
     )
 
 
+def needs_bridge(kind: str) -> bool:
+    """Whether kernels must be run by somebody else, as this TVM generates them and has no runtime for them.
+
+    Args:
+        kind: Of the target.
+    """
+    import tvm
+
+    return kind == "opencl" and tvm.get_global_func("device_api.opencl", allow_missing=True) is None
+
+
 def open_device(kind: str) -> Any:
     """The `tvm.runtime.Device` that tensors of a build lie on.
 
     Args:
-        kind: Of the target.
+        kind: Of a device, as TVM calls it.
     """
     import tvm
 

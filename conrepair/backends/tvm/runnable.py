@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from conrepair.backends.tvm.devices import open_device
+from conrepair.backends.tvm.opencl_run import register_kernels
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.runtime.errors import InferenceError, ModelLoadError
+from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
 
 __all__ = ["TvmRunnable"]
 
@@ -44,11 +45,15 @@ class TvmRunnable(Runnable):
             self.outputs = tuple(from_json(TensorSpec, spec) for spec in self.record["outputs"])
             if threads is not None:
                 tvm.get_global_func("runtime.config_threadpool")(_ALL_CORES, threads)
+            if self.record["bridge"]:
+                register_kernels(folder)
             self._device = open_device(self.record["runs_on"])
             self._machine = relax.VirtualMachine(
                 tvm.runtime.load_module(str(folder / self.record["library"])), self._device
             )
             self._main = self._machine["main"]
+        except DeviceError:
+            raise
         # TVM raises RuntimeError, ValueError or its own for a library of another version or processor.
         except Exception as error:
             reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]

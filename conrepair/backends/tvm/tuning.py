@@ -55,7 +55,7 @@ def _measure(module: Any, target: Any, place: Path, records: Any, trials: int) -
 
     with tempfile.TemporaryDirectory() as logs, target:
         tasks, weights = meta_schedule.relax_integration.extracted_tasks_to_tune_contexts(
-            meta_schedule.relax_integration.extract_tasks(module, target), logs, seed=_SEED
+            meta_schedule.relax_integration.extract_tasks(module, target), logs, strategy="replay-trace", seed=_SEED
         )
         sys.stderr.write(f"tuning {len(tasks)} kernels, {trials} trials\n")
         logging.getLogger("tvm.s_tir.meta_schedule").setLevel(logging.WARNING)
