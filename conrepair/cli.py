@@ -73,6 +73,8 @@ def _parser(default_config: str) -> argparse.ArgumentParser:
     _add_matrix(verbs)
     _add_converters(verbs)
     _add_convert(verbs)
+    _add_build(verbs)
+    _add_execute(verbs)
     _add_inspect(verbs)
     _add_config(verbs)
     _add_doctor(verbs)
@@ -291,6 +293,55 @@ def _add_convert(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         from conrepair.pipeline.convert_command import convert
 
         return convert(options)
+
+    parser.set_defaults(run=run, keeps=False)
+
+
+def _add_tvm(parser: argparse.ArgumentParser) -> None:
+    """How TVM compiles."""
+    parser.add_argument("--target", default="llvm", help='llvm, opencl, cuda, with attributes: "llvm -mcpu=native"')
+    parser.add_argument("--opt", default="O2", choices=("O0", "O1", "O2", "O3", "tuned"), help="default %(default)s")
+    parser.add_argument("--importer", choices=("onnx", "torch", "tflite"), help="convert to that format first")
+    parser.add_argument("--required-pass", action="append", default=[], metavar="PASS", help="may be repeated")
+    parser.add_argument("--disabled-pass", action="append", default=[], metavar="PASS", help="may be repeated")
+    parser.add_argument("--trials", type=int, default=64, help="for tuned: candidates to measure")
+    parser.add_argument("--database", help="for tuned: folder of an earlier tuning to start from")
+    parser.add_argument("--threads", type=int, help="that a kernel may use")
+    parser.add_argument("--batch-size", type=int, default=1, help="for models that leave it open")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each step")
+    parser.add_argument("--force", action="store_true", help="replace the output if it's one of this command")
+
+
+def _add_build(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "Compile a model with TVM; writes the module, Relax after optimization, and the generated code."
+    parser = _verb(verbs, "build", about)
+    parser.add_argument("model", help="model file or folder")
+    parser.add_argument("-o", "--output", help="folder to write")
+    parser.add_argument("--explain", action="store_true", help="list the passes in order, and compile nothing")
+    _add_tvm(parser)
+    _add_inputs(parser)
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.build_command import build
+
+        return build(options)
+
+    parser.set_defaults(run=run, keeps=False)
+
+
+def _add_execute(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _verb(verbs, "execute", "Run a model on a backend and keep its outputs; needs no configuration.")
+    parser.add_argument("model", help="model file or folder")
+    parser.add_argument("--backend", default="libraries", choices=("libraries", "onnxruntime", "tvm"))
+    parser.add_argument("-o", "--output", required=True, help="folder to write")
+    _add_tvm(parser)
+    _add_data(parser, samples=8)
+    _add_inputs(parser)
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.execute_command import execute
+
+        return execute(options)
 
     parser.set_defaults(run=run, keeps=False)
 

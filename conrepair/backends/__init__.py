@@ -1,1 +1,1 @@
-"""Where models run. TVM's place is `conrepair/backends/tvm/`."""
+"""Where models run."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 
-__all__ = ["Backend"]
+__all__ = ["Backend", "Compiler"]
 
 
 class Backend(Protocol):
@@ -17,13 +18,48 @@ class Backend(Protocol):
     def refuses(self, model: Model) -> str | None:
         """Say why this backend can't run the model, or None when it can."""
 
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Make sure that the options exist.
+
+        Raises:
+            ConfigError: if one doesn't; says which there are.
+        """
+
+    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
+        """The format in which this backend wants the model: its own, or one that it must be converted to first.
+
+        Converting is the caller's, as backends know no converters.
+        """
+
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Make the model ready to run.
 
         Args:
-            model: What to run.
-            options: The backend's own, as the configuration gives them.
+            model: What to run, in the format that `takes` names.
+            options: The backend's own, as the configuration gives them; a compiler's with "build", whose "path" is
+                the folder that `compile` wrote.
 
         Raises:
             ModelLoadError: if it can't be loaded.
+        """
+
+
+class Compiler(Backend, Protocol):
+    """A backend that runs what it has compiled."""
+
+    def compile(self, model: Model, options: Mapping[str, Any], batch_size: int, folder: Path) -> dict[str, Any]:
+        """Compile a model.
+
+        Args:
+            model: In the format that `takes` names.
+            options: The backend's own.
+            batch_size: For models that leave it open: compiled code has definite sizes.
+            folder: Receives everything that `load` needs.
+
+        Returns:
+            What was done, JSON-able.
+
+        Raises:
+            ConversionError: if the model can't be compiled; names the operator where that's the reason.
+            DeviceError: if option "check_device" is set, and the device isn't there.
         """

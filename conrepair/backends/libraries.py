@@ -19,6 +19,13 @@ class LibrariesBackend:
         """Every model has a framework."""
         return None
 
+    def check(self, options: Mapping[str, Any]) -> None:
+        """The configuration's types say all."""
+
+    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
+        """Models as they are."""
+        return model.framework
+
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Load in the model's framework; option `second_opinion` asks for its other arithmetic."""
         second_opinion = bool(options.get("second_opinion", False))

@@ -20,6 +20,13 @@ class OnnxRuntimeBackend:
             return None
         return f"ONNX Runtime doesn't run {model.framework} models"
 
+    def check(self, options: Mapping[str, Any]) -> None:
+        """The configuration's types say all."""
+
+    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
+        """Models as they are."""
+        return model.framework
+
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Load with the graph optimization level of option `optimization` (default: all)."""
         from conrepair.frameworks.onnx import OnnxRunnable

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from conrepair.backends import libraries, onnxruntime
-from conrepair.backends.base import Backend
+from conrepair.backends.base import Backend, Compiler
+from conrepair.backends.tvm import backend as tvm
 
-__all__ = ["BACKENDS", "backend"]
+__all__ = ["BACKENDS", "COMPILERS", "backend"]
+
+COMPILERS: dict[str, Compiler] = {"tvm": tvm.BACKEND}
 
 BACKENDS: dict[str, Backend] = {
     "libraries": libraries.BACKEND,
     "onnxruntime": onnxruntime.BACKEND,
+    **COMPILERS,
 }
 
 

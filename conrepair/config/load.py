@@ -97,11 +97,19 @@ def explain(error: ValidationError, value: Any) -> list[str]:
         value: What it refused.
     """
     problems: dict[str, str] = {}
-    for problem in _first_causes(error.errors()):
+    for problem in map(_named, _first_causes(error.errors())):
         path = _json_path(problem["loc"], value)
         # The alternatives of a union are refused one by one; the first is what was most likely meant.
         problems.setdefault(path, f"  {path}: {problem['msg'].removeprefix('Value error, ')}{_given(problem)}")
     return list(problems.values())
+
+
+def _named(problem: Any) -> Any:
+    """A name that chooses none of the alternatives is a wrong value of `name`."""
+    if problem["type"] != "union_tag_invalid":
+        return problem
+    known, given = problem["ctx"]["expected_tags"], problem["ctx"]["tag"]
+    return problem | {"loc": (*problem["loc"], "name"), "msg": f"Input should be one of {known}", "input": given}
 
 
 def _first_causes(problems: list[Any]) -> list[Any]:
@@ -122,6 +130,8 @@ def _json_path(location: tuple[int | str, ...], value: Any) -> str:
     for part in location:
         if value is not _MISSING and not isinstance(value, dict | list):
             break  # pydantic names the alternatives of a union, and the fields that a text stands for
+        if isinstance(value, dict) and part not in value and part == value.get("name"):
+            continue  # the alternative that a name chose
         try:
             value = value[part]
         except (KeyError, IndexError, TypeError):

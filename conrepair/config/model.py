@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -16,13 +17,16 @@ __all__ = [
     "EditKind",
     "FormatName",
     "InputConfig",
+    "LibrariesConfig",
     "LimitsConfig",
     "ModelConfig",
+    "OnnxRuntimeConfig",
     "RecipeConfig",
     "StagesConfig",
     "SuspiciousnessConfig",
     "SyntheticConfig",
     "ToleranceConfig",
+    "TvmConfig",
     "format_name",
 ]
 
@@ -249,23 +253,85 @@ class ArchitecturesConfig(_Strict):
     )
 
 
-class BackendConfig(_Strict):
-    """Where models run."""
+class LibrariesConfig(_Strict):
+    """Each model in its own framework."""
 
-    name: Literal["libraries", "onnxruntime"] = Field(
-        ...,
-        description="libraries: each model in its own framework. onnxruntime: ONNX models as deployed.",
+    name: Literal["libraries"] = "libraries"
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        return self.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the backend is told."""
+        return {}
+
+
+class OnnxRuntimeConfig(_Strict):
+    """ONNX models as deployed, in ONNX Runtime."""
+
+    name: Literal["onnxruntime"]
+    optimization: Literal["disabled", "basic", "extended", "all"] = Field("all", description="Graph optimizations.")
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        return self.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the backend is told."""
+        return self.model_dump(exclude={"name"})
+
+
+class TvmConfig(_Strict):
+    """Models compiled by Apache TVM, for one target under one setting."""
+
+    name: Literal["tvm"]
+    label_: str | None = Field(
+        None,
+        alias="label",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="How reports call it. Default: tvm-TARGET-SETTING.",
     )
-    optimization: Literal["disabled", "basic", "extended", "all"] = Field(
-        "all", description="Graph optimizations of the onnxruntime backend."
+    target: str = Field("llvm", description="llvm, opencl or cuda, with TVM's attributes: llvm -mcpu=native.")
+    setting: Literal["O0", "O1", "O2", "O3", "tuned"] = Field("O2", description="Which passes run.")
+    importer: Literal["onnx", "torch", "tflite"] | None = Field(
+        None,
+        description="Format that TVM imports; other models are converted first. Default: the model's own, or onnx.",
     )
+    required_pass: tuple[str, ...] = Field((), description="Passes to run besides the setting's.")
+    disabled_pass: tuple[str, ...] = Field((), description="Passes of the setting to leave out.")
+    trials: int = Field(64, ge=1, description="For tuned: how many candidates are measured.")
+    database: str | None = Field(
+        None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
+    )
+    threads: int | None = Field(None, ge=1, description="That a kernel may use. Default: one for each core.")
+    device: Literal["local"] = Field("local", description="Where it runs.")
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        target = re.sub(r"[^A-Za-z0-9._]+", "-", re.sub(r"-[a-z-]+=", "", self.target)).strip("-")
+        return self.label_ or f"tvm-{target}-{self.setting}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the backend is told."""
+        return self.model_dump(mode="json", exclude={"name", "label_"})
+
+
+BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TvmConfig
 
 
 def _backend_from_name(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-Backend = Annotated[BackendConfig, BeforeValidator(_backend_from_name, json_schema_input_type=str | BackendConfig)]
+_AnyBackend = Annotated[BackendConfig, Field(discriminator="name")]
+Backend = Annotated[_AnyBackend, BeforeValidator(_backend_from_name, json_schema_input_type=str | _AnyBackend)]
 
 
 class StagesConfig(_Strict):
@@ -388,7 +454,7 @@ class AuditConfig(_Strict):
         False,
         description="Keep the model files of audited architectures; else they go as soon as their rows are there.",
     )
-    backends: tuple[Backend, ...] = Field((BackendConfig(name="libraries"),), min_length=1)
+    backends: tuple[Backend, ...] = Field((LibrariesConfig(),), min_length=1)
     stages: StagesConfig = StagesConfig()
     tolerance: ToleranceConfig = ToleranceConfig()
     localize: LocalizeConfig = LocalizeConfig()
@@ -408,9 +474,10 @@ class AuditConfig(_Strict):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two models are named '{name}'; names must differ")
-        backends = [backend.name for backend in self.backends]
-        if len(set(backends)) < len(backends):
-            raise ValueError("backends: each may be given once")
+        labels = [backend.label for backend in self.backends]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise ValueError(f"backends: two are called '{label}'; give each once, or a tvm one a `label`")
         sources = {model.name for model in self.models if model.compare_with is None}
         for model in self.models:
             if model.compare_with is not None and model.dataset is not None:

@@ -19,7 +19,7 @@ from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Batch", "DataReference", "FeedSource", "Feeds", "batches", "image_input", "open_feeds"]
+__all__ = ["Batch", "DataReference", "FeedSource", "Feeds", "batches", "has_batch", "image_input", "open_feeds"]
 
 Feeds = dict[str, npt.NDArray[Any]]
 
@@ -138,7 +138,7 @@ def batches(source: FeedSource, inputs: Sequence[TensorSpec], batch_size: int) -
             yield batch
 
 
-def _has_batch(inputs: Sequence[TensorSpec]) -> bool:
+def has_batch(inputs: Sequence[TensorSpec]) -> bool:
     """Whether the first axis of every input is the batch: all symbolic, or all of one size."""
     sizes = {spec.shape[0] if spec.shape else None for spec in inputs}
     return None not in sizes and (len(sizes) == 1 or all(isinstance(size, str) for size in sizes))
@@ -183,7 +183,7 @@ class _Tensors:
         arrays = read_tensors(Path(reference.path), reference.count)
         if "" in arrays:
             arrays = {inputs[0].name: arrays[""]}
-        self.whole = not _has_batch(inputs)
+        self.whole = not has_batch(inputs)
         samples = [_described(name, array, inputs, whole=self.whole) for name, array in arrays.items()]
         self._bindings = bind_inputs(samples, _any_batch(inputs, self.whole))
         self._arrays: Mapping[str, npt.NDArray[Any]] = arrays
@@ -203,7 +203,7 @@ class _Synthetic:
         self.count = reference.count
         self._limits = reference.limits
         self._samples = {spec.name: spec for spec in reference.samples}
-        self.whole = not _has_batch(reference.samples)
+        self.whole = not has_batch(reference.samples)
         batch = {str(spec.shape[0]) for spec in reference.samples if spec.shape}
         self._shapes = {
             spec.name: _whole_shape(spec, batch) if self.whole else _sample_shape(spec) for spec in reference.samples

@@ -12,11 +12,13 @@ from pathlib import Path
 from conrepair.config.model import AuditConfig, ModelConfig
 from conrepair.evaluate.compare import Comparison
 from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
+from conrepair.pipeline.compiling import check_backends
 from conrepair.pipeline.evaluation import evaluate
 from conrepair.pipeline.fingerprint import library_versions
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import check_converters
 from conrepair.pipeline.scheduler import Scheduler
+from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.execution import execute
 from conrepair.pipeline.stages.localize import localize
@@ -60,6 +62,7 @@ def run_audit(
     """
     started = time.perf_counter()
     check_converters(config)
+    check_backends(config)
     architectures = architecture_models(config)
     output = base / config.output
     check_folder(output / config.name, _input_paths(config, base))
@@ -149,6 +152,7 @@ def _run_part(state: State) -> _Part:
     build(state)
     plan(state)
     convert(state)
+    prepare(state, models_of(state))
     executed = execute(state)
     rows, pairs = evaluate(state.config, executed, state.datasets)
     stages, mended = state.config.stages, state.config.repair

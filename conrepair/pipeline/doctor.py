@@ -80,7 +80,7 @@ def _findings(*, quiet: bool) -> Iterator[Finding]:
             f"missing or broken: {', '.join(missing + broken)}; {_REINSTALL}",
         )
     for name in BACKENDS:
-        works = name != "onnxruntime" or probes["onnxruntime"].works
+        works = name not in probes or probes[name].works
         yield Finding(f"backend {name}", works, "on the CPU", _REINSTALL)
     free = shutil.disk_usage(Path.cwd()).free / 2**30
     yield Finding(

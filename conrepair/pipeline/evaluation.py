@@ -20,7 +20,7 @@ from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
-from conrepair.report.result import Problem, Row
+from conrepair.report.result import Build, Problem, Row
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import Failure
@@ -41,6 +41,9 @@ class Executed:
         backend: Where it ran.
         kind: "reference", "target" or "intermediate".
         source: The model, if there is one.
+        via: Converters joined by + that made of it what its backend takes; "" where that's the model itself.
+        build_task: Name of the compilation, where the backend is a compiler.
+        build: What it made.
         problem: Why there's no run.
         task: Name of the execution.
         second_task: Name of the second opinion's execution.
@@ -63,6 +66,9 @@ class Executed:
     second: Entry | None = None
     asked: str | None = None
     origin: str | None = None
+    via: str = ""
+    build_task: str | None = None
+    build: Entry | None = None
 
     @property
     def row_name(self) -> str:
@@ -156,7 +162,7 @@ def _row(
     verdict, reason, comparison = None, "", None
     if problem is not None:
         reason = problem.message
-        if item.kind != "reference" and problem.exit_code in {
+        if (item.kind != "reference" or item.build_task is not None) and problem.exit_code in {
             ExitCode.EXECUTION,
             ExitCode.MODEL_LOAD,
         }:
@@ -190,6 +196,7 @@ def _row(
         intent=item.intent,
         reference=item.reference,
         reused=bool(item.result and item.result.reused),
+        build=_build(item),
     )
 
 
@@ -211,11 +218,16 @@ def _second_opinion(reference: Executed | None) -> Run | None:
     )
 
 
+def _build(item: Executed) -> Build | None:
+    if item.build is None:
+        return None
+    return Build(Path(item.build.folder), item.via, item.build.result["build"])
+
+
 def _execution_problem(item: Executed) -> Problem | None:
     if item.result is None or item.result.failure is None:
         return None
-    failure = item.result.failure
-    return problem_of_failure(failure)
+    return problem_of_failure(item.result.failure)
 
 
 def _run(item: Executed) -> Run | None:
@@ -237,6 +249,6 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         quantized=description.quantized,
         precision=description.precision,
         operators=sum(description.operators.values()),
-        converted=bool(item.conversion),
+        converted=bool(item.conversion or item.via),
         intent=item.intent,
     )

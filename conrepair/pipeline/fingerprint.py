@@ -13,6 +13,8 @@ __all__ = ["code_fingerprint", "library_versions"]
 
 _LIBRARIES = (
     "ai-edge-litert",
+    "apache-tvm",
+    "apache-tvm-ffi",
     "keras",
     "numpy",
     "onnx",

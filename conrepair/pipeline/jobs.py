@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.backends.registry import backend
+from conrepair.backends.registry import COMPILERS, backend
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import converter
 from conrepair.data.calibration import CalibrationFeeds
@@ -25,12 +25,14 @@ from conrepair.frameworks.model import Description, Model, Provenance, from_json
 from conrepair.frameworks.registry import framework
 from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
+from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.notes import collected_notes
 
 __all__ = [
     "attempt",
     "build",
+    "compile",
     "conversion_payload",
     "convert",
     "describe",
@@ -138,6 +140,22 @@ def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         return _described(model, folder)
     except ConrepairError as error:
         raise ModelLoadError(f"{step.name} wrote a model that doesn't load. {error}") from error
+
+
+def compile(payload: dict[str, Any], folder: Path) -> dict[str, Any]:  # noqa: A001 (the name of the job)
+    """Compile a model.
+
+    Args:
+        payload: "model", "backend", "options", "batch_size".
+        folder: Receives what the compiler makes.
+
+    Returns:
+        "build" (what the compiler says) and "sha256" (of the folder).
+    """
+    model = from_json(Model, payload["model"])
+    record = COMPILERS[payload["backend"]].compile(model, payload["options"], payload["batch_size"], folder)
+    _check_unchanged(model.path, model.sha256)
+    return {"build": record, "sha256": sha256_of(folder)}
 
 
 def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -66,8 +66,8 @@ def rows_to_localize(executed: Sequence[Executed], rows: Sequence[Row], *, alway
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
-        if item.kind != "target" or item.source is None or item.problem is not None:
-            continue
+        if item.kind != "target" or item.source is None or item.problem is not None or item.build is not None:
+            continue  # what a compiler changes isn't in the target's layers
         differs = row.verdict is not None and row.verdict not in alike
         if (always and row.problem is None) or differs:
             found.setdefault(item.row_name, place)

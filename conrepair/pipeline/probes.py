@@ -73,7 +73,7 @@ def _tvm() -> str:
     import tvm
 
     devices = [name for name in ("cuda", "opencl", "vulkan") if tvm.device(name, 0).exist]
-    return f"{tvm.__version__}, devices: {', '.join(['cpu', *devices])} (backend comes in a later version)"
+    return f"{tvm.__version__}, devices: {', '.join(['cpu', *devices])}"
 
 
 def _opencl() -> str:

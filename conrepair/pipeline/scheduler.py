@@ -42,6 +42,7 @@ class Task:
             task's failure.
         continues: Whether the job goes on where one that was killed stopped. Its payload gets "journal", the folder
             of what was done; where its result has "unfinished", that is of use to this run only.
+        alone: Whether it measures times, so that nothing should run beside it.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Task:
     keep_stopped: bool = False
     prepare: Callable[[], None] = lambda: None
     continues: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,21 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Build:
+    """What a compiler made of a model.
+
+    Attributes:
+        folder: Where it is.
+        via: Converters joined by + that made of the model what the compiler imports; "" for the model itself.
+        record: What the compiler says about it: importer, passes, target, times, versions.
+    """
+
+    folder: Path
+    via: str
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Row:
     """One model on one backend.
 
@@ -74,6 +89,7 @@ class Row:
         advice: Other ways to convert, where layers are at fault, and what came of them.
         reference: Name of the configured model that is the specification.
         reused: Whether the run comes from an earlier audit.
+        build: What was compiled, where the backend is a compiler.
     """
 
     model: str
@@ -99,6 +115,7 @@ class Row:
     advice: tuple[Advice, ...] = ()
     reference: str = ""
     reused: bool = False
+    build: Build | None = None
 
     @property
     def name(self) -> str:

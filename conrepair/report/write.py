@@ -21,7 +21,7 @@ from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import whole_output, write_json, write_text
 
-__all__ = ["check_folder", "report_json", "write_audit", "write_so_far"]
+__all__ = ["check_folder", "report_json", "row_json", "write_audit", "write_so_far"]
 
 REPORT_VERSION = 1
 _REPORT = "report.json"
@@ -214,12 +214,13 @@ def report_json(result: AuditResult) -> dict[str, Any]:
         "datasets": encode(result.datasets),
         "recipes": encode(result.recipes),
         "notes": list(result.notes),
-        "rows": [_row(row) for row in result.rows],
+        "rows": [row_json(row) for row in result.rows],
         "pairs": encode(result.pairs),
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def row_json(row: Row) -> dict[str, Any]:
+    """A row of the report as a JSON value."""
     return {
         "name": row.name,
         "model": row.model,
@@ -242,4 +243,5 @@ def _row(row: Row) -> dict[str, Any]:
         "instead_of": row.instead_of or None,
         "advice": encode(row.advice),
         "reused": row.reused,
+        "build": row.build and {"via": row.build.via} | encode(row.build.record),
     }

@@ -13,6 +13,7 @@ __all__ = [
     "ConrepairError",
     "ConversionError",
     "DataError",
+    "DeviceError",
     "ExitCode",
     "FetchError",
     "InferenceError",
@@ -54,6 +55,10 @@ class ConfigError(UsageError):
 
 class DataError(UsageError):
     """A dataset is missing, empty, unreadable, or doesn't fit the model."""
+
+
+class DeviceError(UsageError):
+    """A device that a model shall run on isn't there."""
 
 
 class FetchError(UsageError):

@@ -22,9 +22,9 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import canonical_json, make_folder, sha256_of, storage_error
 from conrepair.runtime.scratch import locked, scratch_folder, sweep
 
-__all__ = ["Entry", "Store", "job_key", "journals"]
+__all__ = ["RECORD", "Entry", "Store", "job_key", "journals"]
 
-_RECORD = "record.json"
+RECORD = "record.json"
 _SCRATCH = ".scratch-"
 _JOURNAL = ".journal-"
 _LOCK = ".lock"
@@ -239,16 +239,16 @@ def _intact(folder: Path) -> dict[str, Any] | None:
 def _read(folder: Path) -> dict[str, Any] | None:
     """The record of an entry, if it has a whole one."""
     try:
-        record: Any = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        record: Any = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) and {"result", "files"} <= record.keys() else None
 
 
 def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    temporary = folder / f".{_RECORD}"
+    temporary = folder / f".{RECORD}"
     temporary.write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
-    temporary.replace(folder / _RECORD)
+    temporary.replace(folder / RECORD)
 
 
 def _empty(folder: Path) -> None:
@@ -256,7 +256,7 @@ def _empty(folder: Path) -> None:
     for item in folder.iterdir():
         if item.is_dir() and not item.is_symlink():
             shutil.rmtree(item)
-        elif item.name != _RECORD:
+        elif item.name != RECORD:
             item.unlink()
 
 
@@ -264,5 +264,5 @@ def _hashes(folder: Path) -> dict[str, str]:
     return {
         file.relative_to(folder).as_posix(): sha256_of(file)
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and file != folder / _RECORD
+        if file.is_file() and file != folder / RECORD
     }

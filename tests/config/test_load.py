@@ -163,7 +163,7 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
     "an unknown backend": (
         with_audit(backends=[{"name": "onnxrt"}]),
         "$.backends[0].name",
-        "'onnxruntime' (given: \"onnxrt\")",
+        "'tvm' (given: \"onnxrt\")",
     ),
     "no backend": (with_audit(backends=[]), "$.backends", "at least 1"),
     "an unknown format": (

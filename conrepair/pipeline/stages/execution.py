@@ -4,41 +4,60 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.backends.registry import backend
+from conrepair.backends.registry import COMPILERS
 from conrepair.config.model import BackendConfig
 from conrepair.frameworks.model import to_json
+from conrepair.pipeline.compiling import backend_options
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import Source, framework_needs
-from conrepair.pipeline.stages.state import State, Subject, problem_from
+from conrepair.pipeline.stages.backends import backends_of
+from conrepair.pipeline.stages.compilation import compile_builds, compile_task
+from conrepair.pipeline.stages.state import State, Subject, problem_from, problem_of
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.store import Entry
 
-__all__ = ["execute", "plan_conversion", "run_executions"]
+__all__ = ["Runs", "execute", "plan_conversion", "run_executions"]
 
 _SECOND_OPINION_SAMPLES = 16
 
 
+@dataclass
+class Runs:
+    """What is planned.
+
+    Attributes:
+        builds: Compilations.
+        tasks: Executions, of those too.
+    """
+
+    builds: list[Task] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+
+
 def execute(state: State) -> list[Executed]:
-    """Run every model on every backend, one at a time so that times mean something."""
+    """Compile, and run every model on every backend, one at a time so that times mean something."""
     executed: list[Executed] = []
-    tasks: list[Task] = []
+    runs = Runs()
     for subject in state.subjects:
-        executed += _plan_executions(state, subject, tasks)
-    run_executions(state, executed, tasks)
+        executed += _plan_executions(state, subject, runs)
+    run_executions(state, executed, runs)
     return executed
 
 
-def run_executions(state: State, executed: Sequence[Executed], tasks: Sequence[Task]) -> None:
+def run_executions(state: State, executed: Sequence[Executed], runs: Runs) -> None:
     """Run tasks, and hand their results to the executions that they belong to."""
+    compile_builds(state, runs.builds)
     if state.config.stages.execute:
-        with state.display.stage("execute", len(tasks)) as stage:
-            state.scheduler.run(tasks, side_by_side=1, advance=stage.advance)
+        with state.display.stage("execute", len(runs.tasks)) as stage:
+            state.scheduler.run(runs.tasks, side_by_side=1, advance=stage.advance)
     else:
-        state.scheduler.take_stored(tasks, "stage execute is off, and no earlier run did it")
+        state.scheduler.take_stored(runs.tasks, "stage execute is off, and no earlier run did it")
         for item in executed:
             if item.task is not None and state.scheduler.results[item.task].entry is None:
                 item.task = None  # a row without a run, not a failure
@@ -51,91 +70,108 @@ def run_executions(state: State, executed: Sequence[Executed], tasks: Sequence[T
                 item.problem = problem_from(unreadable[dataset.sha256])
         if item.second_task is not None:
             item.second = state.scheduler.results[item.second_task].entry
+        if item.build_task is not None:
+            item.build = state.scheduler.results[item.build_task].entry
+            if item.build is None:
+                item.problem = problem_of(state.scheduler.results[item.build_task])
 
 
-def _plan_executions(state: State, subject: Subject, tasks: list[Task]) -> list[Executed]:
+def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Executed]:
     reference = subject.config.compare_with or subject.config.name
     kind = "target" if subject.config.compare_with else "reference"
-    result = [
-        _plan_execution(state, subject, reference, "", kind, config, subject.source, subject.problem, tasks)
-        for config in _backends(state, subject.source)
-    ]
-    for wanted, error in subject.impossible.items():
-        item = Executed(
-            subject.config.name, reference, wanted, state.config.backends[0].name, "target", None, problem_from(error)
-        )
+    result = []
+    for config in backends_of(state, subject.source):
+        item = Executed(subject.config.name, reference, "", config.label, kind, subject.source, subject.problem)
+        _plan_execution(state, subject, subject.config.name, item, config, runs)
         result.append(item)
+    for wanted, error in subject.impossible.items():
+        first = state.config.backends[0].label
+        result.append(Executed(subject.config.name, reference, wanted, first, "target", None, problem_from(error)))
     for conversion in subject.conversions:
-        result += plan_conversion(state, subject, reference, conversion, tasks)
+        result += plan_conversion(state, subject, reference, conversion, runs)
     return result
 
 
 def plan_conversion(
-    state: State, subject: Subject, reference: str, conversion: Conversion, tasks: list[Task]
+    state: State, subject: Subject, reference: str, conversion: Conversion, runs: Runs
 ) -> list[Executed]:
     """The executions of what a conversion made, on every backend."""
     made, problem = state.outcome(conversion.name)
     kind = "target" if conversion.final else "intermediate"
     result = []
-    for config in _backends(state, made):
-        item = _plan_execution(state, subject, reference, conversion.route, kind, config, made, problem, tasks)
+    for config in backends_of(state, made):
+        item = Executed(subject.config.name, reference, conversion.route, config.label, kind, made, problem)
         item.asked = conversion.asked
         item.origin = subject.source.description.precision if subject.source is not None else None
+        _plan_execution(state, subject, conversion.name, item, config, runs)
         result.append(item)
     return result
 
 
-def _backends(state: State, source: Source | None) -> list[BackendConfig]:
-    """The configured backends that run a model; its own library where none does.
-
-    A model that wasn't made gets one row, on the first.
-    """
-    if source is None:
-        return list(state.config.backends[:1])
-    willing = [config for config in state.config.backends if backend(config.name).refuses(source.model) is None]
-    return willing or [BackendConfig(name="libraries")]
-
-
 def _plan_execution(
-    state: State,
-    subject: Subject,
-    reference: str,
-    conversion: str,
-    kind: str,
-    config: BackendConfig,
-    source: Source | None,
-    problem: Problem | None,
-    tasks: list[Task],
-) -> Executed:
-    executed = Executed(subject.config.name, reference, conversion, config.name, kind, source, problem)
-    if source is None or problem is not None:
-        return executed
-    name = f"{executed.row_name}@{config.name}"
-    options = config.model_dump(exclude={"name"}) if config.name != "libraries" else {}
+    state: State, subject: Subject, name: str, executed: Executed, config: BackendConfig, runs: Runs
+) -> None:
+    """Add the tasks that run a model on a backend; what speaks against it is the item's problem.
+
+    Args:
+        state: Of the audit.
+        subject: The configured model.
+        name: Of the task that made the model.
+        executed: What is to be run.
+        config: Where.
+        runs: Receives the tasks.
+    """
+    source, original = executed.source, executed.source
+    if source is None or original is None or executed.problem is not None:
+        return
+    prepared = subject.prepared.get((name, config.label))
+    if isinstance(prepared, Problem):
+        executed.problem = prepared
+        return
+    if prepared is not None:
+        executed.via = prepared.route
+        source, executed.problem = state.outcome(prepared.result)
+    if source is None:
+        return
+    task_name = f"{executed.row_name}@{config.label}"
     try:
+        options = backend_options(config, state.base)
         payload = _execution(state, subject, source, config.name, options)
+        if config.name in COMPILERS:
+            build = compile_task(state, f"{task_name}, build", source, config, options)
+            runs.builds.append(build)
+            executed.build_task = build.name
     except ConrepairError as error:
         executed.problem = problem_from(error)
-        return executed
-    tasks.append(_execution_task(state, name, source, payload))
-    executed.task = name
-    if kind == "reference" and config == _backends(state, source)[0]:
+        return
+    runs.tasks.append(_execution_task(state, task_name, source, payload, executed.build_task))
+    executed.task = task_name
+    if executed.kind == "reference" and config == backends_of(state, original)[0]:
         second = payload | {
             "backend": "libraries",
             "options": {"second_opinion": True},
             "limit": _SECOND_OPINION_SAMPLES,
         }
-        executed.second_task = f"{name}, second opinion"
-        tasks.append(_execution_task(state, executed.second_task, source, second))
-    return executed
+        executed.second_task = f"{task_name}, second opinion"
+        runs.tasks.append(_execution_task(state, executed.second_task, source, second))
 
 
-def _execution_task(state: State, name: str, source: Source, payload: dict[str, Any]) -> Task:
+def _execution_task(
+    state: State, name: str, source: Source, payload: dict[str, Any], build_task: str | None = None
+) -> Task:
+    def complete(entries: Mapping[str, Entry]) -> dict[str, Any]:
+        if build_task is None:
+            return payload
+        entry = entries[build_task]
+        build = {"path": str(entry.folder), "sha256": entry.result["sha256"]}
+        return payload | {"options": payload["options"] | {"build": build}}
+
     task = Task(
         name,
         "execute",
-        lambda _: payload,
-        needs=framework_needs(source.model.framework),
+        complete,
+        depends=() if build_task is None else (build_task,),
+        needs=framework_needs(source.model.framework) if build_task is None else frozenset({payload["backend"]}),
         timeout=state.config.limits.seconds,
     )
     return state.kept(task)

@@ -11,8 +11,9 @@ from conrepair.pipeline.evaluation import Executed, evaluate
 from conrepair.pipeline.mending import Trial
 from conrepair.pipeline.plan import Conversion, plan_conversions
 from conrepair.pipeline.sources import model_of
+from conrepair.pipeline.stages.compilation import prepare
 from conrepair.pipeline.stages.conversion import conversion_task
-from conrepair.pipeline.stages.execution import plan_conversion, run_executions
+from conrepair.pipeline.stages.execution import Runs, plan_conversion, run_executions
 from conrepair.pipeline.stages.state import State, Subject
 from conrepair.repair.conversion.remedies import Step
 from conrepair.runtime.workers import Failure
@@ -38,10 +39,13 @@ def try_route(state: State, subject: Subject, executed: Sequence[Executed], step
     if trial.failure is not None:
         return trial
     reference = subject.config.compare_with or subject.config.name
-    tasks, items = [], []
+    outcomes = ((item.name, state.outcome(item.name)[0]) for item in chain)
+    prepare(state, [(subject, name, source) for name, source in outcomes if source is not None])
+    runs, items = Runs(), []
     for item in chain:
-        items += plan_conversion(state, subject, reference, item, tasks)
-    run_executions(state, items, [task for task in tasks if task.name not in known])
+        items += plan_conversion(state, subject, reference, item, runs)
+    fresh = ([task for task in planned if task.name not in known] for planned in (runs.builds, runs.tasks))
+    run_executions(state, items, Runs(*fresh))
     right = [item for item in executed if item.model == reference and item.kind == "reference"]
     rows, _ = evaluate(state.config, [*right, *items], state.datasets)
     made = rows[len(right) :]

@@ -11,6 +11,7 @@ from conrepair.config.model import AuditConfig, ModelConfig
 from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
+from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.photos import PhotoRoom
@@ -36,6 +37,7 @@ class Subject:
     problem: Problem | None = None
     conversions: list[Conversion] = field(default_factory=list)
     impossible: dict[str, ConfigError] = field(default_factory=dict)
+    prepared: dict[tuple[str, str], Preparation | Problem | None] = field(default_factory=dict)  # by model, backend
 
     def inputs(self, source: Source) -> tuple[TensorSpec, ...]:
         """A model's inputs, with what the configuration declares about them filled in."""

@@ -1,0 +1,63 @@
+"""Models compiled by Apache TVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.tvm.options import IMPORTER_FORMATS, read_options
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.runnable import Runnable
+from conrepair.runtime.errors import ConfigError
+
+__all__ = ["BACKEND", "TvmBackend"]
+
+
+class TvmBackend:
+    """See `conrepair.backends.base.Compiler`."""
+
+    def refuses(self, model: Model) -> str | None:
+        """Every format is either read by an importer or converted to one that is."""
+        return None
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Targets, settings, passes and importers must exist."""
+        read_options(options)
+
+    def takes(self, model: Model, options: Mapping[str, Any]) -> str:
+        """The pinned importer's format; else the model's own where TVM reads it, and ONNX where not."""
+        pinned = read_options(options).importer
+        if pinned is not None:
+            return pinned
+        return model.framework if model.framework in IMPORTER_FORMATS and not _is_script(model) else "onnx"
+
+    def compile(self, model: Model, options: Mapping[str, Any], batch_size: int, folder: Path) -> dict[str, Any]:
+        """Build into a folder; with option `check_device`, only if the device is there."""
+        from conrepair.backends.tvm.build import build
+        from conrepair.backends.tvm.devices import check_device
+
+        known = read_options(options)
+        if options.get("check_device"):
+            check_device(known.parsed_target.kind, known.device)
+        return build(model, known, batch_size, folder)
+
+    def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
+        """Load what was built into the folder that option `build` names."""
+        from conrepair.backends.tvm.runnable import TvmRunnable
+
+        if "build" not in options:
+            raise ConfigError("TVM runs what it has compiled; compile the model first")
+        return TvmRunnable(Path(options["build"]["path"]), read_options(options).threads)
+
+
+def _is_script(model: Model) -> bool:
+    """Whether it's TorchScript, which torch.export doesn't take."""
+    from conrepair.frameworks.detect import is_torchscript
+
+    path = Path(model.path)
+    own = model.framework == "torch" and model.factory is None and path.suffix != ".pt2"
+    return own and path.is_file() and is_torchscript(path)
+
+
+BACKEND = TvmBackend()

@@ -1,0 +1,182 @@
+"""From a model to a folder that holds everything that is needed to run it, and to see what was made."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.tvm.cuda import CUBIN, check_architecture, compile_source
+from conrepair.backends.tvm.imported import Imported
+from conrepair.backends.tvm.options import TvmOptions
+from conrepair.backends.tvm.settings import Place, Step, steps_of
+from conrepair.frameworks.model import Model, to_json
+from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.files import sha256_of, write_json, write_text
+
+__all__ = ["BUILD", "build", "compile_module"]
+
+BUILD = "build.json"
+_LIBRARY = "module.so"
+_VERSION = 1
+_COMPILERS = ("g++", "clang++", "c++", "gcc", "clang")
+_SOURCES = {"llvm": ("ll", "host.ll"), "opencl": ("", "device.cl"), "cuda": ("", "device.cu")}
+
+
+def build(model: Model, options: TvmOptions, batch: int, folder: Path) -> dict[str, Any]:
+    """Import, optimize and compile a model.
+
+    Args:
+        model: In a format that one of TVM's importers reads.
+        options: How.
+        batch: In place of a symbolic one.
+        folder: Receives the compiled module, Relax and generated code, and `build.json`.
+
+    Returns:
+        What `build.json` says.
+
+    Raises:
+        ConfigError: if the target isn't one.
+        ConversionError: if the model can't be imported or compiled.
+    """
+    started = time.perf_counter()
+    imported = _importer(model.framework)(model, batch)
+    seconds = {"import": time.perf_counter() - started}
+    record = compile_module(imported, options, folder, seconds)
+    record = {"source": {"framework": model.framework, "sha256": model.sha256}} | record
+    write_json(folder / BUILD, record)
+    stored: dict[str, Any] = json.loads((folder / BUILD).read_text(encoding="utf-8"))
+    return stored
+
+
+def compile_module(
+    imported: Imported, options: TvmOptions, folder: Path, seconds: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """Optimize and compile what was imported; as `build`, without `build.json`."""
+    import tvm
+
+    from conrepair.backends.tvm.devices import needs_bridge
+    from conrepair.backends.tvm.passes_run import PassNames
+
+    if not any(map(shutil.which, _COMPILERS)):
+        raise ConversionError(
+            f"TVM links its code with a C++ compiler, and none is on the path ({', '.join(_COMPILERS)}). Install g++."
+        )
+    check_architecture(options.parsed_target)
+    target = options.parsed_target.resolve()
+    steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
+    place = Place(target, folder, options.trials, options.database)
+    names = PassNames()
+    started = time.perf_counter()
+    with target, tvm.transform.PassContext(opt_level=3, instruments=[names.instrument()]):
+        module = _applied([step for step in steps if not step.lowering], imported.module, place)
+        kernels = _kernels(module)
+        write_text(folder / "relax.py", module.script(show_meta=False))
+        optimized = time.perf_counter()
+        files = _compile(module, [step for step in steps if step.lowering], place)
+    nvcc = compile_source(folder, options.parsed_target)
+    files += [CUBIN] if nvcc is not None else []
+    times = {"optimize": optimized - started, "compile": time.perf_counter() - optimized}
+    return {
+        "build_version": _VERSION,
+        "importer": imported.importer,
+        "target": str(target),
+        "options": to_json(options),
+        "pipeline": [step.name for step in steps],
+        "passes_run": names.names,
+        "kernels": kernels,
+        "inputs": [to_json(spec) for spec in imported.inputs],
+        "outputs": [to_json(spec) for spec in imported.outputs],
+        "versions": _versions(),
+        "seconds": {**(seconds or {}), **times},
+        "library": _LIBRARY,
+        "runs_on": "cpu" if target.kind.name == "llvm" or needs_bridge(target.kind.name) else target.kind.name,
+        "nvcc": nvcc,
+        "bridge": needs_bridge(target.kind.name),
+        "files": {name: sha256_of(folder / name) for name in sorted(files)},
+    }
+
+
+def _importer(framework: str) -> Callable[[Model, int], Imported]:
+    if framework == "onnx":
+        from conrepair.backends.tvm.import_onnx import import_onnx
+
+        return import_onnx
+    if framework == "torch":
+        from conrepair.backends.tvm.import_torch import import_torch
+
+        return import_torch
+    if framework == "tflite":
+        from conrepair.backends.tvm.import_tflite import import_tflite
+
+        return import_tflite
+    raise ConversionError(f"TVM has no importer for {framework}; convert the model to ONNX first.")
+
+
+def _applied(steps: list[Step], module: Any, place: Place) -> Any:
+    for step in steps:
+        try:
+            module = step.build(place)(module)
+        # Passes raise TVM's InternalError, ValueError and more.
+        except Exception as error:
+            raise _pass_error(step.name, error) from error
+    return module
+
+
+def _compile(module: Any, lowering: list[Step], place: Place) -> list[str]:
+    """Generate code; returns the names of the files."""
+    from tvm import relax
+
+    from conrepair.backends.tvm.devices import needs_bridge
+    from conrepair.backends.tvm.opencl_bridge import PLANS, PROGRAM, bridged
+
+    target, extra = place.target, []
+    if needs_bridge(target.kind.name):
+        module, extra = bridged(module, target, place.folder), [PLANS, PROGRAM]
+        target = target.host
+    with target:
+        lowered = _applied(lowering, module, place)
+    try:
+        executable = relax.build(lowered, target, relax_pipeline=None)
+        executable.export_library(str(place.folder / _LIBRARY))
+    except Exception as error:
+        raise _pass_error("code generation", error) from error
+    return [_LIBRARY, "relax.py", *extra, *_write_sources(executable.mod, place.folder)]
+
+
+def _write_sources(module: Any, folder: Path) -> list[str]:
+    """Write the code that TVM generated, host and device, where it has a text form."""
+    written = []
+    for part in _parts(module):
+        if part.kind in _SOURCES:
+            form, name = _SOURCES[part.kind]
+            write_text(folder / name, part.inspect_source(form))
+            written.append(name)
+    return written
+
+
+def _parts(module: Any) -> list[Any]:
+    return [module, *(part for item in module.imports for part in _parts(item))]
+
+
+def _kernels(module: Any) -> int:
+    from tvm import tirx
+
+    return sum(isinstance(function, tirx.PrimFunc) for _, function in module.functions_items())
+
+
+def _pass_error(what: str, error: Exception) -> ConversionError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = (lines[-1] if lines else type(error).__name__)[:400].rstrip(".")
+    return ConversionError(
+        f"TVM can't compile the model: {what} failed: {type(error).__name__}: {reason}. Try another `setting`, or "
+        "leave the pass out (`disabled_pass`) where it isn't needed."
+    )
+
+
+def _versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in ("apache-tvm", "apache-tvm-ffi", "numpy")}

@@ -1,0 +1,90 @@
+"""ONNX to Relax by TVM's own importer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conrepair.backends.tvm.imported import Imported, definite, import_error
+from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.runtime.errors import ConversionError
+
+__all__ = ["import_onnx", "relax_of_onnx"]
+
+_IMPORTER = "relax.frontend.onnx"
+_DOMAINS = {"", "ai.onnx"}
+
+
+def import_onnx(model: Model, batch: int) -> Imported:
+    """Import a file.
+
+    Args:
+        model: An ONNX model.
+        batch: In place of a symbolic one.
+
+    Raises:
+        ConversionError: if the importer can't take it; names the operator.
+        ModelLoadError: if the file can't be read.
+    """
+    import onnx
+
+    runnable = framework("onnx").load(model)
+    inputs = definite(with_declared_sizes(runnable.inputs, model.inputs), batch)
+    module = relax_of_onnx(_definite(onnx.load(model.path), inputs), inputs, model.path)
+    return Imported(module, _IMPORTER, inputs, runnable.outputs)
+
+
+def _definite(proto: Any, inputs: Sequence[TensorSpec]) -> Any:
+    """The model for definite inputs, with sizes that it computes from theirs as constants.
+
+    The importer stops at a Reshape whose shape is computed, as exporters write it for an open batch.
+    """
+    import onnx_ir
+
+    from conrepair.onnx_passes.fold_shapes import fold_shapes
+    from conrepair.onnx_passes.infer_shapes import infer_shapes
+    from conrepair.onnx_passes.remove_unused import remove_unused
+
+    model = onnx_ir.from_proto(proto)
+    shapes = {spec.name: spec.shape for spec in inputs}
+    for value in model.graph.inputs:
+        if value.name in shapes:
+            value.shape = onnx_ir.Shape(shapes[value.name])
+    for value in model.graph.outputs:
+        value.shape = None if value.shape is None else onnx_ir.Shape([None] * len(value.shape))
+    infer_shapes(model)
+    fold_shapes(model)
+    remove_unused(model)
+    return onnx_ir.to_proto(model)
+
+
+def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> Any:
+    """A `tvm.IRModule` of an ONNX model.
+
+    Args:
+        proto: The `onnx.ModelProto`.
+        inputs: With definite shapes.
+        path: For messages.
+
+    Raises:
+        ConversionError: if the importer can't take it; names the operator.
+    """
+    from tvm.relax.frontend.onnx import from_onnx
+
+    foreign = sorted({f"{node.domain}.{node.op_type}" for node in proto.graph.node if node.domain not in _DOMAINS})
+    if foreign:  # the importer looks at the name alone, and would take another operator for it
+        raise ConversionError(
+            f"TVM's ONNX importer can't take {path}: it stops at operator {', '.join(foreign)}, which ONNX doesn't "
+            "define. Rewrite that part of the model."
+        )
+    try:
+        return from_onnx(
+            proto,
+            shape_dict={spec.name: list(spec.shape) for spec in inputs},
+            dtype_dict={spec.name: spec.dtype for spec in inputs},
+        )
+    # The importer raises AssertionError, ValueError, TVM's own and more.
+    except Exception as error:
+        raise import_error("ONNX", path, error) from error

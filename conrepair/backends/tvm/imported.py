@@ -1,0 +1,105 @@
+"""A model as Relax, and what to say where TVM can't read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import Any
+
+from conrepair.data.feeds import has_batch
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.runtime.errors import ConversionError
+
+__all__ = ["Imported", "definite", "import_error"]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A Relax module and its signature.
+
+    Attributes:
+        module: `tvm.IRModule` whose function `main` takes the inputs in order.
+        importer: Which of TVM's importers made it.
+        inputs: With definite shapes.
+        outputs: In order; sizes may be symbolic as the model's framework has them.
+    """
+
+    module: Any
+    importer: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+def definite(inputs: Sequence[TensorSpec], batch: int) -> tuple[TensorSpec, ...]:
+    """Inputs with the batch in place of its symbol.
+
+    Args:
+        inputs: As the framework has them, with declared sizes filled in.
+        batch: For every input whose first axis is the batch; inputs that share no batch axis get 1.
+
+    Raises:
+        ConversionError: if another size is open, which code is generated for.
+    """
+    size = batch if has_batch(inputs) else 1
+    symbols = {str(spec.shape[0]) for spec in inputs if spec.shape and isinstance(spec.shape[0], str)}
+    result = []
+    for spec in inputs:
+        shape = tuple(size if item in symbols and isinstance(item, str) else item for item in spec.shape)
+        if any(isinstance(item, str) for item in shape):
+            raise ConversionError(
+                f"input {spec} leaves sizes open, and TVM generates code for definite ones. Declare them: "
+                '"inputs": [{"name": ..., "shape": [...]}] (command line: --input NAME=batch,3,224,224).'
+            )
+        result.append(replace(spec, shape=shape))
+    return tuple(result)
+
+
+def import_error(what: str, path: str, error: BaseException) -> ConversionError:
+    """Say which operator an importer stopped at, and why.
+
+    Args:
+        what: Of the importer ("ONNX").
+        path: Of the model.
+        error: The importer's.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = " ".join(lines)[:400].rstrip(".") or "no reason given"
+    operator = _operator(error)
+    place = f" at operator {operator}" if operator else ""
+    return ConversionError(
+        f"TVM's {what} importer can't take {path}: it stops{place}: {type(error).__name__}: {reason}. Rewrite that "
+        "part of the model, or pin another importer (`importer`), for which the model is converted."
+    )
+
+
+# How each importer calls what it's converting, by the function that has it.
+_PLACES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "_construct_nodes": lambda found: f"{found['op_name']} (node '{found['node'].name or found['node'].output[0]}')",
+    "_translate_fx_graph": lambda found: f"{found['node'].target} (node '{found['node'].name}')",
+    "convert_op_to_relax": lambda found: f"{found['op_code_str']} (number {found['op_idx']})",
+}
+_LISTED = re.compile(r"not supported (?:for|in) frontend \w+: (.*)|Unsupported function types \[(.*)\]")
+
+
+def _operator(error: BaseException) -> str | None:
+    """The operator that an importer was at: its messages seldom say, but its frames know."""
+    listed = _LISTED.search(str(error))
+    if listed is not None:
+        return (listed[1] or listed[2]).replace("'", "").strip()
+    for frame in _frames(error):
+        describe = _PLACES.get(frame.f_code.co_name)
+        if describe is not None:
+            try:
+                return describe(frame.f_locals)
+            except KeyError:  # it stopped before the first operator
+                continue
+    return None
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next

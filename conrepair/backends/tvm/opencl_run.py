@@ -1,0 +1,100 @@
+"""Follow the plans of `opencl_kernels` with pyopencl, on any OpenCL device."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.backends.tvm.opencl_bridge import PLANS, PROGRAM
+from conrepair.runtime.errors import DeviceError
+
+__all__ = ["find_device", "register_kernels"]
+
+
+def find_device() -> Any:
+    """The OpenCL device to run on: the first GPU, else the first of any kind.
+
+    Raises:
+        DeviceError: if there's none, or no pyopencl.
+    """
+    try:
+        import pyopencl
+
+        devices = [device for platform in pyopencl.get_platforms() for device in platform.get_devices()]
+    except ImportError as error:
+        raise DeviceError("OpenCL kernels run through pyopencl, which isn't installed. Install it") from error
+    except pyopencl.Error as error:  # no platform is an error of the loader's
+        devices, reason = [], f": {error}"
+    else:
+        reason = ""
+    if not devices:
+        raise DeviceError(
+            f"there is no OpenCL device here{reason}, so nothing was built. Install a driver, or pyopencl[pocl] for "
+            "one on the CPU."
+        )
+    return next((device for device in devices if device.type & pyopencl.device_type.GPU), devices[0])
+
+
+def register_kernels(folder: Path) -> None:
+    """Make the functions that a build calls out to: TVM finds them by name.
+
+    Args:
+        folder: Of the build.
+
+    Raises:
+        DeviceError: if there's no OpenCL device.
+        pyopencl.Error: if the device refuses the program.
+    """
+    import pyopencl
+    import tvm
+
+    context = pyopencl.Context([find_device()])
+    queue = pyopencl.CommandQueue(context)
+    content = json.loads((folder / PLANS).read_text(encoding="utf-8"))
+    program = pyopencl.Program(context, (folder / PROGRAM).read_text(encoding="utf-8")).build()
+    for name, plan in content["functions"].items():
+        function = _function(context, queue, program, plan)
+        tvm.register_global_func(content["prefix"] + name, function, override=True)
+
+
+def _function(context: Any, queue: Any, program: Any, plan: dict[str, Any]) -> Callable[..., None]:
+    import pyopencl as cl
+
+    kernels = [cl.Kernel(program, launch["kernel"]) for launch in plan["launches"]]
+    flags = cl.mem_flags
+
+    def run(*tensors: Any) -> None:
+        """The last tensors are the results, the others are read."""
+        arrays = [np.from_dlpack(tensor) for tensor in tensors]
+        read, results = arrays[: len(arrays) - plan["results"]], arrays[len(arrays) - plan["results"] :]
+        buffers = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=_bytes(item)) for item in read]
+        buffers += [cl.Buffer(context, flags.READ_WRITE, size=max(1, item.nbytes)) for item in results]
+        scratch = [cl.Buffer(context, flags.READ_WRITE, size=max(1, size)) for size in plan["scratch"]]
+        for kernel, launch in zip(kernels, plan["launches"], strict=True):
+            places = [_place(argument, buffers, scratch) for argument in launch["arguments"]]
+            threads = tuple(launch["threads"])
+            sizes = tuple(groups * count for groups, count in zip(launch["groups"], threads, strict=True))
+            kernel(queue, sizes, threads, *places)
+        for array, buffer in zip(results, buffers[len(read) :], strict=True):
+            if array.nbytes:
+                cl.enqueue_copy(queue, _bytes(array), buffer)
+        queue.finish()
+
+    return run
+
+
+def _place(argument: dict[str, Any], buffers: list[Any], scratch: list[Any]) -> Any:
+    if "buffer" in argument:
+        return buffers[argument["buffer"]]
+    if "scratch" in argument:
+        return scratch[argument["scratch"]]
+    return np.dtype(argument["dtype"]).type(argument["value"])
+
+
+def _bytes(array: Any) -> Any:
+    """An array's memory as bytes; an empty one has one of somebody else's, as OpenCL has no empty buffers."""
+    return np.zeros(1, np.uint8) if not array.nbytes else array.reshape(-1).view(np.uint8)

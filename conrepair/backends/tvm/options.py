@@ -1,0 +1,70 @@
+"""How a model is imported, optimized and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pydantic
+
+from conrepair.backends.tvm.settings import SETTINGS, check_passes
+from conrepair.backends.tvm.target import TargetText, parse_target
+from conrepair.runtime.errors import ConfigError
+
+__all__ = ["IMPORTER_FORMATS", "TvmOptions", "read_options"]
+
+IMPORTER_FORMATS = ("onnx", "torch", "tflite")
+
+
+@dataclass(frozen=True)
+class TvmOptions:
+    """Options of a build, as the configuration gives them.
+
+    Attributes:
+        target: See `parse_target`.
+        setting: Name of a pipeline; see `conrepair.backends.tvm.settings`.
+        importer: Format that the model is imported from; default: its own where TVM reads that, else ONNX.
+        required_pass: Passes of the catalogue that the setting leaves out.
+        disabled_pass: Passes of the setting to leave out.
+        trials: For `tuned`: how many candidates are measured.
+        database: For `tuned`: folder of an earlier tuning, to start from.
+        database_sha256: Of what that folder holds.
+        threads: That a kernel may use; default: TVM's, one for each physical core.
+        device: Where it runs; "local" is this machine.
+    """
+
+    target: str = "llvm"
+    setting: str = "O2"
+    importer: str | None = None
+    required_pass: tuple[str, ...] = ()
+    disabled_pass: tuple[str, ...] = ()
+    trials: int = 64
+    database: str | None = None
+    database_sha256: str | None = None
+    threads: int | None = None
+    device: str = "local"
+
+    @property
+    def parsed_target(self) -> TargetText:
+        """The target in parts."""
+        return parse_target(self.target)
+
+
+def read_options(values: Mapping[str, Any]) -> TvmOptions:
+    """Options from plain values.
+
+    Args:
+        values: As the configuration gives them; others are left to whoever put them there.
+
+    Raises:
+        ConfigError: if a target, a setting, a pass or an importer doesn't exist.
+    """
+    known = {name: values[name] for name in TvmOptions.__dataclass_fields__ if name in values}
+    options = pydantic.TypeAdapter(TvmOptions).validate_python(known)
+    if options.setting not in SETTINGS:
+        raise ConfigError(f"setting '{options.setting}' doesn't exist; there are {', '.join(SETTINGS)}")
+    if options.importer not in {None, *IMPORTER_FORMATS}:
+        raise ConfigError(f"importer '{options.importer}' doesn't exist; there are {', '.join(IMPORTER_FORMATS)}")
+    check_passes(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
+    return options

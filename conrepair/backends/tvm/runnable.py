@@ -1,0 +1,89 @@
+"""A compiled model in Relax's virtual machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.backends.tvm.devices import open_device
+from conrepair.backends.tvm.opencl_run import register_kernels
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import from_json
+from conrepair.frameworks.runnable import Array, Runnable
+from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
+
+__all__ = ["TvmRunnable"]
+
+_ALL_CORES = -1
+
+
+class TvmRunnable(Runnable):
+    """A build, loaded.
+
+    Args:
+        folder: That `conrepair.backends.tvm.build.build` wrote.
+        threads: That a kernel may use; None: TVM's default.
+
+    Attributes:
+        record: What `build.json` says.
+
+    Raises:
+        ModelLoadError: if the folder holds no build that TVM can load.
+    """
+
+    def __init__(self, folder: Path, threads: int | None = None) -> None:
+        import tvm
+        from tvm import relax
+
+        try:
+            self.record = json.loads((folder / "build.json").read_text(encoding="utf-8"))
+            self.inputs = tuple(from_json(TensorSpec, spec) for spec in self.record["inputs"])
+            self.outputs = tuple(from_json(TensorSpec, spec) for spec in self.record["outputs"])
+            if threads is not None:
+                tvm.get_global_func("runtime.config_threadpool")(_ALL_CORES, threads)
+            if self.record["bridge"]:
+                register_kernels(folder)
+            self._device = open_device(self.record["runs_on"])
+            self._machine = relax.VirtualMachine(
+                tvm.runtime.load_module(str(folder / self.record["library"])), self._device
+            )
+            self._main = self._machine["main"]
+        except DeviceError:
+            raise
+        # TVM raises RuntimeError, ValueError or its own for a library of another version or processor.
+        except Exception as error:
+            reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+            raise ModelLoadError(
+                f"{folder} can't be loaded as a build of TVM: {reason[0]}. Build it again."
+            ) from error
+
+    def observe(self, instrument: Callable[..., Any]) -> None:
+        """Call a function before and after every kernel, with the kernel's name and arguments.
+
+        Args:
+            instrument: As `relax.VirtualMachine.set_instrument` takes it.
+        """
+        self._machine.set_instrument(instrument)
+
+    def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        import tvm
+
+        arguments = [
+            tvm.runtime.tensor(np.ascontiguousarray(feeds[spec.name]), device=self._device) for spec in self.inputs
+        ]
+        results = [tensor.numpy() for tensor in _flat(self._main(*arguments))]
+        if len(results) != len(self.outputs):
+            raise InferenceError(f"the compiled model returns {len(results)} tensors instead of {len(self.outputs)}")
+        return {spec.name: result for spec, result in zip(self.outputs, results, strict=True)}
+
+
+def _flat(value: Any) -> list[Any]:
+    if hasattr(value, "numpy"):
+        return [value]
+    if isinstance(value, Sequence) or hasattr(value, "__getitem__"):
+        return [tensor for item in value for tensor in _flat(item)]
+    raise InferenceError(f"the compiled model returns a {type(value).__name__}, which is no tensor")

@@ -1,0 +1,231 @@
+"""Optimization settings: which of the catalogue's passes run, in the catalogue's order.
+
+A setting is a subset of one list, so that two settings differ by passes that have names, and a configuration can add
+one (`required_pass`) or leave one out (`disabled_pass`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.tvm.target import TargetText
+from conrepair.runtime.errors import ConfigError
+
+__all__ = ["CATALOGUE", "SETTINGS", "Place", "Step", "check_passes", "explain", "steps_of"]
+
+SETTINGS = ("O0", "O1", "O2", "O3", "tuned")
+_ALL = frozenset(SETTINGS)
+_DEFAULT = _ALL - {"O0"}
+_BETTER = frozenset({"O2", "O3", "tuned"})
+_BEST = frozenset({"O3", "tuned"})
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a pass may need to know of the build that it's part of.
+
+    Attributes:
+        target: `tvm.target.Target`.
+        folder: Of the build.
+        trials: For tuning.
+        database: For tuning: folder of an earlier one.
+    """
+
+    target: Any
+    folder: Path
+    trials: int
+    database: str | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pass at its place.
+
+    Attributes:
+        name: TVM's, or ours for schedules.
+        about: What it does.
+        cpu: Settings that it's part of where the target is a CPU.
+        gpu: Settings that it's part of where it's a GPU.
+        mandatory: Nothing runs without it, so it can't be disabled.
+        lowering: It turns a finished Relax module into what the virtual machine executes.
+        make: Makes the pass for a build; None: it's the attribute of `relax.transform` with that name.
+    """
+
+    name: str
+    about: str
+    cpu: frozenset[str] = _ALL
+    gpu: frozenset[str] = _ALL
+    mandatory: bool = False
+    lowering: bool = False
+    make: Callable[[Place], Any] | None = None
+
+    def settings(self, target: TargetText) -> frozenset[str]:
+        """Settings that it's part of."""
+        return self.gpu if target.on_gpu else self.cpu
+
+    def build(self, place: Place) -> Any:
+        """The `tvm.transform.Pass`, for a build."""
+        if self.make is not None:
+            return self.make(place)
+        from tvm import relax
+
+        return getattr(relax.transform, self.name)()
+
+
+def _dispatch_sampling(_: Place) -> Any:
+    from tvm import relax
+
+    return relax.backend.DispatchSampling()
+
+
+def _dispatch_sort_scan(_: Place) -> Any:
+    from tvm import relax
+
+    return relax.backend.DispatchSortScan()
+
+
+def _schedule_cpu(_: Place) -> Any:
+    from conrepair.backends.tvm.schedules import cpu_schedules
+
+    return cpu_schedules()
+
+
+def _schedule_gpu(_: Place) -> Any:
+    from conrepair.backends.tvm.schedules import gpu_schedules
+
+    return gpu_schedules()
+
+
+def _schedule_gpu_more(_: Place) -> Any:
+    from conrepair.backends.tvm.schedules import more_gpu_schedules
+
+    return more_gpu_schedules()
+
+
+def _schedule_gpu_fallback(_: Place) -> Any:
+    from conrepair.backends.tvm.schedules import gpu_fallback
+
+    return gpu_fallback()
+
+
+def _apply_tuned(place: Place) -> Any:
+    from conrepair.backends.tvm.tuning import tuned_schedules
+
+    return tuned_schedules(place.target, place.folder, place.trials, place.database)
+
+
+CATALOGUE: tuple[Step, ...] = (
+    Step("FoldBatchnormToConv2D", "puts BatchNorm's factors into the weights before it", _BETTER, _BETTER),
+    Step("DecomposeOpsForInference", "writes BatchNorm, LayerNorm, ... as arithmetic", _BETTER, _BETTER),
+    Step("CanonicalizeBindings", "removes names that only repeat others", _BETTER, _BETTER),
+    Step("EliminateCommonSubexpr", "computes equal expressions once", _BETTER, _BETTER),
+    Step("DeadCodeElimination", "removes what no output needs", _BETTER, _BETTER),
+    Step("FastMathTransform", "approximates exp, tanh, erf by polynomials", _NONE, _NONE),
+    Step("DispatchSampling", "takes the target's sampling operators", _DEFAULT, _ALL, make=_dispatch_sampling),
+    Step("DispatchSortScan", "takes the target's sort and scan operators", _DEFAULT, _ALL, make=_dispatch_sort_scan),
+    Step("LegalizeOps", "writes every operator as a kernel", mandatory=True),
+    Step("AnnotateTIROpPattern", "says of each kernel what it may be fused with", _BETTER, _DEFAULT),
+    Step("FoldConstant", "computes what doesn't depend on the input", _BETTER, _DEFAULT),
+    Step("FuseOps", "groups kernels that pass values on", _BETTER, _DEFAULT),
+    Step("FuseTIR", "makes one kernel of each group", _BETTER, _DEFAULT),
+    Step(
+        "ApplyTuned",
+        "takes the fastest schedules that were measured",
+        frozenset({"tuned"}),
+        frozenset({"tuned"}),
+        make=_apply_tuned,
+    ),
+    Step(
+        "ScheduleCPU", "dlight's CPU rules, and ours: parallel, tiled, in vectors", _BEST, _NONE, make=_schedule_cpu
+    ),
+    Step(
+        "ScheduleGPUMore", "dlight's rules for transposes and normalizations", _NONE, _BEST, make=_schedule_gpu_more
+    ),
+    Step("ScheduleGPU", "dlight's rules for products and reductions", _NONE, _DEFAULT, make=_schedule_gpu),
+    Step(
+        "ScheduleGPUFallback",
+        "binds the loops of all other kernels to blocks and threads",
+        _NONE,
+        _ALL,
+        mandatory=True,
+        make=_schedule_gpu_fallback,
+    ),
+    Step("RewriteDataflowReshape", "reshapes without a copy", _DEFAULT, _DEFAULT, lowering=True),
+    Step("ToNonDataflow", "ends the dataflow form", mandatory=True, lowering=True),
+    Step("RemovePurityChecking", "drops annotations of side effects", mandatory=True, lowering=True),
+    Step("CallTIRRewrite", "allocates what kernels write into", mandatory=True, lowering=True),
+    Step("StaticPlanBlockMemory", "lets tensors share memory", _DEFAULT, _DEFAULT, lowering=True),
+    Step("LowerAllocTensor", "turns tensors into storage", mandatory=True, lowering=True),
+    Step("KillAfterLastUse", "frees memory as soon as it may be", _ALL, _ALL, lowering=True),
+    Step("LowerRuntimeBuiltin", "takes the virtual machine's own functions", mandatory=True, lowering=True),
+    Step("ComputePrimValue", "computes scalars in kernels", mandatory=True, lowering=True),
+    Step("VMShapeLower", "computes shapes in the virtual machine", mandatory=True, lowering=True),
+    Step("AttachGlobalSymbol", "names what is exported", mandatory=True, lowering=True),
+)
+
+
+def steps_of(
+    target: TargetText, setting: str, required: Iterable[str] = (), disabled: Iterable[str] = ()
+) -> list[Step]:
+    """The passes of a setting, in order.
+
+    Args:
+        target: Decides which schedules there are.
+        setting: One of `SETTINGS`.
+        required: Passes to run besides.
+        disabled: Passes to leave out.
+    """
+    more, fewer = set(required), set(disabled)
+    return [
+        step
+        for step in CATALOGUE
+        if (setting in step.settings(target) or step.name in more)
+        and step.name not in fewer
+        and _exists(step, target)
+    ]
+
+
+def check_passes(target: TargetText, setting: str, required: Iterable[str], disabled: Iterable[str]) -> None:
+    """Refuse passes that aren't in the catalogue of a target, or that can't be left out.
+
+    Raises:
+        ConfigError: naming the pass, and the known ones.
+    """
+    known = {step.name: step for step in CATALOGUE if _exists(step, target)}
+    wanted = {"required_pass": list(required), "disabled_pass": list(disabled)}
+    for key, names in wanted.items():
+        for name in names:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
+                raise ConfigError(f"{key}: there is no pass '{name}' for {target.kind}; {hint}")
+    for name in wanted["disabled_pass"]:
+        if known[name].mandatory:
+            raise ConfigError(f"disabled_pass: nothing can be compiled without {name}; leave it out of the list")
+        if name in wanted["required_pass"]:
+            raise ConfigError(f"required_pass and disabled_pass both name {name}; which is it?")
+
+
+def explain(target: TargetText, setting: str, required: Iterable[str] = (), disabled: Iterable[str] = ()) -> str:
+    """The passes of a setting as text, one on each line."""
+    steps = steps_of(target, setting, required, disabled)
+    width = max(len(step.name) for step in steps)
+    lines = [f"{target.kind} {setting}:"]
+    lines += [
+        f"{number:3}  {step.name.ljust(width)}  {step.about}{' (lowering)' if step.lowering else ''}"
+        for number, step in enumerate(steps, 1)
+    ]
+    lines.append(f"     then TVM's own passes on each kernel (s_tir), and code generation for {target.kind}")
+    return "\n".join(lines)
+
+
+def _exists(step: Step, target: TargetText) -> bool:
+    """Whether a step has a meaning for a target: schedules of a GPU have none on a CPU."""
+    if step.make in {_schedule_cpu, _schedule_gpu, _schedule_gpu_more, _schedule_gpu_fallback}:
+        return bool(step.settings(target))
+    return True

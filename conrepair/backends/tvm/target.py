@@ -1,0 +1,80 @@
+"""What code is generated for: "llvm -mcpu=native", "opencl", "cuda -arch=sm_90"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conrepair.runtime.errors import ConfigError
+
+__all__ = ["KINDS", "TargetText", "parse_target"]
+
+KINDS = ("llvm", "opencl", "cuda")
+_ATTRIBUTE = re.compile(r"-([a-z][a-z0-9_-]*)=(\S+)")
+_NATIVE = "native"
+
+
+@dataclass(frozen=True)
+class TargetText:
+    """A target as a person writes it.
+
+    Attributes:
+        kind: One of `KINDS`.
+        attributes: TVM's attributes of that kind, numbers as numbers.
+    """
+
+    kind: str
+    attributes: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether kernels are scheduled over blocks and threads."""
+        return self.kind != "llvm"
+
+    @property
+    def slug(self) -> str:
+        """For names of files and rows: the kind, and values that were given."""
+        values = [self.kind, *(re.sub(r"[^A-Za-z0-9._]", "_", str(value)) for value in self.attributes.values())]
+        return "-".join(values)
+
+    def resolve(self) -> Any:
+        """The `tvm.target.Target`, with this machine's processor for `-mcpu=native`.
+
+        Raises:
+            ConfigError: if TVM doesn't know an attribute.
+        """
+        import tvm
+
+        attributes = dict(self.attributes)
+        if attributes.get("mcpu") == _NATIVE:
+            attributes["mcpu"] = str(tvm.get_global_func("target.llvm_get_system_cpu")())
+        try:
+            target = tvm.target.Target({"kind": self.kind, **attributes})
+            return target.with_host(tvm.target.Target("llvm")) if self.on_gpu else target
+        # TVM raises TypeError, ValueError or its own, by the attribute.
+        except Exception as error:
+            reason = str(error).strip().splitlines()[0]
+            raise ConfigError(f"target {self.kind} {attributes}: TVM refuses it: {reason}") from error
+
+
+def parse_target(text: str) -> TargetText:
+    """Read a kind and its attributes.
+
+    Args:
+        text: "kind -name=value ...".
+
+    Raises:
+        ConfigError: if the kind is unknown, or something isn't -name=value.
+    """
+    kind, *rest = text.split()[:1] + text.split()[1:] or [""]
+    if kind not in KINDS:
+        raise ConfigError(f"target '{text}': unknown kind '{kind}'; known: {', '.join(KINDS)}")
+    attributes: dict[str, int | str] = {}
+    for part in rest:
+        found = _ATTRIBUTE.fullmatch(part)
+        if found is None:
+            raise ConfigError(f"target '{text}': '{part}' isn't -name=value, as in llvm -mcpu=native")
+        attributes[found[1]] = int(found[2]) if found[2].isdecimal() else found[2]
+    return TargetText(kind, attributes)

@@ -1,0 +1,28 @@
+"""What TVM's TFLite importer is helped with: shapes that a file computes though it also says them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["operator_converter"]
+
+
+def operator_converter() -> Any:
+    """TVM's converter of operators, with a Reshape that takes a computed shape from its result.
+
+    TensorFlow's converter writes a Flatten of an open batch as Shape, StridedSlice, Pack and Reshape, and the
+    importer stops at a Reshape whose shape isn't constant. For the batch that the file's tensors have, the
+    result's own shape says it.
+    """
+    from tvm import relax
+    from tvm.relax.frontend.tflite.tflite_frontend import OperatorConverter
+
+    class Converter(OperatorConverter):
+        def convert_reshape(self, op: Any) -> Any:
+            data, *shape = self.get_input_tensors(op)
+            if not (shape and self.has_expr(shape[0].tensor_idx)) or data.qnn_params:
+                return super().convert_reshape(op)
+            sizes = [int(size) for size in self.get_output_tensors(op)[0].tensor.ShapeAsNumpy()]
+            return relax.op.reshape(self.get_expr(data.tensor_idx), sizes)
+
+    return Converter

@@ -1,0 +1,124 @@
+"""What compilers need before they can run a model: another format, a build."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.registry import COMPILERS, backend
+from conrepair.config.model import AuditConfig, BackendConfig
+from conrepair.converters.routes import find_route
+from conrepair.frameworks.model import Model, to_json
+from conrepair.pipeline.plan import Conversion
+from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.files import sha256_of
+
+__all__ = ["Preparation", "backend_options", "check_backends", "check_options", "compile_payload", "plan_preparation"]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The conversions that bring a model into the format that a backend takes.
+
+    Attributes:
+        conversions: Parents before children.
+    """
+
+    conversions: tuple[Conversion, ...]
+
+    @property
+    def result(self) -> str:
+        """Name of the last one."""
+        return self.conversions[-1].name
+
+    @property
+    def route(self) -> str:
+        """The converters, joined."""
+        return "+".join(item.step.name for item in self.conversions)
+
+
+def check_backends(config: AuditConfig) -> None:
+    """Refuse options that don't exist, before anything is done.
+
+    Raises:
+        ConfigError: naming the place in the configuration.
+    """
+    for index, item in enumerate(config.backends):
+        try:
+            check_options(item)
+        except ConfigError as error:
+            raise ConfigError(f"$.backends[{index}]: {error}") from error
+
+
+def check_options(config: BackendConfig) -> None:
+    """Refuse options of a backend that don't exist.
+
+    Raises:
+        ConfigError: naming the option.
+    """
+    backend(config.name).check(config.options)
+
+
+def plan_preparation(name: str, model: Model, config: BackendConfig) -> Preparation | None:
+    """What to convert a model to for a backend; None when it takes the model as it is.
+
+    Args:
+        name: Of the model: a configured one's, or a conversion's. Names of what is made of it begin with it, so a
+            conversion that the audit makes anyway is the same.
+        model: The model.
+        config: The backend.
+
+    Raises:
+        ConfigError: if there's no route.
+    """
+    wanted = backend(config.name).takes(model, config.options)
+    if wanted == model.framework:
+        return None
+    conversions: list[Conversion] = []
+    here, chain = name, ""
+    for step in find_route(model.framework, wanted, model=model).steps:
+        made = f"{here}+{step.name}" if "/" in here else f"{here}/{step.name}"
+        chain = f"{chain}+{step.name}" if chain else step.name
+        conversions.append(Conversion(made, here, step, chain, False, step.complete({})))
+        here = made
+    return Preparation(tuple(conversions))
+
+
+def backend_options(config: BackendConfig, base: Path) -> dict[str, Any]:
+    """Options of a backend as a job takes them, a folder that it reads as an absolute path with its hash.
+
+    Raises:
+        ConfigError: if the folder doesn't exist.
+    """
+    options = config.options
+    if options.get("database") is not None:
+        folder = base / options["database"]
+        if not folder.is_dir():
+            raise ConfigError(f"backend {config.label}: database {folder} is no folder; leave it out to start anew")
+        options |= {"database": str(folder), "database_sha256": sha256_of(folder)}
+    return options
+
+
+def compile_payload(
+    model: Model, config: BackendConfig, options: Mapping[str, Any], batch_size: int, *, runs: bool
+) -> dict[str, Any]:
+    """The argument of the job `compile`.
+
+    Args:
+        model: In the format that the backend takes.
+        config: The backend, a compiler.
+        options: From `backend_options`.
+        batch_size: For models that leave it open.
+        runs: Whether the build is run afterwards, so that its device must be there.
+    """
+    if config.name not in COMPILERS:
+        raise ValueError(f"{config.name} compiles nothing")
+    return {
+        "model": to_json(dataclasses.replace(model, provenance=None)),
+        "backend": config.name,
+        "options": {**options, "check_device": runs},
+        "batch_size": batch_size,
+    }

@@ -1,0 +1,87 @@
+"""Convert models for backends that read other formats, and compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from conrepair.config.model import BackendConfig
+from conrepair.pipeline.compiling import compile_payload, plan_preparation
+from conrepair.pipeline.scheduler import Task
+from conrepair.pipeline.sources import Source, framework_needs
+from conrepair.pipeline.stages.backends import backends_of
+from conrepair.pipeline.stages.conversion import conversion_task
+from conrepair.pipeline.stages.state import State, Subject, problem_from
+from conrepair.runtime.errors import ConrepairError
+
+__all__ = ["compile_builds", "compile_task", "models_of", "prepare"]
+
+Made = tuple[Subject, str, Source]
+"""A configured model, the task that made it or what was converted from it, and that."""
+
+
+def models_of(state: State) -> Iterator[Made]:
+    """All models that there are after conversion."""
+    for subject in state.subjects:
+        if subject.source is None:
+            continue
+        yield subject, subject.config.name, subject.source
+        for item in subject.conversions:
+            made, _ = state.outcome(item.name)
+            if made is not None:
+                yield subject, item.name, made
+
+
+def prepare(state: State, models: Iterable[Made]) -> None:
+    """Convert models for backends that read other formats; what came of it is in `Subject.prepared`."""
+    tasks: dict[str, Task] = {}
+    for subject, name, source in models:
+        for config in backends_of(state, source):
+            tasks |= _plan(state, subject, name, source, config)
+    unmade = [task for name, task in tasks.items() if name not in state.scheduler.results]
+    if not (state.config.stages.convert and state.config.stages.execute):
+        state.scheduler.take_stored(unmade, "no earlier run made this conversion")
+    elif unmade:
+        with state.display.stage("convert", len(unmade)) as stage:
+            state.scheduler.run(unmade, side_by_side=state.config.limits.workers, advance=stage.advance)
+
+
+def _plan(state: State, subject: Subject, name: str, source: Source, config: BackendConfig) -> dict[str, Task]:
+    if subject.source is None:
+        return {}
+    try:
+        found = plan_preparation(name, source.model, config)
+    except ConrepairError as error:
+        subject.prepared[name, config.label] = problem_from(error)
+        return {}
+    subject.prepared[name, config.label] = found
+    inputs = subject.inputs(subject.source)
+    conversions = found.conversions if found else ()
+    return {item.name: conversion_task(state, subject, item, inputs) for item in conversions}
+
+
+def compile_task(state: State, name: str, source: Source, config: BackendConfig, options: Mapping[str, Any]) -> Task:
+    """The compilation of a model for a backend."""
+    payload = compile_payload(source.model, config, options, state.config.batch_size, runs=True)
+    task = Task(
+        name,
+        "compile",
+        lambda _: payload,
+        needs=framework_needs(source.model.framework) | {config.name},
+        timeout=state.config.limits.seconds,
+        alone=options.get("setting") == "tuned",
+    )
+    return state.kept(task)
+
+
+def compile_builds(state: State, builds: Sequence[Task]) -> None:
+    """Compile side by side; what measures on the way (tuning) alone."""
+    if not builds:
+        return
+    if not state.config.stages.execute:
+        state.scheduler.take_stored(builds, "stage execute is off, and no earlier run compiled this")
+        return
+    with state.display.stage("compile", len(builds)) as stage:
+        others = [task for task in builds if not task.alone]
+        state.scheduler.run(others, side_by_side=state.config.limits.workers, advance=stage.advance)
+        state.scheduler.run([task for task in builds if task.alone], side_by_side=1, advance=stage.advance)

@@ -1,0 +1,116 @@
+"""OpenCL kernels through pyopencl, CUDA code through nvcc."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import small_models as small
+from onnx import helper, numpy_helper
+
+from conrepair.backends.tvm.backend import BACKEND
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.runtime.errors import ConfigError, ConversionError, DeviceError
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return small.model_of("onnx", small.onnx_convnet(tmp_path_factory.mktemp("source") / "net.onnx"))
+
+
+def run_both(model: Model, feeds: dict[str, Any], folder: Path, **options: Any) -> Any:
+    batch = len(next(iter(feeds.values())))
+    record = BACKEND.compile(model, options | {"check_device": True}, batch, folder)
+    runnable = BACKEND.load(model, options | {"build": {"path": str(folder)}})
+    return framework("onnx").load(model).run(feeds), runnable.run(feeds), record
+
+
+@pytest.mark.parametrize("setting", ["O0", "O1", "O2", "O3"])
+def test_opencl_answers_as_the_source(setting: str, model: Model, tmp_path: Path) -> None:
+    feeds = {"image": small.images(2)}
+    expected, found, record = run_both(model, feeds, tmp_path, target="opencl", setting=setting)
+    assert small.relative_l2(expected["probabilities"], found["probabilities"]) < 1e-6
+    assert record["bridge"] is True
+    assert "__kernel" in (tmp_path / "device.cl").read_text()
+    plans = json.loads((tmp_path / "kernels.json").read_text())["functions"]
+    assert all(plan["launches"] for plan in plans.values())
+
+
+def test_opencl_reductions_several_outputs_and_scratch(tmp_path: Path) -> None:
+    tensor, kind = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        [
+            helper.make_node("Split", ["x"], ["a", "b"], axis=1, num_outputs=2),
+            helper.make_node("Softmax", ["a"], ["s"], axis=1),
+            helper.make_node("MatMul", ["b", "w"], ["m"]),
+            helper.make_node("ReduceMean", ["m"], ["r"], keepdims=0),
+            helper.make_node("Add", ["m", "r"], ["y"]),
+        ],
+        "g",
+        [tensor("x", kind, [3, 140])],
+        [tensor("s", kind, [3, 70]), tensor("y", kind, [3, 33])],
+        [numpy_helper.from_array(np.random.default_rng(4).normal(size=(70, 33)).astype(np.float32), "w")],
+    )
+    net = small.model_of("onnx", small.save_onnx(tmp_path / "net.onnx", graph, opset=18))
+    (tmp_path / "build").mkdir()
+    feeds = {"x": np.random.default_rng(5).normal(size=(3, 140)).astype(np.float32)}
+    expected, found, _ = run_both(net, feeds, tmp_path / "build", target="opencl", setting="O2")
+    assert list(found) == ["s", "y"]
+    for name in expected:
+        assert small.relative_l2(expected[name], found[name]) < 1e-6
+
+
+def test_opencl_without_a_device_is_said_before_building(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyopencl
+
+    monkeypatch.setattr(pyopencl, "get_platforms", list)
+    with pytest.raises(DeviceError, match=r"no OpenCL device here.*nothing was built"):
+        BACKEND.compile(model, {"target": "opencl", "check_device": True}, 1, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_loop_around_launches_is_refused() -> None:
+    from tvm import tirx
+
+    from conrepair.backends.tvm.opencl_kernels import _plan
+
+    loop = tirx.For(tirx.Var("i", "int32"), 0, 4, tirx.ForKind.SERIAL, tirx.Evaluate(0))
+    with pytest.raises(ConversionError, match=r"kernel odd needs TVM's own OpenCL runtime: .* a For"):
+        _plan("odd", tirx.PrimFunc([], loop))
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc here")
+def test_cuda_compiles_without_a_gpu(model: Model, tmp_path: Path) -> None:
+    record = BACKEND.compile(model, {"target": "cuda -arch=sm_90", "setting": "O2"}, 2, tmp_path)
+    assert "__global__" in (tmp_path / "device.cu").read_text()
+    assert (tmp_path / "device.cubin").read_bytes()[:4] == b"\x7fELF"
+    assert record["nvcc"]["arguments"][:2] == ["-cubin", "-arch=sm_90"]
+    assert {"device.cu", "device.cubin", "module.so"} <= set(record["files"])
+
+
+def test_cuda_wants_an_architecture(model: Model, tmp_path: Path) -> None:
+    import tvm
+
+    if tvm.cuda(0).exist:
+        pytest.skip("there is a CUDA device that says it")
+    with pytest.raises(ConfigError, match="cuda -arch=sm_90"):
+        BACKEND.compile(model, {"target": "cuda"}, 1, tmp_path)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("setting", ["O0", "O2"])
+def test_cuda_answers_as_the_source(setting: str, model: Model, tmp_path: Path) -> None:
+    import tvm
+
+    if not tvm.cuda(0).exist:
+        pytest.skip("there is no CUDA device here")
+    expected, found, _ = run_both(model, {"image": small.images(2)}, tmp_path, target="cuda", setting=setting)
+    assert small.relative_l2(expected["probabilities"], found["probabilities"]) < 1e-5

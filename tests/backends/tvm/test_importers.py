@@ -1,0 +1,108 @@
+"""Each importer against the framework itself, and what is said where one can't."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import small_models as small
+from onnx import helper
+
+from conrepair.backends.tvm.backend import BACKEND
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.runtime.errors import ConversionError
+
+IMPORTERS = {"onnx": "relax.frontend.onnx", "torch": "relax.frontend.torch", "tflite": "relax.frontend.tflite"}
+
+
+def model_in(form: str, folder: Path) -> Model:
+    if form == "onnx":
+        return small.model_of("onnx", small.onnx_convnet(folder / "net.onnx"))
+    if form == "torch":
+        import torch
+
+        network = small.torch_convnet().eval()
+        return small.model_of(
+            "torch", small.export_pt2(network, [torch.from_numpy(small.images())], folder / "net.pt2")
+        )
+    return small.model_of("tflite", small.tflite_of(small.keras_convnet(), folder / "net.tflite"))
+
+
+def compiled(model: Model, folder: Path, batch: int = 2, **options: Any) -> Any:
+    folder.mkdir()
+    record = BACKEND.compile(model, options, batch, folder)
+    return record, BACKEND.load(model, {**options, "build": {"path": str(folder)}})
+
+
+@pytest.mark.parametrize("form", IMPORTERS)
+def test_a_model_answers_as_in_its_framework(form: str, tmp_path: Path) -> None:
+    model = model_in(form, tmp_path)
+    source = framework(form).load(model)
+    record, runnable = compiled(model, tmp_path / "build")
+    batch = record["inputs"][0]["shape"][0]
+    images = small.images(batch, channels_last=form == "tflite")
+    expected, found = source.run({source.inputs[0].name: images}), runnable.run({source.inputs[0].name: images})
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype
+        assert small.relative_l2(array, found[name]) < 1e-5
+    assert record["importer"] == IMPORTERS[form]
+    assert batch == (1 if form == "tflite" else 2)  # a TFLite file says every size
+
+
+def test_what_a_backend_takes(tmp_path: Path) -> None:
+    def takes(form: str, path: str = "net", **options: Any) -> str:
+        return BACKEND.takes(Model(form, path, ""), options)
+
+    wanted = {form: takes(form) for form in ("onnx", "torch", "tflite", "keras", "tensorflow")}
+    assert wanted == {"onnx": "onnx", "torch": "torch", "tflite": "tflite", "keras": "onnx", "tensorflow": "onnx"}
+    assert takes("torch", importer="onnx") == "onnx"
+    import torch
+
+    script = tmp_path / "net.pt"
+    torch.jit.trace(small.torch_convnet().eval(), torch.from_numpy(small.images())).save(str(script))
+    assert takes("torch", str(script)) == "onnx"
+
+
+def lonely(operator: str, path: Path, domain: str = "", **attributes: Any) -> Model:
+    """A model of one operator behind a Relu."""
+    tensor = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Relu", ["x"], ["h"]),
+        helper.make_node(operator, ["h"], ["y"], name="odd", domain=domain, **attributes),
+    ]
+    graph = helper.make_graph(
+        nodes, "g", [tensor("x", onnx.TensorProto.FLOAT, [2, 3])], [tensor("y", onnx.TensorProto.FLOAT, None)]
+    )
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=domains, ir_version=8), path)
+    return small.model_of("onnx", path)
+
+
+@pytest.mark.parametrize(
+    ("operator", "domain", "attributes"),
+    [("Bernoulli", "", {"seed": 1.0}), ("Gelu", "com.microsoft", {}), ("LpNormalization", "", {"p": 3})],
+)
+def test_the_operator_is_named(operator: str, domain: str, attributes: dict[str, Any], tmp_path: Path) -> None:
+    from conrepair.backends.tvm.import_onnx import relax_of_onnx
+    from conrepair.data.tensor_spec import TensorSpec
+
+    model = lonely(operator, tmp_path / "net.onnx", domain, **attributes)
+    with pytest.raises(ConversionError, match=rf"ONNX importer can't take .*operator .*{operator}"):
+        relax_of_onnx(onnx.load(model.path), [TensorSpec("x", (2, 3), "float32")], model.path)
+
+
+def test_an_open_size_is_asked_for(tmp_path: Path) -> None:
+    tensor, kind = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    shape = ["batch", "length"]
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])], "g", [tensor("x", kind, shape)], [tensor("y", kind, shape)]
+    )
+    path = small.save_onnx(tmp_path / "net.onnx", graph)
+    with pytest.raises(ConversionError, match=r"x: float32\[batch, length\] leaves sizes open"):
+        BACKEND.compile(small.model_of("onnx", path), {}, 2, tmp_path)
+    assert np.array_equal(sorted(tmp_path.iterdir()), [path])

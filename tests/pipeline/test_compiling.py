@@ -1,0 +1,134 @@
+"""Models that a compiler runs, in whole audits and by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import small_models as small
+from onnx import helper
+
+from conrepair.cli import main
+from conrepair.config.load import parse_config
+from conrepair.pipeline.audit import run_audit
+from conrepair.report.result import AuditResult
+from conrepair.report.write import row_json
+from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.progress import ProgressDisplay
+
+
+def audit(folder: Path, models: list[dict[str, Any]], backends: list[Any], **settings: Any) -> AuditResult:
+    value = {
+        "output": str(folder / "generated"),
+        "dataset": {"synthetic": {"samples": 5}},
+        "batch_size": 3,
+        "models": models,
+        "backends": backends,
+        **settings,
+    }
+    with ProgressDisplay(quiet=True) as display:
+        return run_audit(parse_config(value, "test"), folder, display)
+
+
+def odd(path: Path) -> Path:
+    """A model with an operator that TVM's importer doesn't have."""
+    tensor = helper.make_tensor_value_info
+    shape = ["batch", 4]
+    graph = helper.make_graph(
+        [helper.make_node("Mish", ["x"], ["h"]), helper.make_node("Det", ["h3"], ["y"])],
+        "g",
+        [tensor("x", onnx.TensorProto.FLOAT, shape)],
+        [tensor("y", onnx.TensorProto.FLOAT, ["batch"])],
+        [helper.make_tensor("shape", onnx.TensorProto.INT64, [3], [-1, 2, 2])],
+    )
+    graph.node.insert(1, helper.make_node("Reshape", ["h", "shape"], ["h3"]))
+    return small.save_onnx(path, graph, opset=18)
+
+
+def test_an_audit_compares_settings_with_the_library(tmp_path: Path) -> None:
+    small.onnx_convnet(tmp_path / "net.onnx")
+    odd(tmp_path / "odd.onnx")
+    small.keras_convnet().save(tmp_path / "net.keras")
+    models = [{"name": name.partition(".")[0], "path": name} for name in ("net.onnx", "odd.onnx")]
+    models.append({"name": "keras", "path": "net.keras"})
+    result = audit(
+        tmp_path, models, [{"name": "tvm", "setting": "O0"}, {"name": "tvm", "setting": "O2", "label": "best"}]
+    )
+    rows = {(row.model, row.backend): row for row in result.rows}
+    assert set(rows) == {
+        (name, label) for name in ("net", "odd", "keras") for label in ("libraries", "tvm-llvm-O0", "best")
+    }
+    for name, via in {"net": "", "keras": "keras-onnx-tf2onnx"}.items():
+        assert rows[name, "libraries"].reason == "the specification"
+        for label in ("tvm-llvm-O0", "best"):
+            row = rows[name, label]
+            assert row.verdict is not None
+            assert row.verdict.value == "equivalent"
+            assert row.build is not None
+            assert (row.build.via, row.build.record["importer"]) == (via, "relax.frontend.onnx")
+            assert row.build.record["inputs"][0]["shape"][0] == 3  # five samples: the last batch is filled up
+            assert row.run is not None
+            assert row.run.count == 5
+            assert row.times is not None
+    for label in ("tvm-llvm-O0", "best"):
+        row = rows["odd", label]
+        assert row.verdict is not None
+        assert row.verdict.value == "undeployable"
+        assert "stops at operator Det" in row.reason
+    pairs = {frozenset((pair.reference, pair.candidate)) for pair in result.pairs}
+    assert frozenset({"net/source@tvm-llvm-O0", "net/source@best"}) in pairs
+    assert result.exit_code == 4
+    json.dumps([row_json(row) for row in result.rows])
+
+
+@pytest.mark.parametrize(
+    ("backends", "message"),
+    [
+        (
+            [{"name": "tvm", "disabled_pass": ["FuseOp"]}],
+            r"\$.backends\[0\]: disabled_pass: .*did you mean 'FuseOps'",
+        ),
+        (["libraries", {"name": "tvm", "target": "metal"}], r"\$.backends\[1\]: target 'metal'"),
+    ],
+)
+def test_wrong_options_are_said_before_anything_is_done(tmp_path: Path, backends: list[Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        audit(tmp_path, [{"name": "net", "path": "missing.onnx"}], backends)
+
+
+def test_build_writes_a_folder_as_a_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    net = small.onnx_convnet(tmp_path / "net.onnx")
+    out = tmp_path / "build"
+    assert main(["build", str(net), "-q", "--opt", "O2", "-o", str(out)]) == 0
+    assert "not run" in capsys.readouterr().out
+    record = json.loads((out / "build.json").read_text())
+    assert sorted(record["files"]) == sorted({path.name for path in out.iterdir()} - {"build.json"})
+    assert main(["build", str(net), "-q", "-o", str(out)]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert main(["build", str(odd(tmp_path / "odd.onnx")), "-q", "-o", str(tmp_path / "none")]) == 4
+    assert "Det" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+def test_explain_lists_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", "any.onnx", "--explain", "--opt", "O0", "--required-pass", "FuseOps"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "llvm O0:"
+    assert any(" FuseOps " in line for line in lines)
+    assert not any(" FuseTIR " in line for line in lines)
+
+
+def test_execute_keeps_outputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    net, out = small.onnx_convnet(tmp_path / "net.onnx"), tmp_path / "run"
+    np.savez(tmp_path / "data.npz", image=small.images(3))
+    command = ["execute", str(net), "-q", "--backend", "tvm", "--data", str(tmp_path / "data.npz"), "-o", str(out)]
+    assert main(command) == 0
+    assert "equivalent" in capsys.readouterr().out
+    assert np.load(out / "output_0.npy").shape == (3, small.CLASSES)
+    assert np.load(out / "seconds.npy").shape == (3,)
+    assert json.loads((out / "run.json").read_text())["build"]["options"]["setting"] == "O2"
+    assert main(command) == 2
