@@ -11,7 +11,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["import_onnx", "relax_of_onnx"]
+__all__ = ["definite_onnx", "import_onnx", "relax_of_onnx"]
 
 _IMPORTER = "relax.frontend.onnx"
 _DOMAINS = {"", "ai.onnx"}
@@ -32,14 +32,18 @@ def import_onnx(model: Model, batch: int) -> Imported:
 
     runnable = framework("onnx").load(model)
     inputs = definite(with_declared_sizes(runnable.inputs, model.inputs), batch)
-    module = relax_of_onnx(_definite(onnx.load(model.path), inputs), inputs, model.path)
+    module = relax_of_onnx(definite_onnx(onnx.load(model.path), inputs), inputs, model.path)
     return Imported(module, _IMPORTER, inputs, runnable.outputs)
 
 
-def _definite(proto: Any, inputs: Sequence[TensorSpec]) -> Any:
+def definite_onnx(proto: Any, inputs: Sequence[TensorSpec]) -> Any:
     """The model for definite inputs, with sizes that it computes from theirs as constants.
 
     The importer stops at a Reshape whose shape is computed, as exporters write it for an open batch.
+
+    Args:
+        proto: The `onnx.ModelProto`, which isn't changed.
+        inputs: With definite shapes.
     """
     import onnx_ir
 
@@ -76,8 +80,8 @@ def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> Any:
     foreign = sorted({f"{node.domain}.{node.op_type}" for node in proto.graph.node if node.domain not in _DOMAINS})
     if foreign:  # the importer looks at the name alone, and would take another operator for it
         raise ConversionError(
-            f"TVM's ONNX importer can't take {path}: it stops at operator {', '.join(foreign)}, which ONNX doesn't "
-            "define. Rewrite that part of the model."
+            f"TVM's ONNX importer can't take {path}: it stops at operator {', '.join(foreign)}, which isn't of "
+            "ONNX's default domain. Rewrite that part of the model."
         )
     try:
         return from_onnx(

@@ -129,8 +129,9 @@ def _plan(name: str, function: Any) -> Plan:
             plan.launches.append(_launch(statement.value, places))
         else:
             raise ConversionError(
-                f"kernel {name} needs TVM's own OpenCL runtime: its host code has a {type(statement).__name__}, and "
-                "only launches one after the other can be carried over. Run it on llvm, or with TVM's OpenCL runtime."
+                f"kernel {name} needs TVM's own OpenCL runtime: its host code has a {type(statement).__name__}, "
+                "and only launches one after the other can be carried over. Run it on llvm, or "
+                "with a TVM that has OpenCL."
             )
 
     follow(function.body)

@@ -16,7 +16,7 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
 
-__all__ = ["TvmRunnable"]
+__all__ = ["TvmRunnable", "arrays_of"]
 
 _ALL_CORES = -1
 
@@ -72,18 +72,28 @@ class TvmRunnable(Runnable):
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         import tvm
 
+        # Not ascontiguousarray, which gives a scalar an axis.
         arguments = [
-            tvm.runtime.tensor(np.ascontiguousarray(feeds[spec.name]), device=self._device) for spec in self.inputs
+            tvm.runtime.tensor(np.asarray(feeds[spec.name], order="C"), device=self._device) for spec in self.inputs
         ]
-        results = [tensor.numpy() for tensor in _flat(self._main(*arguments))]
+        results = arrays_of(self._main(*arguments))
         if len(results) != len(self.outputs):
             raise InferenceError(f"the compiled model returns {len(results)} tensors instead of {len(self.outputs)}")
         return {spec.name: result for spec, result in zip(self.outputs, results, strict=True)}
 
 
-def _flat(value: Any) -> list[Any]:
-    if hasattr(value, "numpy"):
-        return [value]
+def arrays_of(value: Any) -> list[Array]:
+    """What a function of the virtual machine returns, as arrays: tensors, shapes, and tuples of them.
+
+    Raises:
+        InferenceError: if there's anything else in it.
+    """
+    import tvm
+
+    if isinstance(value, tvm.runtime.Tensor):
+        return [value.numpy()]
+    if isinstance(value, tvm.runtime.ShapeTuple):
+        return [np.array(list(value), np.int64)]
     if isinstance(value, Sequence) or hasattr(value, "__getitem__"):
-        return [tensor for item in value for tensor in _flat(item)]
+        return [array for item in value for array in arrays_of(item)]
     raise InferenceError(f"the compiled model returns a {type(value).__name__}, which is no tensor")

@@ -15,7 +15,7 @@ from typing import Any
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["CATALOGUE", "SETTINGS", "Place", "Step", "check_passes", "explain", "steps_of"]
+__all__ = ["CATALOGUE", "SCHEDULES", "SETTINGS", "Place", "Step", "check_passes", "explain", "steps_of"]
 
 SETTINGS = ("O0", "O1", "O2", "O3", "tuned")
 _ALL = frozenset(SETTINGS)
@@ -119,6 +119,7 @@ def _apply_tuned(place: Place) -> Any:
     return tuned_schedules(place.target, place.folder, place.trials, place.database)
 
 
+SCHEDULES = {_schedule_cpu, _schedule_gpu, _schedule_gpu_more, _schedule_gpu_fallback, _apply_tuned}
 CATALOGUE: tuple[Step, ...] = (
     Step("FoldBatchnormToConv2D", "puts BatchNorm's factors into the weights before it", _BETTER, _BETTER),
     Step("DecomposeOpsForInference", "writes BatchNorm, LayerNorm, ... as arithmetic", _BETTER, _BETTER),
@@ -226,6 +227,6 @@ def explain(target: TargetText, setting: str, required: Iterable[str] = (), disa
 
 def _exists(step: Step, target: TargetText) -> bool:
     """Whether a step has a meaning for a target: schedules of a GPU have none on a CPU."""
-    if step.make in {_schedule_cpu, _schedule_gpu, _schedule_gpu_more, _schedule_gpu_fallback}:
+    if step.make in SCHEDULES:
         return bool(step.settings(target))
     return True

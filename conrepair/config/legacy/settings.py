@@ -1,4 +1,4 @@
-"""Settings of the older form that concern the whole run: the backend, devices, TVM's options, data, stages."""
+"""Settings of the older form that concern the whole run: data, stages, analyses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from conrepair.config.legacy.account import Outcome
 from conrepair.config.legacy.context import UNREAD, Context
-from conrepair.config.legacy.schema import LegacyConfig, LegacyDevice, LegacyModel
+from conrepair.config.legacy.schema import LegacyConfig, LegacyModel
 
 __all__ = ["account_for_settings", "dataset_of", "stages_of"]
 
@@ -18,8 +18,6 @@ _UNREAD = {
     "model_repair_enabled": f"{UNREAD}; model_repair_config.settings.enable_model_repair decides",
     "opt_alias": "a suffix of TVM's files",
 }
-_NO_TVM = "TVM isn't a backend of this version"
-_TVM_ONLY = "only TVM was told, and the backend is another"
 _STAGES = {
     "build": ("build", "build_dlls"),
     "convert": ("build_dlls",),
@@ -32,11 +30,6 @@ def account_for_settings(context: Context, given: LegacyConfig) -> None:
     """Say what becomes of the settings of the whole run."""
     account = context.account
     account.keys("$", given, _UNREAD)
-    tvm = given.backend == "tvm"
-    if tvm:
-        account.refused("$.backend", f"{_NO_TVM}: models run in their own libraries instead")
-    else:
-        account.keys("$", given, {"backend": 'backends: ["libraries"]'}, Outcome.TRANSLATED)
     words = "as the recipe of every model" if context.preprocessing else 'recipe "raw" for every model'
     account.keys("$", given, {"preprocessing_enabled": words}, Outcome.TRANSLATED)
     if given.runs_no is not None and given.runs_no != 1:
@@ -46,8 +39,6 @@ def account_for_settings(context: Context, given: LegacyConfig) -> None:
         )
     else:
         account.keys("$", given, {"runs_no": "one run"}, Outcome.TRANSLATED)
-    _account_for_tvm(context, given, tvm=tvm)
-    _account_for_devices(context, given, tvm=tvm)
     _account_for_analyses(context, given)
 
 
@@ -109,64 +100,6 @@ def _account_for_stage(context: Context, path: str, key: str, model: LegacyModel
         context.account.refused(
             path, f"stages are for the whole run, and {' and '.join(on)} is wanted elsewhere; so it's on"
         )
-
-
-def _account_for_tvm(context: Context, given: LegacyConfig, *, tvm: bool) -> None:
-    account = context.account
-    asked: dict[str, bool] = {
-        "opt_level": tvm,
-        "required_pass": tvm and bool(given.required_pass),
-        "disabled_pass": tvm and bool(given.disabled_pass),
-        "quantize": tvm and bool(given.quantize),
-        "debug_enabled": tvm and bool(given.debug_enabled),
-    }
-    instead = {
-        "opt_level": "",
-        "required_pass": "",
-        "disabled_pass": "",
-        "quantize": ". Converters quantize: see their option `quantize`",
-        "debug_enabled": ". To look into models, switch on stages.localize",
-    }
-    for key, refuse in asked.items():
-        if key not in given.model_fields_set:
-            continue
-        if refuse:
-            account.refused(f"$.{key}", f"it's an option of TVM, and {_NO_TVM}{instead[key]}")
-        else:
-            account.ignored(f"$.{key}", "it asks for nothing" if not getattr(given, key) else _TVM_ONLY)
-
-
-def _account_for_devices(context: Context, given: LegacyConfig, *, tvm: bool) -> None:
-    account, devices = context.account, given.devices
-    account.keys("$.devices", devices, {"id": "the number of TVM's device"})
-    named = devices.__pydantic_extra__ or {}
-    for name in named:
-        account.ignored(f"$.devices.{name}", "it isn't the selected device")
-    if devices.selected is None:
-        account.keys("$.devices", devices, {"selected": "it selects nothing"})
-        return
-    if devices.selected not in named:
-        account.refused(
-            "$.devices.selected", f"there is no device '{devices.selected}'; models run on this machine's CPU"
-        )
-        return
-    account.translated("$.devices.selected", f"the device of the run: {devices.selected}")
-    _account_for_device(context, f"$.devices.{devices.selected}", named[devices.selected], tvm=tvm)
-
-
-def _account_for_device(context: Context, path: str, device: LegacyDevice, *, tvm: bool) -> None:
-    account, target = context.account, device.target or ""
-    if device.host_type not in {"local", "local_no_rpc", None}:
-        account.refused(
-            path,
-            f"TVM reaches it by RPC ({device.address or 'no address'}), and {_NO_TVM}: models run here",
-        )
-    elif target.startswith("llvm"):
-        account.translated(path, "this machine's CPU")
-    elif tvm:
-        account.refused(path, f"{target or 'it'} is a target of TVM, and {_NO_TVM}: models run on this machine's CPU")
-    else:
-        account.ignored(path, _TVM_ONLY)
 
 
 def _account_for_analyses(context: Context, given: LegacyConfig) -> None:

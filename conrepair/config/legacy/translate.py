@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from conrepair.config.legacy.account import Account, Entry, Outcome
+from conrepair.config.legacy.compiler import backends_of
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.models import translate_model
 from conrepair.config.legacy.places import Places, model_name
@@ -70,6 +71,7 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
         raise ConfigError(f"{path}: a ConRepAIr configuration with values of the wrong type:\n{problems}") from error
     context = Context(Account(), Places(path.absolute().parent), given.preprocessing_enabled is not False)
     account_for_settings(context, given)
+    backends = backends_of(context, given)
     models: list[dict[str, Any]] = []
     taken: list[str] = []
     for index, model in enumerate(given.models):
@@ -89,7 +91,7 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
         "name": _audit_name(path),
         "dataset": dataset_of(context, given),
         "models": models,
-        "backends": ["libraries"],
+        "backends": backends,
         "stages": stages,
     } | ({"localize": localize} if localize else {})
     if repair is not None and repair.enabled:

@@ -13,8 +13,9 @@ import small_models as small
 
 from conrepair.backends.tvm.backend import BACKEND
 from conrepair.backends.tvm.options import read_options
-from conrepair.backends.tvm.settings import CATALOGUE, SETTINGS, explain, steps_of
+from conrepair.backends.tvm.settings import CATALOGUE, SCHEDULES, SETTINGS, explain, steps_of
 from conrepair.backends.tvm.target import KINDS, parse_target
+from conrepair.config.tvm_names import PASSES
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConfigError, DataError, DeviceError, ModelLoadError
@@ -64,6 +65,11 @@ def test_the_order_is_the_catalogues() -> None:
 def test_what_does_not_exist_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read_options(options)
+
+
+def test_names_of_the_configuration_are_the_catalogues() -> None:
+    free = [step.name for step in CATALOGUE if not step.mandatory and step.make not in SCHEDULES]
+    assert set(PASSES) == set(free)
 
 
 def test_explain_lists_the_passes() -> None:

@@ -392,28 +392,62 @@ def test_no_preprocessing(tmp_path: Path) -> None:
 # --- Settings ---
 
 
-@pytest.mark.parametrize("key", ["opt_level", "required_pass", "disabled_pass", "quantize", "debug_enabled"])
-def test_options_of_tvm(key: str, tmp_path: Path) -> None:
-    assert entry(translated(config(), tmp_path), f"$.{key}").outcome is Outcome.REFUSED
+@pytest.mark.parametrize(
+    ("key", "outcome"),
+    {
+        "opt_level": Outcome.TRANSLATED,
+        "required_pass": Outcome.TRANSLATED,
+        "disabled_pass": Outcome.TRANSLATED,
+        "quantize": Outcome.REFUSED,
+        "debug_enabled": Outcome.REFUSED,
+    }.items(),
+)
+def test_options_of_tvm(key: str, outcome: Outcome, tmp_path: Path) -> None:
+    assert entry(translated(config(), tmp_path), f"$.{key}").outcome is outcome
     other = translated(config(backend="libraries"), tmp_path)
     assert entry(other, f"$.{key}").outcome is Outcome.IGNORED
     empty = translated(config(**{key: None}), tmp_path)
-    assert entry(empty, f"$.{key}").outcome is (Outcome.REFUSED if key == "opt_level" else Outcome.IGNORED)
+    assert entry(empty, f"$.{key}").outcome is (Outcome.TRANSLATED if key == "opt_level" else Outcome.IGNORED)
+
+
+def test_tvm_is_a_backend_beside_the_libraries(tmp_path: Path) -> None:
+    found = translated(config(), tmp_path)
+    assert found.value is not None
+    assert found.value["backends"] == [
+        "libraries",
+        {
+            "name": "tvm",
+            "target": "opencl",
+            "setting": "O3",
+            "required_pass": ["FoldConstant"],
+            "disabled_pass": ["FuseOps"],
+        },
+    ]
+    other = translated(config(backend="libraries"), tmp_path)
+    assert other.value is not None
+    assert other.value["backends"] == ["libraries"]
+    relay = translated(config(disabled_pass=["AlterOpLayout", "FoldConstant"]), tmp_path)
+    assert "AlterOpLayout isn't one" in entry(relay, "$.disabled_pass").words
+    assert relay.value is not None
+    assert relay.value["backends"][1]["disabled_pass"] == ["FoldConstant"]
 
 
 @pytest.mark.parametrize(
-    ("selected", "backend", "outcome"),
+    ("selected", "backend", "outcome", "target"),
     [
-        ("graphics", "tvm", Outcome.REFUSED),
-        ("graphics", "libraries", Outcome.IGNORED),
-        ("board", "libraries", Outcome.REFUSED),
-        ("cpu", "tvm", Outcome.TRANSLATED),
+        ("graphics", "tvm", Outcome.TRANSLATED, "opencl"),
+        ("graphics", "libraries", Outcome.IGNORED, None),
+        ("board", "libraries", Outcome.REFUSED, None),
+        ("board", "tvm", Outcome.REFUSED, None),
+        ("cpu", "tvm", Outcome.TRANSLATED, "llvm -mcpu=core-avx2"),
     ],
 )
-def test_devices(selected: str, backend: str, outcome: Outcome, tmp_path: Path) -> None:
+def test_devices(selected: str, backend: str, outcome: Outcome, target: str | None, tmp_path: Path) -> None:
     devices = config()["devices"] | {"selected": selected}
     result = translated(config(devices=devices, backend=backend), tmp_path)
     assert entry(result, f"$.devices.{selected}").outcome is outcome
+    assert result.value is not None
+    assert [item["target"] for item in result.value["backends"][1:]] == ([target] if target else [])
     devices["selected"] = "none"
     result = translated(config(devices=devices), tmp_path)
     assert "there is no device 'none'" in entry(result, "$.devices.selected").words
