@@ -121,6 +121,8 @@ def _applied(steps: list[Step], module: Any, place: Place) -> Any:
     for step in steps:
         try:
             module = step.build(place)(module)
+        except ConversionError:
+            raise
         # Passes raise TVM's InternalError, ValueError and more.
         except Exception as error:
             raise _pass_error(step.name, error) from error

@@ -114,8 +114,9 @@ def _schedule_gpu_fallback(_: Place) -> Any:
 
 
 def _apply_tuned(place: Place) -> Any:
-    from conrepair.backends.tvm.tuning import tuned_schedules
+    from conrepair.backends.tvm.tuning import check_tuning, tuned_schedules
 
+    check_tuning()
     return tuned_schedules(place.target, place.folder, place.trials, place.database)
 
 

@@ -6,6 +6,7 @@ result. MetaSchedule's own builder starts processes of its own, whose start-up t
 
 from __future__ import annotations
 
+import importlib.metadata
 import logging
 import shutil
 import sys
@@ -13,9 +14,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DATABASE", "tuned_schedules"]
+from conrepair.runtime.errors import ConversionError
+
+__all__ = ["DATABASE", "check_tuning", "tuned_schedules"]
 
 DATABASE = "tuning"
+_LIBRARY = "apache-tvm-ffi"
+_CRASHING = {"0.1.15.post1", "0.1.15.post2"}
+_WORKING = "0.1.14.post1"
 _SEED = 0
 _CANDIDATES_AT_ONCE = 16
 
@@ -46,6 +52,20 @@ def tuned_schedules(target: Any, folder: Path, trials: int, database: str | None
             return relax.transform.MetaScheduleApplyDatabase()(module)
 
     return tvm.transform.module_pass(tune, opt_level=0, name="ApplyTuned")
+
+
+def check_tuning() -> None:
+    """Refuse to tune where writing a kernel to the database ends the process.
+
+    Raises:
+        ConversionError: if so.
+    """
+    version = importlib.metadata.version(_LIBRARY)
+    if version in _CRASHING:
+        raise ConversionError(
+            f"MetaSchedule crashes with {_LIBRARY} {version}: it can't write kernels to its database. Install "
+            f"{_LIBRARY} {_WORKING}, or choose another `setting`"
+        )
 
 
 def _measure(module: Any, target: Any, place: Path, records: Any, trials: int) -> None:
