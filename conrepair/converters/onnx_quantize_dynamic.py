@@ -9,7 +9,6 @@ from typing import Any
 from conrepair.converters.base import Converter, Option
 from conrepair.converters.onnx_file import FILE, is_large
 from conrepair.frameworks.model import Model
-from conrepair.onnx_passes.own_weights import give_own_weights
 
 __all__ = ["CONVERTER"]
 
@@ -18,6 +17,8 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx
     import onnx_ir
     from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    from conrepair.onnx_passes.own_weights import give_own_weights
 
     graph = onnx_ir.from_proto(onnx.load(model.path))  # of a path it would write a file beside it
     give_own_weights(graph)
