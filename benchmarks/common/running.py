@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.common.cases import DEVELOPMENT_SEEDS, REPORTING_SEEDS, Case
 from benchmarks.common.lanes import run_all
 from benchmarks.common.models import MODELS
@@ -21,6 +23,7 @@ Plan = Callable[..., list[Case]]
 
 _SEEDS = {"development": DEVELOPMENT_SEEDS, "reporting": REPORTING_SEEDS}
 _MEMORY_GB = 10.0
+_ORDER = 1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +36,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", action="append", metavar="NAME", help="only this case, as it's listed")
     parser.add_argument("--list", action="store_true", help="name the cases, and run none")
     parser.add_argument("--lanes", type=int, default=2, help="workers side by side (default 2)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
+    parser.add_argument("--first", type=int, metavar="N", help="only so many of each model, of a random order")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep all rows there; a run is continued from them")
+    parser.add_argument("--fresh", action="store_true", help="with --json: begin anew where the file has rows")
     parser.add_argument("--tables", type=Path, metavar="FILE", help="run nothing; tables of what --json wrote there")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the tables there")
 
@@ -50,7 +55,9 @@ def _models(text: str) -> list[str]:
 
 
 def chosen_cases(options: argparse.Namespace, plan: Plan) -> list[Case]:
-    """The cases that are asked for; ends the program for a name that none has.
+    """The cases that are asked for, in a random order that is always the same, so that the first stand for all.
+
+    Ends the program for a name that no case has.
 
     Args:
         options: From `add_options`.
@@ -63,12 +70,17 @@ def chosen_cases(options: argparse.Namespace, plan: Plan) -> list[Case]:
             missing = next(name for name in options.case if name not in {case.name for case in found})
             sys.exit(f"there is no case {missing}; --list names them (with the same --seeds)")
         return found
-    return [
+    chosen = [
         case
         for case in cases
         if (not options.formats or case.format in options.formats)
         and (not options.groups or case.group in options.groups)
     ]
+    shuffled = [chosen[index] for index in np.random.default_rng(_ORDER).permutation(len(chosen))]
+    firsts = {
+        case for name in options.only for case in [item for item in shuffled if item.model == name][: options.first]
+    }
+    return [case for case in shuffled if case in firsts]
 
 
 def some_workers(count: int) -> Workers:

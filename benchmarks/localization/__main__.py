@@ -2,7 +2,7 @@
 
     python -m benchmarks.localization [--quick] [--only MODEL,...] [--formats FORMAT,...] [--groups GROUP,...]
                                       [--seeds development|reporting] [--case NAME ...] [--list]
-                                      [--lanes N] [--json FILE] [-o FILE]
+                                      [--first N] [--lanes N] [--json FILE] [--fresh] [-o FILE]
     python -m benchmarks.localization --tables FILE
 
 Models are made, converted, and given known faults (the catalogue of `conrepair.faults`); or they are converted and
@@ -12,22 +12,27 @@ that change an output count, and only conversions that are correct without them:
 The groups: "onnx" (faults in ONNX), "converted" (faulty ONNX, converted on), "native" (faults in TFLite, Keras and
 PyTorch files), "several" (two and three faults at once), "correct" (nothing may be found), "intended" (another
 precision, that the converter was asked for: nothing may be found either).
+
+Cases are run in a random order that's always the same, so that a part of them (--first) stands for all. With --json,
+rows are written as they come, and a run that was interrupted is continued; --fresh begins anew.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import functools
 import sys
-import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.common.cases import plan
-from benchmarks.common.running import add_options, chosen_cases, run_cases, say, some_workers
-from benchmarks.localization.rows import Row, from_json, row_of, sums
+from benchmarks.common.cases import Case, plan
+from benchmarks.common.continuing import run_rows
+from benchmarks.common.rows import read_rows
+from benchmarks.common.running import add_options, chosen_cases, run_cases
+from benchmarks.localization.rows import Row, sums
 from benchmarks.localization.tables import report
+from conrepair.pipeline.fingerprint import code_fingerprint
+from conrepair.runtime.workers import Outcome, Workers
 
 _TIMEOUT = 300.0
 
@@ -36,27 +41,14 @@ def main() -> int:
     """Run and print; returns 1 for a false alarm, a failure, or a fault that isn't detected."""
     options = _options()
     if options.tables:
-        print(report([from_json(row) for row in json.loads(options.tables.read_text(encoding="utf-8"))["cases"]]))
+        print(report(read_rows(Row, options.tables)[1]))
         return 0
     cases = chosen_cases(options, plan)
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
-    started = time.perf_counter()
-    rows: list[Row] = []
-    with (
-        tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch,
-        some_workers(options.lanes) as workers,
-    ):
-        trial = "benchmarks.localization.trial:run"
-        for case, outcome in run_cases(cases, Path(scratch), workers, trial, timeout=_TIMEOUT, quick=options.quick):
-            row = row_of(case, outcome)
-            rows.append(row)
-            passed = f"{time.perf_counter() - started:.0f} s, {len(rows)}/{len(cases)}"
-            say(f"{passed} {row.case.name}: {row.status}{_mark(row)}")
-            if options.json and len(rows) % 50 == 0:
-                _write(options, rows, time.perf_counter() - started)
-    _write(options, rows, time.perf_counter() - started)
+    about = {"seeds": options.seeds, "quick": options.quick, "code": code_fingerprint("localize")[:16]}
+    rows = run_rows(options, Row, about, cases, functools.partial(_run, quick=options.quick), _judged)
     text = report(rows)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
@@ -65,22 +57,22 @@ def main() -> int:
     return int(bool(whole.false_alarms or whole.failed or (whole.detected or 1.0) < 1))
 
 
+def _run(
+    cases: Sequence[Case], folder: Path, workers: Workers, *, quick: bool
+) -> Iterator[tuple[Case, Outcome | str]]:
+    return run_cases(cases, folder, workers, "benchmarks.localization.trial:run", timeout=_TIMEOUT, quick=quick)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser)
     return parser.parse_args()
 
 
-def _mark(row: Row) -> str:
+def _judged(row: Row) -> str:
     if row.false_alarm:
-        return ", FALSE ALARM"
-    return ", missed" if row.missed else ""
-
-
-def _write(options: argparse.Namespace, rows: Sequence[Row], seconds: float) -> None:
-    if options.json:
-        value = {"seeds": options.seeds, "seconds": round(seconds), "cases": [row.as_json() for row in rows]}
-        options.json.write_text(json.dumps(value, indent=1), encoding="utf-8")
+        return f"{row.status}, FALSE ALARM"
+    return f"{row.status}, missed" if row.missed else row.status
 
 
 if __name__ == "__main__":

@@ -1,38 +1,21 @@
-"""Results of cases, one row each."""
+"""What became of a case of localization, and sums of many."""
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from benchmarks.common.cases import CORRECT, INTENDED, SEVERAL, Case
+from benchmarks.common.cases import CORRECT, INTENDED, SEVERAL
+from benchmarks.common.rows import CaseRow
 from benchmarks.localization.scoring import Score, score
-from conrepair.runtime.workers import Outcome, Success
 
-__all__ = ["Row", "Sums", "from_json", "row_of", "sums"]
+__all__ = ["Row", "Sums", "sums"]
 
 
 @dataclass(frozen=True)
-class Row:
-    """A case and what became of it.
-
-    Attributes:
-        case: What was done.
-        status: "measured"; "no place" for the fault; "not injected": putting it in failed; "no model" came out of a
-            converter; "unverified": a conversion that was meant to be correct isn't; "failed": localization did.
-        words: More of it.
-        result: Of a measured one, from `trial.run`.
-        score: Of a measured one with faults.
-    """
-
-    case: Case
-    status: str
-    words: str = ""
-    result: dict[str, Any] = dataclasses.field(default_factory=dict)
-    score: Score | None = None
+class Row(CaseRow):
+    """See `CaseRow`."""
 
     @property
     def counts(self) -> bool:
@@ -40,10 +23,11 @@ class Row:
         return self.status in {"measured", "failed"}
 
     @property
-    def kind(self) -> str:
-        """Of the injected fault, where there's one."""
-        injected = self.result.get("injected", [])
-        return str(injected[0]["kind"]) if len(injected) == 1 else ""
+    def score(self) -> Score | None:
+        """Of a measured one with faults."""
+        if not self.case.count or self.status != "measured":
+            return None
+        return score(self.result["injected"], self.result["found"])
 
     @property
     def false_alarm(self) -> bool:
@@ -60,38 +44,6 @@ class Row:
         if self.case.group == SEVERAL:
             return not self.score.all_named
         return not (self.score.first and self.score.kind)
-
-    def as_json(self) -> dict[str, Any]:
-        """All of it, as plain values."""
-        case = dataclasses.asdict(self.case) | {"name": self.case.name}
-        case["faults"] = case["faults"][: case["count"]]
-        scored = None if self.score is None else dataclasses.asdict(self.score)
-        return {"case": case, "status": self.status, "words": self.words, "score": scored, **self.result}
-
-
-def from_json(value: dict[str, Any]) -> Row:
-    """What `Row.as_json` was."""
-    rest = dict(value)
-    told = rest.pop("case")
-    fields = {field.name for field in dataclasses.fields(Case)}
-    case = Case(
-        **{key: tuple(item) if isinstance(item, list) else item for key, item in told.items() if key in fields}
-    )
-    scored = rest.pop("score")
-    return Row(case, rest.pop("status"), rest.pop("words"), rest, None if scored is None else Score(**scored))
-
-
-def row_of(case: Case, outcome: Outcome | str) -> Row:
-    """What a worker's outcome says about a case; words, where its models couldn't be made."""
-    if isinstance(outcome, str):
-        return Row(case, "no model", outcome)
-    if not isinstance(outcome, Success):
-        words = [str(outcome), *outcome.traceback.strip().splitlines()[-3:-1]]
-        return Row(case, "failed", " | ".join(line.strip() for line in words))
-    value = dict(outcome.value)
-    status, words = value.pop("status"), value.pop("words")
-    scored = score(value["injected"], value["found"]) if case.count and status == "measured" else None
-    return Row(case, status, words, value, scored)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import pytest
 from benchmark_rows import left, result
 
 from benchmarks.common.cases import Case
+from benchmarks.common.rows import read_rows
 from benchmarks.repair import __main__ as benchmark
-from benchmarks.repair.rows import read_rows
+from benchmarks.repair.rows import Row
 from conrepair.runtime.workers import Failure, Success
 
 
@@ -48,11 +49,11 @@ def test_rows_are_kept_and_the_rest_is_run(
     first, second = Runs(stop=7), Runs()
     with pytest.raises(KeyboardInterrupt):
         run(monkeypatch, first, "--json", str(path))
-    assert len(read_rows(path)[1]) == len(first.asked) == 7  # also those since the last writing
+    assert len(read_rows(Row, path)[1]) == len(first.asked) == 7  # also those since the last writing
     assert run(monkeypatch, second, "--json", str(path)) == 1  # a repair failed
     assert second.asked
     assert not set(first.asked) & set(second.asked)
-    rows = read_rows(path)[1]
+    rows = read_rows(Row, path)[1]
     assert [row.case.name for row in rows] == first.asked + second.asked
     printed = capsys.readouterr().out
     third = Runs()
@@ -80,4 +81,4 @@ def test_rows_of_other_code_are_not_mixed_in(monkeypatch: pytest.MonkeyPatch, tm
         run(monkeypatch, Runs(), "--json", str(path))
     again = Runs()
     run(monkeypatch, again, "--json", str(path), "--fresh")
-    assert len(read_rows(path)[1]) == len(again.asked) > 0
+    assert len(read_rows(Row, path)[1]) == len(again.asked) > 0

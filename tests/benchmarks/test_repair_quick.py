@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.common.rows import read_rows
 from benchmarks.repair import __main__ as benchmark
-from benchmarks.repair.rows import read_rows
+from benchmarks.repair.rows import Row
 from benchmarks.repair_cost import measure
 
 pytestmark = pytest.mark.slow
@@ -27,7 +28,7 @@ def test_faults_are_repaired_and_a_correct_conversion_is_left_alone(
     arguments = ["--only", "perceptron", "--lanes", "1", "--json", str(path), *chosen]
     monkeypatch.setattr(sys, "argv", ["benchmarks.repair", *arguments])
     assert benchmark.main() == 0
-    rows = {row.case.name: row for row in read_rows(path)[1]}
+    rows = {row.case.name: row for row in read_rows(Row, path)[1]}
     assert {name: row.score.outcome for name, row in rows.items()} == {
         _FAULT: "repaired",
         _NATIVE: "repaired",
