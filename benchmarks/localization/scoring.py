@@ -9,6 +9,7 @@ from typing import Any
 __all__ = ["Score", "score"]
 
 _TOP = 3
+_SIDES = ("target_layers", "source_layers")
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,9 @@ class Score:
         detected: Anything was found.
         first: The first layer of the first fault is one at fault.
         first_loosely: Any layer of the first fault is.
-        top3: The first layer of one of the first three faults is.
-        top3_loosely: Any layer of one of those is.
+        top3: One of the first three layers that are named is, in the order of the faults and of the layers of each,
+            in the source or in the target.
+        top3_loosely: Any layer of one of the first three faults is.
         kind: The first fault (of several: the one that names the layer, for each) has the right kind.
         all_named: Each injected fault is named by some fault's layers.
         astray: Faults that name nothing that was injected.
@@ -49,7 +51,7 @@ def score(injected: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, An
         detected=bool(found),
         first=strict[:1] == [True],
         first_loosely=loose[:1] == [True],
-        top3=any(strict[:_TOP]),
+        top3=any(_ranked(found, truth) for truth in injected),
         top3_loosely=any(loose[:_TOP]),
         kind=bool(found) and all(_right_kind(truth, found, alone=len(injected) == 1) for truth in injected),
         all_named=all(any(_names(fault, truth, first=False) for fault in found) for truth in injected),
@@ -59,7 +61,13 @@ def score(injected: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, An
 
 def _names(fault: Mapping[str, Any], truth: Mapping[str, Any], *, first: bool) -> bool:
     stop = 1 if first else None
-    return any(set(fault[side][:stop]) & set(truth[side]) for side in ("target_layers", "source_layers"))
+    return any(set(fault[side][:stop]) & set(truth[side]) for side in _SIDES)
+
+
+def _ranked(found: Sequence[Mapping[str, Any]], truth: Mapping[str, Any]) -> bool:
+    """Whether who reads the first three names reads that of a layer at fault."""
+    named = {side: list(dict.fromkeys(name for fault in found for name in fault[side])) for side in _SIDES}
+    return any(set(named[side][:_TOP]) & set(truth[side]) for side in _SIDES)
 
 
 def _right_kind(truth: Mapping[str, Any], found: Sequence[Mapping[str, Any]], *, alone: bool) -> bool:

@@ -18,8 +18,9 @@ _WORDS, _LAYERS = 200, 3
 def report(rows: Sequence[Row]) -> str:
     """Tables of sums, then everything that isn't as it should be.
 
-    "first": the first layer of the first fault is one that the injection names; "in 3": that of one of the first
-    three; "loosely": any of the fault's layers. "astray": faults named that name nothing injected, a case.
+    "first": the first layer of the first fault is one that the injection names; "in 3": one of the first three layers
+    named is; "loosely": any layer of the first fault, or of the first three. "astray": faults named that name nothing
+    injected, a case.
     """
     parts = [_table("", rows, lambda _: "all")]
     parts.append(_table("model", rows, lambda row: row.case.model))
