@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import Any
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError, ConversionError
 
-__all__ = ["CUBIN", "check_architecture", "compile_source"]
+__all__ = ["CUBIN", "check_architecture", "compile_source", "find_compiler"]
 
 CUBIN = "device.cubin"
 _SOURCE = "device.cu"
-_COMPILER = "nvcc"
+_COMPILER, _DISTRIBUTION = "nvcc", "nvidia-cuda-nvcc"
 _WORDS = 400
 
 
@@ -30,6 +31,17 @@ def check_architecture(target: TargetText) -> None:
         raise ConfigError("target cuda: there's no GPU here to ask for its architecture; name it: cuda -arch=sm_90")
 
 
+def find_compiler() -> str | None:
+    """Where nvcc is: on the PATH, or in the package that brings it to an environment of Python; None if nowhere."""
+    if found := shutil.which(_COMPILER):
+        return found
+    try:
+        files = importlib.metadata.files(_DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return next((shutil.which(str(file.locate())) for file in files if file.name == _COMPILER), None)
+
+
 def compile_source(folder: Path, target: TargetText) -> dict[str, Any] | None:
     """Compile the generated CUDA code with nvcc, without fast math.
 
@@ -43,7 +55,7 @@ def compile_source(folder: Path, target: TargetText) -> dict[str, Any] | None:
     Raises:
         ConversionError: if nvcc refuses the code; with its words.
     """
-    compiler, source = shutil.which(_COMPILER), folder / _SOURCE
+    compiler, source = find_compiler(), folder / _SOURCE
     if target.kind != "cuda" or compiler is None or "arch" not in target.attributes or not source.exists():
         return None
     arguments = ["-cubin", f"-arch={target.attributes['arch']}", "-o", CUBIN, _SOURCE]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import small_models as small
 from onnx import helper, numpy_helper
 
 from conrepair.backends.tvm.backend import BACKEND
+from conrepair.backends.tvm.cuda import find_compiler
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConfigError, ConversionError, DeviceError
@@ -87,13 +88,25 @@ def test_a_loop_around_launches_is_refused() -> None:
         _plan("odd", tirx.PrimFunc([], loop))
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc here")
-def test_cuda_compiles_without_a_gpu(model: Model, tmp_path: Path) -> None:
-    record = BACKEND.compile(model, {"target": "cuda -arch=sm_90", "setting": "O2"}, 2, tmp_path)
+@pytest.mark.skipif(find_compiler() is None, reason="there is no nvcc here")
+@pytest.mark.parametrize("setting", ["O0", "O1", "O2", "O3"])
+def test_cuda_compiles_without_a_gpu(setting: str, model: Model, tmp_path: Path) -> None:
+    record = BACKEND.compile(model, {"target": "cuda -arch=sm_90", "setting": setting}, 2, tmp_path)
     assert "__global__" in (tmp_path / "device.cu").read_text()
     assert (tmp_path / "device.cubin").read_bytes()[:4] == b"\x7fELF"
     assert record["nvcc"]["arguments"][:2] == ["-cubin", "-arch=sm_90"]
     assert {"device.cu", "device.cubin", "module.so"} <= set(record["files"])
+
+
+def test_nvcc_of_the_environment_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    nvcc = tmp_path / "nvidia" / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.touch(0o755)
+    packaged = importlib.metadata.PackagePath("nvidia/bin/nvcc")
+    packaged.dist = importlib.metadata.PathDistribution(tmp_path / "nvidia_cuda_nvcc.dist-info")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(importlib.metadata, "files", {"nvidia-cuda-nvcc": [packaged]}.__getitem__)
+    assert find_compiler() == str(nvcc)
 
 
 def test_cuda_wants_an_architecture(model: Model, tmp_path: Path) -> None:
