@@ -50,10 +50,10 @@ def run_rows(
         some_workers(options.lanes) as workers,
     ):
         try:
-            for case, outcome in run(left, Path(scratch), workers):
+            for place, (case, outcome) in enumerate(run(left, Path(scratch), workers), len(cases) - len(left) + 1):
                 row = row_of(sort, case, outcome)
                 rows.append(row)
-                passed = f"{time.perf_counter() - started:.0f} s, {len(rows)}/{len(cases)}"
+                passed = f"{time.perf_counter() - started:.0f} s, {place}/{len(cases)}"
                 say(f"{passed} {row.case.name}: {told(row)}")
                 if options.json and len(rows) % _EVERY == 0:
                     write_rows(options.json, about, rows)
