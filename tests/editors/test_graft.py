@@ -29,7 +29,7 @@ _LEFT: Mapping[str, frozenset[str]] = {  # that can't be put in yet
     "onnx": frozenset({"LSTM", "GRU", "RNN", "Split", "Einsum", "GroupNormalization", "Stack", "If"}),
     "torch": frozenset({"LSTM", "GRU", "Resize"}),
     "keras": frozenset({"LSTM", "GRU", "Resize", "Rescaling"}),
-    "tensorflow": frozenset({"Split", "SquaredDifference"}),
+    "tensorflow": frozenset({"Split", "Unpack"}),  # of several results
     "tflite": frozenset({"Split", "UNPACK", "Stack", "Resize", "Less", "Where", "SpaceToBatch", "BatchToSpace"}),
 }
 
