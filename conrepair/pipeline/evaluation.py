@@ -11,6 +11,7 @@ from pathlib import Path
 from conrepair.config.model import AuditConfig
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
+from conrepair.evaluate.families import with_corrected_times
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
@@ -18,6 +19,7 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
+from conrepair.pipeline.places import place_of
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
 from conrepair.report.result import Build, Problem, Row
@@ -147,7 +149,15 @@ def evaluate(
                 for one, two in itertools.combinations(group, 2)
                 if one.count == two.count
             ]
-    return tuple(rows), tuple(pairs)
+    return _corrected(rows, pairs)
+
+
+def _corrected(rows: Sequence[Row], pairs: Sequence[Comparison]) -> tuple[tuple[Row, ...], tuple[Comparison, ...]]:
+    """Rows and pairs with tests of times that know of one another."""
+    judged = [row.comparison for row in rows if row.comparison is not None]
+    corrected = iter(with_corrected_times([*judged, *pairs]))
+    done = [row if row.comparison is None else dataclasses.replace(row, comparison=next(corrected)) for row in rows]
+    return tuple(done), tuple(corrected)
 
 
 def _row(
@@ -183,6 +193,7 @@ def _row(
         model=item.model,
         conversion=item.conversion,
         backend=item.backend,
+        place=place_of(config, item.backend, item.source),
         kind=item.kind,
         verdict=verdict,
         reason=reason,

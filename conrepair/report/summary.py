@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
+from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import AuditResult, Row
@@ -27,6 +28,7 @@ STYLES = {
 }
 _LAST_WORDS_SHOWN = 3
 _TEXT_WIDTH = 160
+_MATRICES_SHOWN = 3
 
 
 def print_summary(result: AuditResult, console: Console) -> None:
@@ -58,7 +60,20 @@ def _render(result: AuditResult, width: int) -> RenderableType:
         cells = {"model": "" if row.model == previous else escape(row.model)} | _cells(row)
         previous = row.model
         table.add_row(*(cells[column.title] for column in columns))
-    return Group(table, *_remarks(result))
+    return Group(table, *_matrices(result), *_remarks(result))
+
+
+def _matrices(result: AuditResult) -> list[RenderableType]:
+    """Backends against one another; of many models, the first ones'."""
+    found = matrices(result)
+    lines: list[RenderableType] = []
+    for matrix in found[:_MATRICES_SHOWN]:
+        lines += [Text(""), matrix_table(matrix)]
+    lines += [Text(line, style="dim") for line in (matrix_legend(found[:_MATRICES_SHOWN]) if found else [])]
+    if len(found) > _MATRICES_SHOWN:
+        more = ", ".join(matrix.name for matrix in found[_MATRICES_SHOWN:])
+        lines.append(Text(f"backends.csv has the same of {more}", style="dim"))
+    return lines
 
 
 @dataclass(frozen=True)

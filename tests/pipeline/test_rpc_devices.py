@@ -16,6 +16,7 @@ from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.pipeline.audit import run_audit
 from conrepair.report.result import AuditResult
+from conrepair.report.write import report_json
 from conrepair.runtime.progress import ProgressDisplay
 
 
@@ -57,6 +58,10 @@ def test_a_device_that_fails_costs_its_own_rows(tmp_path: Path) -> None:
         assert f"device '{name}' at" in row.reason
         assert words in row.reason
     assert result.exit_code == 2
+    (matrix,) = report_json(result)["backends"]
+    assert [item["device"] for item in matrix["backends"]] == ["local", "local", "board"]
+    assert len(matrix["pairs"]) == 3
+    assert {pair["verdict"] for pair in matrix["pairs"]} == {"equivalent"}
     pairs = {frozenset((pair.reference, pair.candidate)) for pair in result.pairs}
     assert pairs == {frozenset({"net/source@tvm-llvm-O2", "net/source@tvm-llvm-O2-board"})}
 
