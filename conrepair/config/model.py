@@ -224,6 +224,8 @@ class ModelConfig(_Strict):
     )
     conversions: tuple[Conversion, ...] = ()
     dataset: DatasetConfig | None = Field(None, description="Instead of the audit's.")
+    backends: tuple[Backend, ...] | None = Field(None, min_length=1, description="Instead of the audit's.")
+    batch_size: int | None = Field(None, ge=1, description="Instead of the audit's.")
     skip_analysis: bool = Field(False, description="Leave this model out.")
     trust: bool = Field(
         False,
@@ -360,6 +362,10 @@ class TvmConfig(_Strict):
         BeforeValidator(_device_from_text, json_schema_input_type=str | RpcDeviceConfig | None),
     ] = Field(None, description=f"Where it runs: local, a name of `devices`, {DEVICE_URL}.")
 
+    optional: bool = Field(
+        False, description="Whether a device that isn't there is only said, and doesn't make the run fail."
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _target_of_the_device(cls, value: Any) -> Any:
@@ -379,7 +385,7 @@ class TvmConfig(_Strict):
     @property
     def options(self) -> dict[str, Any]:
         """What the backend is told."""
-        return self.model_dump(mode="json", exclude={"name", "label_"})
+        return self.model_dump(mode="json", exclude={"name", "label_", "optional"})
 
 
 BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TvmConfig
@@ -391,6 +397,7 @@ def _backend_from_name(value: Any) -> Any:
 
 _AnyBackend = Annotated[BackendConfig, Field(discriminator="name")]
 Backend = Annotated[_AnyBackend, BeforeValidator(_backend_from_name, json_schema_input_type=str | _AnyBackend)]
+ModelConfig.model_rebuild()
 
 
 class StagesConfig(_Strict):
@@ -493,6 +500,23 @@ class LimitsConfig(_Strict):
     )
 
 
+def _items(value: Any, key: str) -> list[Any]:
+    """What stands under a key, where it's a list of a configuration that isn't checked yet."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _with_devices(value: Any, known: dict[str, Any]) -> Any:
+    """A value with the devices of its `backends` in the place of their names."""
+    backends = [
+        item | {"device": known[item["device"]]}
+        if isinstance(item, dict) and isinstance(item.get("device"), str) and item["device"] in known
+        else item
+        for item in _items(value, "backends")
+    ]
+    return value | {"backends": backends} if backends else value
+
+
 class AuditConfig(_Strict):
     """A whole audit: `python3 main.py CONFIG`."""
 
@@ -530,19 +554,14 @@ class AuditConfig(_Strict):
     @classmethod
     def _devices_by_name(cls, value: Any) -> Any:
         """Put devices in the place of their names; what isn't one is left to be refused where it stands."""
-        devices, backends = (value.get("devices"), value.get("backends")) if isinstance(value, dict) else (None, None)
-        if not isinstance(devices, dict) or not isinstance(backends, list | tuple):
+        devices = value.get("devices") if isinstance(value, dict) else None
+        if not isinstance(devices, dict):
             return value
         if _LOCAL_DEVICE in devices:
             raise ValueError(f"devices: '{_LOCAL_DEVICE}' is this machine; give the device another name")
         known = {name: {"name": name} | item for name, item in devices.items() if isinstance(item, dict)}
-        named = [
-            item | {"device": known[item["device"]]}
-            if isinstance(item, dict) and isinstance(item.get("device"), str) and item["device"] in known
-            else item
-            for item in backends
-        ]
-        return value | {"devices": devices | known, "backends": named}
+        models = [_with_devices(model, known) for model in _items(value, "models")]
+        return _with_devices(value, known) | {"devices": devices | known} | ({"models": models} if models else {})
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> AuditConfig:
@@ -554,10 +573,11 @@ class AuditConfig(_Strict):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two models are named '{name}'; names must differ")
-        labels = [backend.label for backend in self.backends]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise ValueError(f"backends: two are called '{label}'; give each once, or a tvm one a `label`")
+        for backends in (self.backends, *(model.backends or () for model in self.models)):
+            labels = [backend.label for backend in backends]
+            for label in labels:
+                if labels.count(label) > 1:
+                    raise ValueError(f"backends: two are called '{label}'; give each once, or a tvm one a `label`")
         sources = {model.name for model in self.models if model.compare_with is None}
         for model in self.models:
             if model.compare_with is not None and model.dataset is not None:
@@ -573,3 +593,11 @@ class AuditConfig(_Strict):
                     f"which is not a source model here{hint}"
                 )
         return self
+
+    def backends_of(self, model: ModelConfig) -> tuple[BackendConfig, ...]:
+        """Where a model shall run."""
+        return self.backends if model.backends is None else model.backends
+
+    def batch_size_of(self, model: ModelConfig) -> int:
+        """How many samples a model that leaves it open gets at once."""
+        return self.batch_size if model.batch_size is None else model.batch_size

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.config.model import AuditConfig
+from conrepair.config.model import AuditConfig, TvmConfig
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
 from conrepair.evaluate.families import with_corrected_times
@@ -19,13 +19,13 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
-from conrepair.pipeline.places import place_of
+from conrepair.pipeline.places import backend_of, place_of
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
 from conrepair.report.result import Build, Problem, Row
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.store import Entry
-from conrepair.runtime.workers import Failure
+from conrepair.runtime.workers import NO_DEVICE, Failure
 
 __all__ = ["Executed", "error_of", "evaluate", "problem_of_failure"]
 
@@ -168,7 +168,10 @@ def _row(
     dataset: Dataset | None,
 ) -> Row:
     run = runs[id(item)]
+    backend = backend_of(config, item.model, item.backend)
     problem = item.problem or _execution_problem(item)
+    if problem is not None and problem.kind == NO_DEVICE and isinstance(backend, TvmConfig) and backend.optional:
+        problem = dataclasses.replace(problem, exit_code=int(ExitCode.EQUIVALENT))
     verdict, reason, comparison = None, "", None
     if problem is not None:
         reason = problem.message
@@ -193,7 +196,7 @@ def _row(
         model=item.model,
         conversion=item.conversion,
         backend=item.backend,
-        place=place_of(config, item.backend, item.source),
+        place=place_of(backend, item.source),
         kind=item.kind,
         verdict=verdict,
         reason=reason,

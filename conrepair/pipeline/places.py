@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from conrepair.config.model import AuditConfig, OnnxRuntimeConfig, TvmConfig
+from conrepair.config.model import AuditConfig, BackendConfig, OnnxRuntimeConfig, TvmConfig
 from conrepair.pipeline.sources import Source
 from conrepair.report.result import Place
 
-__all__ = ["place_of"]
+__all__ = ["backend_of", "place_of"]
 
 
-def place_of(config: AuditConfig, backend: str, source: Source | None) -> Place:
+def backend_of(config: AuditConfig, model: str, label: str) -> BackendConfig | None:
+    """The backend of a configured model with that label; None for its own library where that isn't configured."""
+    configured = next((config.backends_of(item) for item in config.models if item.name == model), config.backends)
+    return next((item for item in configured if item.label == label), None)
+
+
+def place_of(found: BackendConfig | None, source: Source | None) -> Place | None:
     """Library, target, setting and device of a backend.
 
     Args:
-        config: That has it.
-        backend: Its label.
+        found: From `backend_of`.
         source: The model, whose own library it may be.
     """
-    found = next((item for item in config.backends if item.label == backend), None)
     if isinstance(found, TvmConfig):
         device = found.device
         where = Place.device if device is None else device.name or f"{device.host}:{device.port}"
         return Place(found.name, found.target, found.setting, where)
     if isinstance(found, OnnxRuntimeConfig):
         return Place(found.name, setting=found.optimization)
-    return Place(source.model.framework if source is not None else backend)
+    return Place(source.model.framework) if source is not None else None

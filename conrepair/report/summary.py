@@ -15,6 +15,7 @@ from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_tabl
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.workers import NO_DEVICE
 
 __all__ = ["STYLES", "print_summary", "row_notes", "summary_text"]
 
@@ -116,7 +117,7 @@ def _verdict(row: Row) -> Text:
     if row.verdict is not None:
         return Text(row.verdict.value, style=STYLES[row.verdict])
     if row.problem is not None:
-        return Text("error", style="bold red")
+        return Text("no device", style="yellow") if row.problem.kind == NO_DEVICE else Text("error", style="bold red")
     if row.run is None:
         return Text("not run", style="dim")
     return Text("reference" if row.kind == "reference" else "not judged", style="dim")
@@ -176,6 +177,8 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
 
 def _count(result: AuditResult) -> str:
     counts = {verdict.value: sum(row.verdict is verdict for row in result.rows) for verdict in Verdict}
-    errors = sum(row.problem is not None and row.verdict is None for row in result.rows)
-    parts = [f"{count} {name}" for name, count in (counts | {"error": errors}).items() if count]
+    failed = [row.problem.kind for row in result.rows if row.problem is not None and row.verdict is None]
+    without = failed.count(NO_DEVICE)
+    counts |= {"error": len(failed) - without, "without a device": without}
+    parts = [f"{count} {name}" for name, count in counts.items() if count]
     return ", ".join(parts) or "nothing compared"

@@ -69,3 +69,20 @@ def test_what_is_none_is_refused(device: Any, message: str) -> None:
 def test_local_is_this_machine() -> None:
     with pytest.raises(ConfigError, match="'local' is this machine"):
         config([{"name": "tvm", "device": "local"}], {"local": PI})
+
+
+def test_a_model_has_backends_and_a_batch_size_of_its_own() -> None:
+    value = {
+        "models": [
+            {"name": "a", "path": "a", "batch_size": 1, "backends": [{"name": "tvm", "device": "pi"}]},
+            {"name": "b", "path": "b"},
+        ],
+        "devices": {"pi": PI},
+    }
+    found = parse_config(value, "t")
+    own, other = found.models
+    assert [item.label for item in found.backends_of(own)] == ["tvm-llvm-aarch64-linux-gnu-O2-pi"]
+    assert found.backends_of(other) == found.backends
+    assert (found.batch_size_of(own), found.batch_size_of(other)) == (1, 16)
+    with pytest.raises(ConfigError, match="two are called 'onnxruntime'"):
+        parse_config({"models": [{"name": "a", "path": "a", "backends": ["onnxruntime", "onnxruntime"]}]}, "t")

@@ -16,6 +16,7 @@ from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.pipeline.audit import run_audit
 from conrepair.report.result import AuditResult
+from conrepair.report.summary import summary_text
 from conrepair.report.write import report_json
 from conrepair.runtime.progress import ProgressDisplay
 
@@ -77,3 +78,28 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads((out / "run.json").read_text())["build"]["options"]["device"]["host"] == servers.HOST
     assert main([*command, "--force", "--device", "board"]) == 2
     assert "'board' is no device" in capsys.readouterr().err
+
+
+def test_an_optional_device_makes_no_run_fail(tmp_path: Path) -> None:
+    small.onnx_convnet(tmp_path / "net.onnx")
+    value = {
+        "output": str(tmp_path / "generated"),
+        "dataset": {"synthetic": {"samples": 2}},
+        "limits": {"workers": 1},
+        "models": [{"name": "net", "path": "net.onnx", "batch_size": 1}, {"name": "own", "path": "net.onnx"}],
+        "devices": {"gone": {"host": servers.HOST, "port": servers.free_port(), "attempts": 1}},
+    }
+    value["models"][1]["backends"] = [{"name": "tvm", "device": "gone", "optional": True}, {"name": "onnxruntime"}]
+    with ProgressDisplay(quiet=True) as display:
+        result = run_audit(parse_config(value, "test"), tmp_path, display)
+    rows = {(row.model, row.backend): row for row in result.rows}
+    assert list(rows) == [("net", "libraries"), ("own", "onnxruntime"), ("own", "tvm-llvm-O2-gone")]
+    run = rows["net", "libraries"].run
+    assert run is not None
+    assert run.starts == (0, 1)
+    gone = rows["own", "tvm-llvm-O2-gone"]
+    assert gone.problem is not None
+    assert (gone.verdict, gone.problem.kind, gone.exit_code) == (None, "device", 0)
+    assert result.exit_code == 0
+    assert "1 without a device" in summary_text(result)
+    assert "nobody listens" in summary_text(result)
