@@ -60,7 +60,7 @@ def main() -> int:
             "first, 500 px": _photo_folder(room / "small", options.copies, longest=500),
         }
         count = len(list(folders["first"].iterdir()))
-        for name, model in _models(room, workers).items():
+        for name, model in mobilenets(room, workers).items():
             measured = [
                 _measure(room / f"{name}-{repeat}", model, folders, options.batch_size, workers)
                 for repeat in range(options.repeats + 1)
@@ -88,7 +88,9 @@ def _measure(
 ) -> dict[str, float]:
     """Seconds of the bare loop, of the first passes, of a next pass; one after the other."""
     payload = {"model": to_json(model), "count": len(list(folders["first"].iterdir())), "batch_size": batch_size}
-    seconds = {"bare": float(_value(workers, "benchmarks.throughput:bare_loop", payload, room / "bare")["seconds"])}
+    seconds = {
+        "bare": float(worker_value(workers, "benchmarks.throughput:bare_loop", payload, room / "bare")["seconds"])
+    }
     recipe = named_recipe("torchvision").for_size(224, 224)
     photos = PhotoRoom(Store(room / "store"), reuse=False)
     for kind, folder in [*folders.items(), ("next", folders["first"])]:
@@ -102,7 +104,7 @@ def _measure(
             "batch_size": batch_size,
             "limit": None,
         }
-        value = _value(workers, "conrepair.pipeline.jobs:execute", payload, room / kind)
+        value = worker_value(workers, "conrepair.pipeline.jobs:execute", payload, room / kind)
         photos.wait()
         seconds[kind] = float(value["run_seconds"])
     return seconds
@@ -157,7 +159,7 @@ def _bare_torch(model: Model) -> Callable[[Any], Any]:
     return call
 
 
-def _models(room: Path, workers: Workers) -> dict[str, Model]:
+def mobilenets(room: Path, workers: Workers) -> dict[str, Model]:
     """MobileNetV2 in ONNX Runtime and in PyTorch."""
     entry, weights = zoo_model("mobilenet_v2")
     built = room / "built"
@@ -170,7 +172,7 @@ def _models(room: Path, workers: Workers) -> dict[str, Model]:
         "initialize": "as-built",
         "seed": 0,
     }
-    value = _value(workers, "conrepair.pipeline.jobs:build", payload, built)
+    value = worker_value(workers, "conrepair.pipeline.jobs:build", payload, built)
     source = from_json(Model, value["model"] | {"path": str(built / value["model"]["path"])})
     converted = room / "converted"
     converted.mkdir()
@@ -181,7 +183,7 @@ def _models(room: Path, workers: Workers) -> dict[str, Model]:
         "versions": {},
         "inputs": value["description"]["inputs"],
     }
-    _value(workers, "conrepair.pipeline.jobs:convert", payload, converted)
+    worker_value(workers, "conrepair.pipeline.jobs:convert", payload, converted)
     path = converted / "model.onnx"
     return {"onnxruntime": Model("onnx", str(path), sha256_of(path)), "torch": source}
 
@@ -201,9 +203,12 @@ def _photo_folder(folder: Path, copies: int, longest: int | None = None) -> Path
     return folder
 
 
-def _value(workers: Workers, function: str, payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+def worker_value(
+    workers: Workers, function: str, payload: dict[str, Any], folder: Path, timeout: float = 600.0
+) -> dict[str, Any]:
+    """What a job returns; raises when it fails."""
     folder.mkdir(parents=True, exist_ok=True)
-    outcome = workers.call(Job(function, payload, folder))
+    outcome = workers.call(Job(function, payload, folder, timeout=timeout))
     if not isinstance(outcome, Success):
         raise RuntimeError(str(outcome))
     return outcome.value

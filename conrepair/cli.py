@@ -334,6 +334,9 @@ def _add_execute(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("model", help="model file or folder")
     parser.add_argument("--backend", default="libraries", choices=("libraries", "onnxruntime", "tvm"))
     parser.add_argument("-o", "--output", required=True, help="folder to write")
+    parser.add_argument(
+        "--device", default="local", help="for tvm: local, rpc://HOST:PORT/KEY, tracker://HOST:PORT/KEY"
+    )
     _add_tvm(parser)
     _add_data(parser, samples=8)
     _add_inputs(parser)

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from conrepair.config.device_url import DEVICE_URL, device_of_url
+
 __all__ = [
     "ArchitecturesConfig",
     "AuditConfig",
@@ -22,6 +24,7 @@ __all__ = [
     "ModelConfig",
     "OnnxRuntimeConfig",
     "RecipeConfig",
+    "RpcDeviceConfig",
     "StagesConfig",
     "SuspiciousnessConfig",
     "SyntheticConfig",
@@ -35,6 +38,7 @@ FormatName = Literal["torch", "keras", "tensorflow", "tflite", "onnx"]
 _FORMAT_ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
 _DISABLED_PREFIX = "noop_"
 _STORE = "store"
+_LOCAL_DEVICE = "local"
 
 
 def format_name(text: str) -> str:
@@ -220,6 +224,8 @@ class ModelConfig(_Strict):
     )
     conversions: tuple[Conversion, ...] = ()
     dataset: DatasetConfig | None = Field(None, description="Instead of the audit's.")
+    backends: tuple[Backend, ...] | None = Field(None, min_length=1, description="Instead of the audit's.")
+    batch_size: int | None = Field(None, ge=1, description="Instead of the audit's.")
     skip_analysis: bool = Field(False, description="Leave this model out.")
     trust: bool = Field(
         False,
@@ -286,6 +292,48 @@ class OnnxRuntimeConfig(_Strict):
         return self.model_dump(exclude={"name"})
 
 
+class RpcDeviceConfig(_Strict):
+    """A device that TVM reaches over RPC, which has no authentication: on a trusted network, or through a tunnel."""
+
+    name: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="How reports call it. Default: its key in `devices`.",
+    )
+    host: str = Field(..., min_length=1, description="Of the server, or of the tracker.")
+    port: int = Field(9090, ge=1, le=65535, description="Of the server, or of the tracker.")
+    key: str = Field("", pattern=r"^\S*$", description="That the server was started with.")
+    tracker: bool = Field(
+        False,
+        description="host and port are a tracker's; any free server with the key, wherever it is, runs the model.",
+    )
+    target: str | None = Field(None, description="Of backends on this device that name none.")
+    host_target: str | None = Field(
+        None, description="For opencl and cuda: the device's processor, e.g. llvm -mtriple=aarch64-linux-gnu."
+    )
+    linker: str | None = Field(
+        None,
+        description="A cross-compiler here that links, e.g. aarch64-linux-gnu-g++. Default: with -mtriple the "
+        "device's own compiler; else this machine's.",
+    )
+    connect_seconds: float = Field(10.0, gt=0, description="For the server to answer.")
+    step_seconds: float = Field(120.0, gt=0, description="For the upload, for loading, for one batch (run twice).")
+    session_seconds: float = Field(600.0, gt=0, description="For all of a model's batches.")
+    attempts: int = Field(2, ge=1, le=10, description="To connect, and sessions when the connection is lost.")
+
+    @model_validator(mode="after")
+    def _tracker_has_a_key(self) -> RpcDeviceConfig:
+        if self.tracker and not self.key:
+            raise ValueError("a tracker finds servers by their key: give 'key'")
+        return self
+
+
+def _device_from_text(value: Any) -> Any:
+    if value == _LOCAL_DEVICE:
+        return None
+    return device_of_url(value) if isinstance(value, str) else value
+
+
 class TvmConfig(_Strict):
     """Models compiled by Apache TVM, for one target under one setting."""
 
@@ -294,7 +342,7 @@ class TvmConfig(_Strict):
         None,
         alias="label",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
-        description="How reports call it. Default: tvm-TARGET-SETTING.",
+        description="How reports call it. Default: tvm-TARGET-SETTING, with the device if it's not local.",
     )
     target: str = Field("llvm", description="llvm, opencl or cuda, with TVM's attributes: llvm -mcpu=native.")
     setting: Literal["O0", "O1", "O2", "O3", "tuned"] = Field("O2", description="Which passes run.")
@@ -309,18 +357,35 @@ class TvmConfig(_Strict):
         None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
     )
     threads: int | None = Field(None, ge=1, description="That a kernel may use. Default: one for each core.")
-    device: Literal["local"] = Field("local", description="Where it runs.")
+    device: Annotated[
+        RpcDeviceConfig | None,
+        BeforeValidator(_device_from_text, json_schema_input_type=str | RpcDeviceConfig | None),
+    ] = Field(None, description=f"Where it runs: local, a name of `devices`, {DEVICE_URL}.")
+
+    optional: bool = Field(
+        False, description="Whether a device that isn't there is only said, and doesn't make the run fail."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _target_of_the_device(cls, value: Any) -> Any:
+        device = value.get("device") if isinstance(value, dict) else None
+        if isinstance(device, dict) and device.get("target") is not None:
+            return {"target": device["target"]} | value
+        return value
 
     @property
     def label(self) -> str:
         """How reports call it."""
-        target = re.sub(r"[^A-Za-z0-9._]+", "-", re.sub(r"-[a-z-]+=", "", self.target)).strip("-")
-        return self.label_ or f"tvm-{target}-{self.setting}"
+        device = self.device
+        where = "" if device is None else f"-{device.name or f'{device.host}-{device.port}'}"
+        target = re.sub(r"-[a-z-]+=", "", self.target)
+        return self.label_ or re.sub(r"[^A-Za-z0-9._]+", "-", f"tvm-{target}-{self.setting}{where}").strip("-")
 
     @property
     def options(self) -> dict[str, Any]:
         """What the backend is told."""
-        return self.model_dump(mode="json", exclude={"name", "label_"})
+        return self.model_dump(mode="json", exclude={"name", "label_", "optional"})
 
 
 BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TvmConfig
@@ -332,6 +397,7 @@ def _backend_from_name(value: Any) -> Any:
 
 _AnyBackend = Annotated[BackendConfig, Field(discriminator="name")]
 Backend = Annotated[_AnyBackend, BeforeValidator(_backend_from_name, json_schema_input_type=str | _AnyBackend)]
+ModelConfig.model_rebuild()
 
 
 class StagesConfig(_Strict):
@@ -434,6 +500,23 @@ class LimitsConfig(_Strict):
     )
 
 
+def _items(value: Any, key: str) -> list[Any]:
+    """What stands under a key, where it's a list of a configuration that isn't checked yet."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _with_devices(value: Any, known: dict[str, Any]) -> Any:
+    """A value with the devices of its `backends` in the place of their names."""
+    backends = [
+        item | {"device": known[item["device"]]}
+        if isinstance(item, dict) and isinstance(item.get("device"), str) and item["device"] in known
+        else item
+        for item in _items(value, "backends")
+    ]
+    return value | {"backends": backends} if backends else value
+
+
 class AuditConfig(_Strict):
     """A whole audit: `python3 main.py CONFIG`."""
 
@@ -454,6 +537,9 @@ class AuditConfig(_Strict):
         False,
         description="Keep the model files of audited architectures; else they go as soon as their rows are there.",
     )
+    devices: dict[str, RpcDeviceConfig] = Field(
+        default_factory=dict, description="Devices that TVM reaches over RPC, by the names that backends call them."
+    )
     backends: tuple[Backend, ...] = Field((LibrariesConfig(),), min_length=1)
     stages: StagesConfig = StagesConfig()
     tolerance: ToleranceConfig = ToleranceConfig()
@@ -463,6 +549,19 @@ class AuditConfig(_Strict):
     batch_size: int = Field(16, ge=1)
     top_k: int = Field(5, ge=1)
     reuse: bool = Field(True, description="Take stored results whose inputs are unchanged.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _devices_by_name(cls, value: Any) -> Any:
+        """Put devices in the place of their names; what isn't one is left to be refused where it stands."""
+        devices = value.get("devices") if isinstance(value, dict) else None
+        if not isinstance(devices, dict):
+            return value
+        if _LOCAL_DEVICE in devices:
+            raise ValueError(f"devices: '{_LOCAL_DEVICE}' is this machine; give the device another name")
+        known = {name: {"name": name} | item for name, item in devices.items() if isinstance(item, dict)}
+        models = [_with_devices(model, known) for model in _items(value, "models")]
+        return _with_devices(value, known) | {"devices": devices | known} | ({"models": models} if models else {})
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> AuditConfig:
@@ -474,10 +573,11 @@ class AuditConfig(_Strict):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two models are named '{name}'; names must differ")
-        labels = [backend.label for backend in self.backends]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise ValueError(f"backends: two are called '{label}'; give each once, or a tvm one a `label`")
+        for backends in (self.backends, *(model.backends or () for model in self.models)):
+            labels = [backend.label for backend in backends]
+            for label in labels:
+                if labels.count(label) > 1:
+                    raise ValueError(f"backends: two are called '{label}'; give each once, or a tvm one a `label`")
         sources = {model.name for model in self.models if model.compare_with is None}
         for model in self.models:
             if model.compare_with is not None and model.dataset is not None:
@@ -493,3 +593,11 @@ class AuditConfig(_Strict):
                     f"which is not a source model here{hint}"
                 )
         return self
+
+    def backends_of(self, model: ModelConfig) -> tuple[BackendConfig, ...]:
+        """Where a model shall run."""
+        return self.backends if model.backends is None else model.backends
+
+    def batch_size_of(self, model: ModelConfig) -> int:
+        """How many samples a model that leaves it open gets at once."""
+        return self.batch_size if model.batch_size is None else model.batch_size

@@ -42,12 +42,12 @@ def to_stored(spec: TensorSpec, array: Array) -> Array:
     if spec.quantization is not None and array.dtype.kind == "f":
         return quantized(array, spec.quantization, wanted)
     if array.dtype == wanted:
-        return np.ascontiguousarray(array)
+        return np.asarray(array, order="C")
     if wanted.kind in "biu" and array.dtype.kind not in "biu":
         raise DataError(f"input {spec} takes whole numbers; the data is {array.dtype}.")
     if array.dtype.kind == "c" or (wanted.kind in "biu" and not _fits(array, wanted)):
         raise DataError(f"input {spec} can't hold the data's values ({array.dtype}).")
-    return np.ascontiguousarray(array, dtype=wanted)
+    return np.asarray(array, dtype=wanted, order="C")
 
 
 def to_real(spec: TensorSpec, array: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from conrepair.data.stored_values import to_real, to_stored
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
-from conrepair.runtime.errors import DataError, InferenceError, ModelLoadError
+from conrepair.runtime.errors import DataError, DeviceError, InferenceError, ModelLoadError
 
 __all__ = ["Framework", "Runnable", "load_error", "natural_order"]
 
@@ -48,10 +48,12 @@ class Runnable(abc.ABC):
     Attributes:
         inputs: In the model's order.
         outputs: In the model's order.
+        device_seconds: What the last batch took on a device that measures that itself; else None.
     """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    device_seconds: float | None = None
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Compute one batch.
@@ -65,6 +67,7 @@ class Runnable(abc.ABC):
 
         Raises:
             DataError: if a feed is missing, unknown, or of a shape or type that doesn't fit.
+            DeviceError: if the device that runs it is gone.
             InferenceError: if the framework fails.
         """
         names = [spec.name for spec in self.inputs]
@@ -76,7 +79,7 @@ class Runnable(abc.ABC):
         converted = {spec.name: to_stored(spec, feeds[spec.name]) for spec in self.inputs}
         try:
             outputs = self._run(converted)
-        except (DataError, InferenceError):
+        except (DataError, DeviceError, InferenceError):
             raise
         # Frameworks raise types of their own; whichever it is, running the model failed.
         except Exception as error:

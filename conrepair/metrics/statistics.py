@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ __all__ = [
     "TimeComparison",
     "TimeStatistics",
     "compare_times",
+    "corrected_times",
     "time_statistics",
     "wilson_interval",
 ]
@@ -59,13 +61,24 @@ class TimeComparison:
             inf when only a's is, NaN when a sample is empty.
         p_value: Of the two-sided Mann-Whitney U test; 1 when the test has nothing to go by.
         statistic: U of sample a: the pairs in which a took longer, ties counting half.
-        significant: Whether the p-value is below `SIGNIFICANCE_LEVEL`.
+        significant: Whether the corrected p-value is below `SIGNIFICANCE_LEVEL`.
+        corrected_p: The p-value, corrected for the comparisons that were made along with this one.
+        least_p: What the p-value of samples of these sizes can be at the least.
+        comparisons: How many were made, this one included.
     """
 
     ratio_of_medians: float
     p_value: float
     statistic: float
     significant: bool
+    corrected_p: float
+    least_p: float
+    comparisons: int = 1
+
+    @property
+    def decidable(self) -> bool:
+        """Whether there are measurements enough for any difference to be significant."""
+        return self.least_p * self.comparisons < SIGNIFICANCE_LEVEL
 
 
 def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -159,7 +172,41 @@ def compare_times(a: Sequence[float] | npt.NDArray[Any], b: Sequence[float] | np
         p_value=p_value,
         statistic=_mann_whitney_u(first, second),
         significant=p_value < SIGNIFICANCE_LEVEL,
+        corrected_p=p_value,
+        least_p=_least_p(first.size, second.size),
     )
+
+
+def corrected_times(comparisons: Sequence[TimeComparison]) -> list[TimeComparison]:
+    """Corrects p-values for their number, so that all equal pairs look equal with 95 %.
+
+    Source: S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6,
+    1979. It holds for tests that depend on one another, as those of overlapping pairs do.
+
+    Args:
+        comparisons: That are looked at together.
+
+    Returns:
+        The same, in order, with `corrected_p`, `comparisons` and `significant` of the whole.
+    """
+    count = len(comparisons)
+    order = sorted(range(count), key=lambda index: comparisons[index].p_value)
+    corrected = [0.0] * count
+    largest = 0.0
+    for place, index in enumerate(order):
+        largest = max(largest, min(1.0, (count - place) * comparisons[index].p_value))
+        corrected[index] = largest
+    return [
+        dataclasses.replace(item, corrected_p=p_value, comparisons=count, significant=p_value < SIGNIFICANCE_LEVEL)
+        for item, p_value in zip(comparisons, corrected, strict=True)
+    ]
+
+
+def _least_p(first: int, second: int) -> float:
+    """The p-value when every time of one sample is below every time of the other."""
+    if min(first, second) < 2:
+        return 1.0
+    return 2.0 / math.comb(first + second, first)
 
 
 def _mann_whitney_p(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:

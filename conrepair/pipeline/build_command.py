@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.settings import explain
+from pydantic import ValidationError
+
+from conrepair.backends.tvm import settings
 from conrepair.backends.tvm.target import parse_target
+from conrepair.config.load import explain
 from conrepair.config.model import ModelConfig, TvmConfig
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.compiling import backend_options, check_options, compile_payload, plan_preparation
@@ -20,7 +23,7 @@ from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.options import given, parse_input, slug
 from conrepair.pipeline.scheduler import Scheduler, Task
 from conrepair.pipeline.sources import framework_needs, model_of, source_task
-from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
 from conrepair.runtime.files import whole_output
 from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
@@ -41,7 +44,7 @@ def build(options: argparse.Namespace) -> int:
     config = tvm_config(options)
     check_options(config)
     if options.explain:
-        say(explain(parse_target(config.target), config.setting, config.required_pass, config.disabled_pass))
+        say(settings.explain(parse_target(config.target), config.setting, config.required_pass, config.disabled_pass))
         return int(ExitCode.EQUIVALENT)
     path, output = Path(options.model).resolve(), Path(options.output or "").absolute()
     detect_framework(path)
@@ -63,8 +66,12 @@ def build(options: argparse.Namespace) -> int:
     return int(ExitCode.EQUIVALENT)
 
 
-def tvm_config(options: argparse.Namespace) -> TvmConfig:
+def tvm_config(options: argparse.Namespace, device: str = "local") -> TvmConfig:
     """The backend that the command line describes.
+
+    Args:
+        options: Of the command line.
+        device: Where it runs.
 
     Raises:
         ConfigError: if the configuration's types refuse it.
@@ -79,8 +86,12 @@ def tvm_config(options: argparse.Namespace) -> TvmConfig:
         "trials": options.trials,
         "database": options.database,
         "threads": options.threads,
+        "device": device,
     }
-    return TvmConfig.model_validate(given(value))
+    try:
+        return TvmConfig.model_validate(given(value))
+    except ValidationError as error:
+        raise ConfigError("\n".join(line.strip() for line in explain(error, value))) from error
 
 
 def _built(

@@ -46,11 +46,15 @@ def check_backends(config: AuditConfig) -> None:
     Raises:
         ConfigError: naming the place in the configuration.
     """
-    for index, item in enumerate(config.backends):
-        try:
-            check_options(item)
-        except ConfigError as error:
-            raise ConfigError(f"$.backends[{index}]: {error}") from error
+    places = {"$": config.backends} | {
+        f"$.models[{i}]": model.backends or () for i, model in enumerate(config.models)
+    }
+    for place, backends in places.items():
+        for index, item in enumerate(backends):
+            try:
+                check_options(item)
+            except ConfigError as error:
+                raise ConfigError(f"{place}.backends[{index}]: {error}") from error
 
 
 def check_options(config: BackendConfig) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.config.model import AuditConfig
+from conrepair.config.model import AuditConfig, TvmConfig
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
+from conrepair.evaluate.families import with_corrected_times
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
@@ -18,12 +19,13 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
+from conrepair.pipeline.places import backend_of, place_of
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
 from conrepair.report.result import Build, Problem, Row
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.store import Entry
-from conrepair.runtime.workers import Failure
+from conrepair.runtime.workers import NO_DEVICE, Failure
 
 __all__ = ["Executed", "error_of", "evaluate", "problem_of_failure"]
 
@@ -147,7 +149,15 @@ def evaluate(
                 for one, two in itertools.combinations(group, 2)
                 if one.count == two.count
             ]
-    return tuple(rows), tuple(pairs)
+    return _corrected(rows, pairs)
+
+
+def _corrected(rows: Sequence[Row], pairs: Sequence[Comparison]) -> tuple[tuple[Row, ...], tuple[Comparison, ...]]:
+    """Rows and pairs with tests of times that know of one another."""
+    judged = [row.comparison for row in rows if row.comparison is not None]
+    corrected = iter(with_corrected_times([*judged, *pairs]))
+    done = [row if row.comparison is None else dataclasses.replace(row, comparison=next(corrected)) for row in rows]
+    return tuple(done), tuple(corrected)
 
 
 def _row(
@@ -158,7 +168,10 @@ def _row(
     dataset: Dataset | None,
 ) -> Row:
     run = runs[id(item)]
+    backend = backend_of(config, item.model, item.backend)
     problem = item.problem or _execution_problem(item)
+    if problem is not None and problem.kind == NO_DEVICE and isinstance(backend, TvmConfig) and backend.optional:
+        problem = dataclasses.replace(problem, exit_code=int(ExitCode.EQUIVALENT))
     verdict, reason, comparison = None, "", None
     if problem is not None:
         reason = problem.message
@@ -183,6 +196,7 @@ def _row(
         model=item.model,
         conversion=item.conversion,
         backend=item.backend,
+        place=place_of(backend, item.source),
         kind=item.kind,
         verdict=verdict,
         reason=reason,

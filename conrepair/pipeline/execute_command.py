@@ -41,7 +41,7 @@ def execute(options: argparse.Namespace) -> int:
         raise UsageError(f"{output} exists and holds no outputs of a run, so it isn't replaced. Give another output.")
     if output.exists() and not options.force:
         raise UsageError(f"{output} exists. Give another output, or --force to replace it.")
-    tvm = tvm_config(options).model_dump(mode="json", by_alias=True)
+    tvm = tvm_config(options, options.device).model_dump(mode="json", by_alias=True)
     backend = tvm if options.backend == "tvm" else options.backend
     inputs = [parse_input(text) for text in options.input] or None
     with scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch:

@@ -163,7 +163,8 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Args:
         payload: "model", "backend", "options", "data", "recipe" (or None), "batch_size", "limit" (or None).
-        folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample).
+        folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample, as the device
+            measured it where it does).
 
     Returns:
         "outputs" (specs, in order), "count", "starts" (first sample of each batch), "load_seconds",
@@ -184,6 +185,8 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         before = time.perf_counter()
         outputs = runnable.run(batch.feeds)
         seconds = time.perf_counter() - before
+        if runnable.device_seconds is not None:
+            seconds = runnable.device_seconds
         recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
     run_seconds = time.perf_counter() - started
     recorder.finish()

@@ -41,11 +41,15 @@ def run_matrix(config: AuditConfig, base: Path, display: ProgressDisplay) -> Mat
     Raises:
         UsageError: if there are no models to start from.
     """
-    sources = [model for model in config.models if model.compare_with is None and not model.skip_analysis]
+    sources = [
+        model
+        for model in config.models
+        if model.compare_with is None and model.backends is None and not model.skip_analysis
+    ]
     if not sources:
         raise UsageError(
-            "the matrix has no model to start from: it leaves aside `architectures`, and models with `compare_with` "
-            "or `skip_analysis`. Give it others in $.models."
+            "the matrix has no model to start from: it leaves aside `architectures`, and models with "
+            "`compare_with`, `backends` or `skip_analysis`. Give it others in $.models."
         )
     loading = _audit(config, "sources", [_to_all(model, ()) for model in sources], base, display)
     own = {row.model: row.artifact.framework for row in loading.rows if row.artifact and not row.problem}

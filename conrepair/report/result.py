@@ -19,7 +19,24 @@ from conrepair.repair.conversion.result import Mending
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import ExitCode
 
-__all__ = ["AuditResult", "Problem", "Row"]
+__all__ = ["AuditResult", "Build", "Place", "Problem", "Row"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a model ran.
+
+    Attributes:
+        library: A framework, onnxruntime or tvm.
+        target: What code was generated for; "" where none was.
+        setting: Of the optimization; "" where there's no choice.
+        device: "local" for this machine.
+    """
+
+    library: str
+    target: str = ""
+    setting: str = ""
+    device: str = "local"
 
 
 @dataclass(frozen=True)
@@ -90,6 +107,7 @@ class Row:
         reference: Name of the configured model that is the specification.
         reused: Whether the run comes from an earlier audit.
         build: What was compiled, where the backend is a compiler.
+        place: The backend in parts.
     """
 
     model: str
@@ -116,6 +134,7 @@ class Row:
     reference: str = ""
     reused: bool = False
     build: Build | None = None
+    place: Place | None = None
 
     @property
     def name(self) -> str:
@@ -163,6 +182,11 @@ class AuditResult:
     top_k: int = 5
     notes: tuple[str, ...] = field(default=())
     architectures: tuple[str, ...] = ()
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """Of the rows with their reference, then the pairs."""
+        return [row.comparison for row in self.rows if row.comparison is not None] + list(self.pairs)
 
     @property
     def exit_code(self) -> int:

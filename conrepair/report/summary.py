@@ -11,9 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
+from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.workers import NO_DEVICE
 
 __all__ = ["STYLES", "print_summary", "row_notes", "summary_text"]
 
@@ -27,6 +29,7 @@ STYLES = {
 }
 _LAST_WORDS_SHOWN = 3
 _TEXT_WIDTH = 160
+_MATRICES_SHOWN = 3
 
 
 def print_summary(result: AuditResult, console: Console) -> None:
@@ -58,7 +61,20 @@ def _render(result: AuditResult, width: int) -> RenderableType:
         cells = {"model": "" if row.model == previous else escape(row.model)} | _cells(row)
         previous = row.model
         table.add_row(*(cells[column.title] for column in columns))
-    return Group(table, *_remarks(result))
+    return Group(table, *_matrices(result), *_remarks(result))
+
+
+def _matrices(result: AuditResult) -> list[RenderableType]:
+    """Backends against one another; of many models, the first ones'."""
+    found = matrices(result)
+    lines: list[RenderableType] = []
+    for matrix in found[:_MATRICES_SHOWN]:
+        lines += [Text(""), matrix_table(matrix)]
+    lines += [Text(line, style="dim") for line in (matrix_legend(found[:_MATRICES_SHOWN]) if found else [])]
+    if len(found) > _MATRICES_SHOWN:
+        more = ", ".join(matrix.name for matrix in found[_MATRICES_SHOWN:])
+        lines.append(Text(f"backends.csv has the same of {more}", style="dim"))
+    return lines
 
 
 @dataclass(frozen=True)
@@ -101,7 +117,7 @@ def _verdict(row: Row) -> Text:
     if row.verdict is not None:
         return Text(row.verdict.value, style=STYLES[row.verdict])
     if row.problem is not None:
-        return Text("error", style="bold red")
+        return Text("no device", style="yellow") if row.problem.kind == NO_DEVICE else Text("error", style="bold red")
     if row.run is None:
         return Text("not run", style="dim")
     return Text("reference" if row.kind == "reference" else "not judged", style="dim")
@@ -161,6 +177,8 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
 
 def _count(result: AuditResult) -> str:
     counts = {verdict.value: sum(row.verdict is verdict for row in result.rows) for verdict in Verdict}
-    errors = sum(row.problem is not None and row.verdict is None for row in result.rows)
-    parts = [f"{count} {name}" for name, count in (counts | {"error": errors}).items() if count]
+    failed = [row.problem.kind for row in result.rows if row.problem is not None and row.verdict is None]
+    without = failed.count(NO_DEVICE)
+    counts |= {"error": len(failed) - without, "without a device": without}
+    parts = [f"{count} {name}" for name, count in counts.items() if count]
     return ", ".join(parts) or "nothing compared"

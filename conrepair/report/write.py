@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from conrepair.evaluate.compare import Comparison
 from conrepair.frameworks.identity import copy_model
+from conrepair.report.backend_matrix import backends_csv, matrices, matrix_json
 from conrepair.report.encode import encode
 from conrepair.report.localization.about import about_row
 from conrepair.report.localization.write import DOCUMENT, write_localization
@@ -80,6 +80,8 @@ def write_audit(result: AuditResult, store: Path) -> None:
         (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(result), encoding="utf-8")
         (folder / "comparisons.csv").write_text(_csv(result), encoding="utf-8")
+        if compared := matrices(result):
+            (folder / "backends.csv").write_text(backends_csv(compared), encoding="utf-8")
         if result.architectures:
             (folder / "verdicts.md").write_text(verdicts_markdown(result), encoding="utf-8")
             (folder / "verdicts.csv").write_text(verdicts_csv(result), encoding="utf-8")
@@ -170,10 +172,10 @@ def _csv(result: AuditResult) -> str:
                 "relative_l2",
                 "cosine",
             ),
-            *("norm_ratio", "sqnr_db", "nan", "inf", "time_ratio", "time_p_value"),
+            *("norm_ratio", "sqnr_db", "nan", "inf", "time_ratio", "time_p_value", "time_corrected_p"),
         ]
     )
-    for comparison in _comparisons(result):
+    for comparison in result.comparisons:
         for item in comparison.outputs:
             answers, error = item.answers, item.error
             writer.writerow(
@@ -192,14 +194,10 @@ def _csv(result: AuditResult) -> str:
                     ),
                     *(error.max_abs, error.mean_abs, error.relative_l2, error.cosine),
                     *(error.norm_ratio, error.sqnr_db, error.nan_candidate, error.inf_candidate),
-                    *(comparison.times.ratio_of_medians, comparison.times.p_value),
+                    *(comparison.times.ratio_of_medians, comparison.times.p_value, comparison.times.corrected_p),
                 ]
             )
     return stream.getvalue()
-
-
-def _comparisons(result: AuditResult) -> list[Comparison]:
-    return [row.comparison for row in result.rows if row.comparison] + list(result.pairs)
 
 
 def report_json(result: AuditResult) -> dict[str, Any]:
@@ -216,6 +214,7 @@ def report_json(result: AuditResult) -> dict[str, Any]:
         "notes": list(result.notes),
         "rows": [row_json(row) for row in result.rows],
         "pairs": encode(result.pairs),
+        "backends": [matrix_json(matrix) for matrix in matrices(result)],
     }
 
 
@@ -226,6 +225,7 @@ def row_json(row: Row) -> dict[str, Any]:
         "model": row.model,
         "conversion": row.conversion,
         "backend": row.backend,
+        "place": encode(row.place),
         "kind": row.kind,
         "verdict": encode(row.verdict),
         "reason": row.reason,

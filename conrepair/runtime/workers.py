@@ -29,14 +29,16 @@ from typing import Any
 
 import pebble
 
-from conrepair.runtime.errors import ConrepairError, ExitCode, SourceChangedError, ToolCrashError
+from conrepair.runtime.errors import ConrepairError, DeviceError, ExitCode, SourceChangedError, ToolCrashError
 from conrepair.runtime.files import explain_write_error
 
-__all__ = ["Failure", "FailureKind", "Job", "Lane", "Outcome", "Success", "Workers"]
+__all__ = ["NO_DEVICE", "Failure", "FailureKind", "Job", "Lane", "Outcome", "Success", "Workers"]
 
 FailureKind = str
 """One of "exception", "refused" (one of our own errors), "crash", "timeout", "memory", "storage", "changed" (a file
-that it read was changed meanwhile)."""
+that it read was changed meanwhile), "device" (one isn't there, or is lost)."""
+
+NO_DEVICE = "device"
 
 _LAST_WORDS_LINES = 15
 _LAST_WORDS_CHARACTERS = 3000
@@ -113,7 +115,7 @@ class Failure:
         """The failure in one line."""
         message = self.message.strip().splitlines()
         first = next((line.strip() for line in message if line.strip()), "")
-        if self.kind in {"refused", "changed"}:
+        if self.kind in {"refused", "changed", NO_DEVICE}:
             return self.message.strip()
         return f"{self.error_type}: {first}" if first else self.error_type
 
@@ -386,6 +388,8 @@ def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
         result |= {"kind": "storage", "message": storage}
     elif isinstance(error, SourceChangedError):
         result |= {"kind": "changed", "exit_code": int(error.exit_code)}
+    elif isinstance(error, DeviceError):
+        result |= {"kind": NO_DEVICE, "exit_code": int(error.exit_code)}
     elif isinstance(error, ToolCrashError):
         result |= {"kind": "crash"}
     elif isinstance(error, ConrepairError):

@@ -46,3 +46,8 @@ def test_arrays_in_another_order() -> None:
     spec = TensorSpec("x", (3, 4), "uint8", Quantization(0.1, 3))
     real = np.arange(12, dtype=np.float32).reshape(4, 3).T
     np.testing.assert_array_equal(to_stored(spec, real), to_stored(spec, np.ascontiguousarray(real)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_scalar_gets_no_axis(dtype: type) -> None:
+    assert to_stored(TensorSpec("x", (), "float32"), np.array(2.5, dtype)).shape == ()

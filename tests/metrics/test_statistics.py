@@ -10,7 +10,13 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conrepair.metrics.statistics import compare_times, time_statistics, wilson_interval
+from conrepair.metrics.statistics import (
+    TimeComparison,
+    compare_times,
+    corrected_times,
+    time_statistics,
+    wilson_interval,
+)
 
 
 @settings(derandomize=True, deadline=None)
@@ -114,3 +120,40 @@ def test_constant_but_different_times():
 def test_compare_times_refuses_non_finite_values():
     with pytest.raises(ValueError, match="finite"):
         compare_times([1.0, math.inf], [1.0, 2.0])
+
+
+def with_p(p_value: float) -> TimeComparison:
+    return TimeComparison(1.0, p_value, 0.0, p_value < 0.05, p_value, 0.0)
+
+
+def test_holm_by_hand():
+    corrected = corrected_times([with_p(p) for p in (0.01, 0.04, 0.03, 0.005)])
+    assert [item.corrected_p for item in corrected] == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert [item.significant for item in corrected] == [True, False, False, True]
+    assert {item.comparisons for item in corrected} == {4}
+    assert corrected_times([]) == []
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm_keeps_the_order_and_lies_between_no_correction_and_bonferronis(values):
+    corrected = [item.corrected_p for item in corrected_times([with_p(p) for p in values])]
+    for p, found in zip(values, corrected, strict=True):
+        assert p <= found <= min(1.0, p * len(values)) or found == pytest.approx(max(corrected))
+    order = sorted(range(len(values)), key=values.__getitem__)
+    assert [corrected[index] for index in order] == sorted(corrected)
+    assert min(corrected) == pytest.approx(min(1.0, min(values) * len(values)))
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (8, 8)])
+def test_the_least_p_value_is_that_of_samples_apart(n, m):
+    comparison = compare_times(np.arange(n) + 1.0, np.arange(m) + 100.0)
+    assert comparison.p_value == pytest.approx(comparison.least_p)
+    assert comparison.decidable == (comparison.p_value < 0.05)
+    many = corrected_times([comparison] * 700)
+    assert not many[0].decidable
+    assert not many[0].significant
+
+
+def test_one_time_decides_nothing():
+    assert not compare_times([1.0], [2.0, 3.0]).decidable

@@ -44,11 +44,15 @@ class TvmBackend:
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Load what was built into the folder that option `build` names."""
+        from conrepair.backends.tvm.rpc.runnable import RemoteRunnable
         from conrepair.backends.tvm.runnable import TvmRunnable
 
         if "build" not in options:
             raise ConfigError("TVM runs what it has compiled; compile the model first")
-        return TvmRunnable(Path(options["build"]["path"]), read_options(options).threads)
+        known, folder = read_options(options), Path(options["build"]["path"])
+        if known.device is not None:
+            return RemoteRunnable(folder, known.device, known.threads)
+        return TvmRunnable(folder, known.threads)
 
 
 def _is_script(model: Model) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from conrepair.backends.tvm.cuda import CUBIN, check_architecture, compile_source
 from conrepair.backends.tvm.imported import Imported
+from conrepair.backends.tvm.linking import Linking, linking_for
 from conrepair.backends.tvm.options import TvmOptions
 from conrepair.backends.tvm.settings import Place, Step, steps_of
 from conrepair.frameworks.model import Model, to_json
@@ -21,9 +21,7 @@ from conrepair.runtime.files import sha256_of, write_json, write_text
 __all__ = ["BUILD", "build", "compile_module"]
 
 BUILD = "build.json"
-_LIBRARY = "module.so"
 _VERSION = 1
-_COMPILERS = ("g++", "clang++", "c++", "gcc", "clang")
 _SOURCES = {"llvm": ("ll", "host.ll"), "opencl": ("", "device.cl"), "cuda": ("", "device.cu")}
 
 
@@ -62,14 +60,12 @@ def compile_module(
     from conrepair.backends.tvm.devices import needs_bridge
     from conrepair.backends.tvm.passes_run import PassNames
 
-    if not any(map(shutil.which, _COMPILERS)):
-        raise ConversionError(
-            f"TVM links its code with a C++ compiler, and none is on the path ({', '.join(_COMPILERS)}). Install g++."
-        )
+    linking = linking_for(options)
     check_architecture(options.parsed_target)
-    target = options.parsed_target.resolve()
+    target = options.parsed_target.resolve(options.host_target)
     steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
     place = Place(target, folder, options.trials, options.database)
+    bridge = options.device is None and needs_bridge(target.kind.name)
     names = PassNames()
     started = time.perf_counter()
     with target, tvm.transform.PassContext(opt_level=3, instruments=[names.instrument()]):
@@ -77,7 +73,7 @@ def compile_module(
         kernels = _kernels(module)
         write_text(folder / "relax.py", module.script(show_meta=False))
         optimized = time.perf_counter()
-        files = _compile(module, [step for step in steps if step.lowering], place)
+        files = _compile(module, [step for step in steps if step.lowering], place, linking, bridge=bridge)
     nvcc = compile_source(folder, options.parsed_target)
     files += [CUBIN] if nvcc is not None else []
     times = {"optimize": optimized - started, "compile": time.perf_counter() - optimized}
@@ -93,10 +89,10 @@ def compile_module(
         "outputs": [to_json(spec) for spec in imported.outputs],
         "versions": _versions(),
         "seconds": {**(seconds or {}), **times},
-        "library": _LIBRARY,
-        "runs_on": "cpu" if target.kind.name == "llvm" or needs_bridge(target.kind.name) else target.kind.name,
+        "library": linking.library,
+        "runs_on": "cpu" if target.kind.name == "llvm" or bridge else target.kind.name,
         "nvcc": nvcc,
-        "bridge": needs_bridge(target.kind.name),
+        "bridge": bridge,
         "files": {name: sha256_of(folder / name) for name in sorted(files)},
     }
 
@@ -129,25 +125,24 @@ def _applied(steps: list[Step], module: Any, place: Place) -> Any:
     return module
 
 
-def _compile(module: Any, lowering: list[Step], place: Place) -> list[str]:
+def _compile(module: Any, lowering: list[Step], place: Place, linking: Linking, *, bridge: bool) -> list[str]:
     """Generate code; returns the names of the files."""
     from tvm import relax
 
-    from conrepair.backends.tvm.devices import needs_bridge
     from conrepair.backends.tvm.opencl_bridge import PLANS, PROGRAM, bridged
 
     target, extra = place.target, []
-    if needs_bridge(target.kind.name):
+    if bridge:
         module, extra = bridged(module, target, place.folder), [PLANS, PROGRAM]
         target = target.host
     with target:
         lowered = _applied(lowering, module, place)
     try:
         executable = relax.build(lowered, target, relax_pipeline=None)
-        executable.export_library(str(place.folder / _LIBRARY))
+        executable.export_library(str(place.folder / linking.library), fcompile=linking.compile())
     except Exception as error:
         raise _pass_error("code generation", error) from error
-    return [_LIBRARY, "relax.py", *extra, *_write_sources(executable.mod, place.folder)]
+    return [linking.library, "relax.py", *extra, *_write_sources(executable.mod, place.folder)]
 
 
 def _write_sources(module: Any, folder: Path) -> list[str]:

@@ -1,22 +1,21 @@
-"""Where compiled code runs. Today on this machine; devices that TVM reaches over RPC will be opened here, too."""
+"""Where compiled code runs: on this machine, or on a device that TVM reaches over RPC."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from conrepair.backends.tvm.rpc.device import RpcDevice
 from conrepair.runtime.errors import DeviceError
 
 __all__ = ["check_device", "needs_bridge", "open_device"]
 
-_LOCAL = "local"
 
-
-def check_device(kind: str, device: str = _LOCAL) -> str:
+def check_device(kind: str, device: RpcDevice | None = None) -> str:
     """Make sure that there's a device, before anything is built for it.
 
     Args:
         kind: Of the target.
-        device: Its name in the configuration.
+        device: Where; None is this machine.
 
     Returns:
         What it is, for reports.
@@ -24,8 +23,10 @@ def check_device(kind: str, device: str = _LOCAL) -> str:
     Raises:
         DeviceError: if it isn't there.
     """
-    if device != _LOCAL:
-        raise DeviceError(f"there is no device '{device}'; this version runs models on this machine (`local`)")
+    if device is not None:
+        from conrepair.backends.tvm.rpc.session import check_remote
+
+        return check_remote(device, kind)
     if kind == "llvm":
         return "this machine's CPU"
     if needs_bridge(kind):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pydantic
 
+from conrepair.backends.tvm.rpc.device import RpcDevice
 from conrepair.backends.tvm.settings import SETTINGS, check_passes
 from conrepair.backends.tvm.target import TargetText, parse_target
 from conrepair.runtime.errors import ConfigError
@@ -31,7 +32,7 @@ class TvmOptions:
         database: For `tuned`: folder of an earlier tuning, to start from.
         database_sha256: Of what that folder holds.
         threads: That a kernel may use; default: TVM's, one for each physical core.
-        device: Where it runs; "local" is this machine.
+        device: Where it runs; None is this machine.
     """
 
     target: str = "llvm"
@@ -43,12 +44,18 @@ class TvmOptions:
     database: str | None = None
     database_sha256: str | None = None
     threads: int | None = None
-    device: str = "local"
+    device: RpcDevice | None = None
 
     @property
     def parsed_target(self) -> TargetText:
         """The target in parts."""
         return parse_target(self.target)
+
+    @property
+    def host_target(self) -> TargetText:
+        """What the part of a GPU's model is compiled for that runs on the processor."""
+        given = self.device.host_target if self.device is not None else None
+        return parse_target(given or "llvm")
 
 
 def read_options(values: Mapping[str, Any]) -> TvmOptions:
@@ -67,4 +74,23 @@ def read_options(values: Mapping[str, Any]) -> TvmOptions:
     if options.importer not in {None, *IMPORTER_FORMATS}:
         raise ConfigError(f"importer '{options.importer}' doesn't exist; there are {', '.join(IMPORTER_FORMATS)}")
     check_passes(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
+    if options.device is not None:
+        _check_remote(options)
     return options
+
+
+def _check_remote(options: TvmOptions) -> None:
+    """Refuse what only this machine can do."""
+    if options.setting == "tuned":
+        raise ConfigError(
+            f"setting 'tuned' measures on this machine, not on {options.device}. Choose another setting, or "
+            "tune on `local`"
+        )
+    for target in (options.parsed_target, options.host_target):
+        if "native" in target.attributes.values():
+            raise ConfigError(
+                f"target {target.kind}: -mcpu=native is this machine's processor. Name that of {options.device}: "
+                "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"
+            )
+    if options.host_target.kind != "llvm":
+        raise ConfigError(f"host_target '{options.host_target.kind}': a processor's code is made by llvm")

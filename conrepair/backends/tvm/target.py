@@ -39,8 +39,11 @@ class TargetText:
         values = [self.kind, *(re.sub(r"[^A-Za-z0-9._]", "_", str(value)) for value in self.attributes.values())]
         return "-".join(values)
 
-    def resolve(self) -> Any:
+    def resolve(self, host: TargetText | None = None) -> Any:
         """The `tvm.target.Target`, with this machine's processor for `-mcpu=native`.
+
+        Args:
+            host: Of a GPU; default: this machine's processor.
 
         Raises:
             ConfigError: if TVM doesn't know an attribute.
@@ -52,7 +55,9 @@ class TargetText:
             attributes["mcpu"] = str(tvm.get_global_func("target.llvm_get_system_cpu")())
         try:
             target = tvm.target.Target({"kind": self.kind, **attributes})
-            return target.with_host(tvm.target.Target("llvm")) if self.on_gpu else target
+            if not self.on_gpu:
+                return target
+            return target.with_host(tvm.target.Target("llvm") if host is None else host.resolve())
         # TVM raises TypeError, ValueError or its own, by the attribute.
         except Exception as error:
             reason = str(error).strip().splitlines()[0]

@@ -116,7 +116,9 @@ def _target_of(context: Context, path: str, device: LegacyDevice, *, tvm: bool) 
     account, target = context.account, " ".join((device.target or "llvm").split())
     if device.host_type not in _LOCAL:
         address = device.address or "no address"
-        account.refused(path, f"TVM reaches it by RPC ({address}), which isn't done yet: models run here")
+        account.refused(
+            path, f"TVM reaches it by RPC ({address}): models run here. Name it in `devices` of the new form"
+        )
         return None
     if not tvm and not target.startswith("llvm"):
         account.ignored(path, _TVM_ONLY)

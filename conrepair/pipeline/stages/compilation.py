@@ -36,7 +36,7 @@ def prepare(state: State, models: Iterable[Made]) -> None:
     """Convert models for backends that read other formats; what came of it is in `Subject.prepared`."""
     tasks: dict[str, Task] = {}
     for subject, name, source in models:
-        for config in backends_of(state, source):
+        for config in backends_of(state, subject, source):
             tasks |= _plan(state, subject, name, source, config)
     unmade = [task for name, task in tasks.items() if name not in state.scheduler.results]
     if not (state.config.stages.convert and state.config.stages.execute):
@@ -60,9 +60,12 @@ def _plan(state: State, subject: Subject, name: str, source: Source, config: Bac
     return {item.name: conversion_task(state, subject, item, inputs) for item in conversions}
 
 
-def compile_task(state: State, name: str, source: Source, config: BackendConfig, options: Mapping[str, Any]) -> Task:
-    """The compilation of a model for a backend."""
-    payload = compile_payload(source.model, config, options, state.config.batch_size, runs=True)
+def compile_task(
+    state: State, subject: Subject, name: str, source: Source, config: BackendConfig, options: Mapping[str, Any]
+) -> Task:
+    """The compilation of a model, or of a conversion of it, for a backend."""
+    batch_size = state.config.batch_size_of(subject.config)
+    payload = compile_payload(source.model, config, options, batch_size, runs=True)
     task = Task(
         name,
         "compile",

@@ -80,12 +80,12 @@ def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Execute
     reference = subject.config.compare_with or subject.config.name
     kind = "target" if subject.config.compare_with else "reference"
     result = []
-    for config in backends_of(state, subject.source):
+    for config in backends_of(state, subject, subject.source):
         item = Executed(subject.config.name, reference, "", config.label, kind, subject.source, subject.problem)
         _plan_execution(state, subject, subject.config.name, item, config, runs)
         result.append(item)
     for wanted, error in subject.impossible.items():
-        first = state.config.backends[0].label
+        first = state.config.backends_of(subject.config)[0].label
         result.append(Executed(subject.config.name, reference, wanted, first, "target", None, problem_from(error)))
     for conversion in subject.conversions:
         result += plan_conversion(state, subject, reference, conversion, runs)
@@ -99,7 +99,7 @@ def plan_conversion(
     made, problem = state.outcome(conversion.name)
     kind = "target" if conversion.final else "intermediate"
     result = []
-    for config in backends_of(state, made):
+    for config in backends_of(state, subject, made):
         item = Executed(subject.config.name, reference, conversion.route, config.label, kind, made, problem)
         item.asked = conversion.asked
         item.origin = subject.source.description.precision if subject.source is not None else None
@@ -138,7 +138,7 @@ def _plan_execution(
         options = backend_options(config, state.base)
         payload = _execution(state, subject, source, config.name, options)
         if config.name in COMPILERS:
-            build = compile_task(state, f"{task_name}, build", source, config, options)
+            build = compile_task(state, subject, f"{task_name}, build", source, config, options)
             runs.builds.append(build)
             executed.build_task = build.name
     except ConrepairError as error:
@@ -146,7 +146,7 @@ def _plan_execution(
         return
     runs.tasks.append(_execution_task(state, task_name, source, payload, executed.build_task))
     executed.task = task_name
-    if executed.kind == "reference" and config == backends_of(state, original)[0]:
+    if executed.kind == "reference" and config == backends_of(state, subject, original)[0]:
         second = payload | {
             "backend": "libraries",
             "options": {"second_opinion": True},
@@ -187,6 +187,6 @@ def _execution(
         "options": dict(options),
         "data": to_json(data),
         "recipe": None if recipe is None else dataclasses.asdict(recipe),
-        "batch_size": state.config.batch_size,
+        "batch_size": state.config.batch_size_of(subject.config),
         "limit": None,
     }

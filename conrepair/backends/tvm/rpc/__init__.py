@@ -1,0 +1,1 @@
+"""Devices that TVM reaches over its RPC."""

@@ -1,0 +1,172 @@
+"""One model on several backends: every two of them compared, in answers, errors and times."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from conrepair.evaluate.compare import Comparison
+from conrepair.metrics.statistics import SIGNIFICANCE_LEVEL
+from conrepair.report.encode import encode
+from conrepair.report.result import AuditResult, Place, Row
+
+__all__ = ["BackendMatrix", "BackendPair", "backends_csv", "matrices", "matrix_json", "matrix_legend", "matrix_table"]
+
+_FEWEST = 3  # of two backends, the list of rows says all
+_COLUMNS = ("backend", "library", "target", "setting", "device", "ms")
+
+
+@dataclass(frozen=True)
+class BackendPair:
+    """Two backends of a model; `first` stands above `second` in the list of rows.
+
+    Attributes:
+        first: A row.
+        second: Another.
+        comparison: Of their runs, in either order.
+    """
+
+    first: Row
+    second: Row
+    comparison: Comparison
+
+    @property
+    def time_ratio(self) -> float:
+        """Median time of the second divided by the first's."""
+        first, second = (row.times.median if row.times else float("nan") for row in (self.first, self.second))
+        return second / first if first else float("inf")
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """What is said of the pair."""
+        worst, times = self.comparison.worst, self.comparison.times
+        answers = worst.answers if worst is not None else None
+        return {
+            "verdict": self.comparison.verdict.value,
+            "top1_differs": answers.top1_differs if answers is not None else None,
+            "samples": answers.samples if answers is not None else None,
+            "relative_l2": worst.error.relative_l2 if worst is not None else None,
+            "max_abs": worst.error.max_abs if worst is not None else None,
+            "time_ratio": self.time_ratio,
+            "p_value": times.p_value,
+            "corrected_p": times.corrected_p,
+            "significant": times.significant if times.decidable else None,
+        }
+
+
+@dataclass(frozen=True)
+class BackendMatrix:
+    """A model and the backends that ran it.
+
+    Attributes:
+        name: As `Row.name`.
+        rows: Those that ran.
+        pairs: Every two of them.
+    """
+
+    name: str
+    rows: tuple[Row, ...]
+    pairs: tuple[BackendPair, ...]
+
+
+def matrices(result: AuditResult) -> list[BackendMatrix]:
+    """One for each model that ran on three backends or more, and was evaluated."""
+    compared = {frozenset((item.reference, item.candidate)): item for item in result.comparisons}
+    groups: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in result.rows:
+        if row.run is not None:
+            groups[row.name].append(row)
+    found = []
+    for name, rows in groups.items():
+        pairs = [
+            BackendPair(one, two, compared[key])
+            for one, two in combinations(rows, 2)
+            if (key := frozenset(row.run.name for row in (one, two) if row.run is not None)) in compared
+        ]
+        if len(rows) >= _FEWEST and pairs:
+            found.append(BackendMatrix(name, tuple(rows), tuple(pairs)))
+    return found
+
+
+def matrix_json(matrix: BackendMatrix) -> dict[str, Any]:
+    """A matrix as a JSON value."""
+    pairs = [{"first": pair.first.backend, "second": pair.second.backend} | pair.figures for pair in matrix.pairs]
+    value: dict[str, Any] = encode(
+        {"name": matrix.name, "backends": [_about(row) for row in matrix.rows], "pairs": pairs}
+    )
+    return value
+
+
+def backends_csv(found: list[BackendMatrix]) -> str:
+    """All pairs of all matrices, one on each line."""
+    stream = io.StringIO()
+    writer: Any = None
+    for matrix in found:
+        for pair in matrix.pairs:
+            sides = (("first", pair.first), ("second", pair.second))
+            places = {f"{side}_{key}": value for side, row in sides for key, value in _about(row).items()}
+            line = {"model": matrix.name} | places | pair.figures
+            if writer is None:
+                writer = csv.DictWriter(stream, line)
+                writer.writeheader()
+            writer.writerow(line)
+    return stream.getvalue()
+
+
+def matrix_table(matrix: BackendMatrix) -> Table:
+    """For the console: times above the diagonal, answers and errors below."""
+    table = Table(title=escape(matrix.name), title_justify="left", box=None, pad_edge=False)
+    table.add_column("")
+    for number in range(1, len(matrix.rows) + 1):
+        table.add_column(str(number), justify="right", no_wrap=True)
+    table.add_column("ms", justify="right", no_wrap=True)
+    places = {id(row): place for place, row in enumerate(matrix.rows)}
+    cells = [[""] * len(matrix.rows) for _ in matrix.rows]
+    for pair in matrix.pairs:
+        first, second = places[id(pair.first)], places[id(pair.second)]
+        cells[first][second] = _time_cell(pair)
+        cells[second][first] = _answer_cell(pair)
+    for number, (row, line) in enumerate(zip(matrix.rows, cells, strict=True), 1):
+        milliseconds = f"{1000 * row.times.median:.2f}" if row.times else ""
+        table.add_row(f"{number} {escape(row.backend)}", *line, milliseconds)
+    return table
+
+
+def matrix_legend(shown: list[BackendMatrix]) -> list[str]:
+    """What the cells of `matrix_table` mean, with the marks that there are."""
+    times = [pair.comparison.times for matrix in shown for pair in matrix.pairs]
+    pairs = max((item.comparisons for item in times), default=0)
+    lines = [
+        "below the diagonal: top-1 answers that differ, relative error; above it: the column's time / the row's",
+        f"* a significant difference (Mann-Whitney, corrected by Holm for {pairs} pairs, {SIGNIFICANCE_LEVEL:.0%})",
+    ]
+    if not all(item.decidable for item in times):
+        lines.append("? too few batches for any difference to be significant; a smaller batch_size gives more")
+    return lines
+
+
+def _time_cell(pair: BackendPair) -> str:
+    times = pair.comparison.times
+    mark = "?" if not times.decidable else "*" if times.significant else ""
+    return f"{pair.time_ratio:.3g}{mark}"
+
+
+def _answer_cell(pair: BackendPair) -> str:
+    figures = pair.figures
+    answers = f"{figures['top1_differs']}/{figures['samples']}" if figures["samples"] else ""
+    error = f"{figures['relative_l2']:.1e}" if figures["relative_l2"] is not None else "unlike"
+    return "\n".join(part for part in (answers, error) if part)
+
+
+def _about(row: Row) -> dict[str, Any]:
+    place = row.place or Place(row.backend)
+    milliseconds = 1000 * row.times.median if row.times else None
+    values = (row.backend, place.library, place.target, place.setting, place.device, milliseconds)
+    return dict(zip(_COLUMNS, values, strict=True))

@@ -1,0 +1,140 @@
+"""Every two backends of a model: what JSON, CSV and the console say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conrepair.config.model import ToleranceConfig
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.compare import Comparison, compare_runs
+from conrepair.evaluate.families import with_corrected_times
+from conrepair.evaluate.run import Run
+from conrepair.metrics.statistics import time_statistics
+from conrepair.report.backend_matrix import backends_csv, matrices, matrix_json
+from conrepair.report.result import AuditResult, Place, Row
+from conrepair.report.summary import summary_text
+
+SAMPLES = 12
+PLACES = {
+    "libraries": Place("torch"),
+    "tvm-llvm-O0": Place("tvm", "llvm", "O0"),
+    "tvm-llvm-O3-pi": Place("tvm", "llvm", "O3", "pi"),
+}
+
+
+def run(folder: Path, model: str, backend: str, scores: np.ndarray, milliseconds: float, batch: int) -> Run:
+    place = folder / model.replace("/", "-") / backend
+    place.mkdir(parents=True)
+    np.save(place / "output_0.npy", scores)
+    jitter = np.random.default_rng(len(backend)).uniform(1, 1.1, SAMPLES)
+    np.save(place / "seconds.npy", jitter * milliseconds / 1000)
+    return Run(
+        f"{model}@{backend}",
+        (TensorSpec("scores", ("batch", 5), "float32"),),
+        place,
+        SAMPLES,
+        tuple(range(0, SAMPLES, batch)),
+    )
+
+
+def result(folder: Path, models: Sequence[str] = ("net",), batch: int = 1) -> AuditResult:
+    """Three backends: the second answers alike in a third of the time, the third gives one other answer."""
+    scores = np.random.default_rng(1).normal(size=(SAMPLES, 5)).astype(np.float32)
+    other = scores.copy()
+    other[3] = -scores[3]
+    rows: list[Row] = []
+    pairs: list[Comparison] = []
+    for model in models:
+        runs = [
+            run(folder, f"{model}/source", backend, values, milliseconds, batch)
+            for (backend, values), milliseconds in zip(
+                zip(PLACES, (scores, scores, other), strict=True), (30.0, 10.0, 10.5), strict=True
+            )
+        ]
+        compared = [compare_runs(one, two, ToleranceConfig()) for one, two in combinations(runs, 2)]
+        compared = with_corrected_times(compared)
+        with_reference = dict(zip(list(PLACES)[1:], compared, strict=False))
+        rows += [
+            Row(
+                *(model, "", backend, "reference"),
+                run=item,
+                comparison=with_reference.get(backend),
+                times=time_statistics(item.batch_seconds),
+                place=place,
+            )
+            for (backend, place), item in zip(PLACES.items(), runs, strict=True)
+        ]
+        pairs.append(compared[-1])
+    return AuditResult("test", Path("/out"), tuple(rows), {}, {}, {}, tuple(pairs), {}, {}, 1.0)
+
+
+def test_json_has_every_two_backends(tmp_path: Path) -> None:
+    (matrix,) = matrices(result(tmp_path))
+    value = matrix_json(matrix)
+    assert json.loads(json.dumps(value)) == value
+    assert [item["device"] for item in value["backends"]] == ["local", "local", "pi"]
+    assert value["backends"][0]["ms"] == pytest.approx(31, abs=2)
+    pairs = {(item["first"], item["second"]): item for item in value["pairs"]}
+    assert list(pairs) == list(combinations(PLACES, 2))
+    faster = pairs["libraries", "tvm-llvm-O0"]
+    assert (faster["top1_differs"], faster["samples"], faster["relative_l2"]) == (0, SAMPLES, 0.0)
+    assert faster["time_ratio"] == pytest.approx(1 / 3, rel=0.1)
+    assert faster["significant"] is True
+    assert faster["corrected_p"] > faster["p_value"]
+    assert pairs["tvm-llvm-O0", "tvm-llvm-O3-pi"]["top1_differs"] == 1
+    assert pairs["tvm-llvm-O0", "tvm-llvm-O3-pi"]["verdict"] == "faulty"
+
+
+def test_csv_names_library_setting_and_device(tmp_path: Path) -> None:
+    lines = list(csv.DictReader(io.StringIO(backends_csv(matrices(result(tmp_path, ["a", "b"]))))))
+    assert [line["model"] for line in lines] == ["a/source"] * 3 + ["b/source"] * 3
+    last = lines[-1]
+    assert [last[f"first_{key}"] for key in ("library", "target", "setting", "device")] == [
+        "tvm",
+        "llvm",
+        "O0",
+        "local",
+    ]
+    assert [last[f"second_{key}"] for key in ("library", "target", "setting", "device")] == [
+        "tvm",
+        "llvm",
+        "O3",
+        "pi",
+    ]
+
+
+def test_the_console_shows_a_matrix(tmp_path: Path) -> None:
+    text = summary_text(result(tmp_path))
+    lines = [line.split() for line in text.splitlines()]
+    first = next(line for line in lines if line[:2] == ["1", "libraries"])
+    assert first[2].endswith("*")
+    assert float(first[2].rstrip("*")) == pytest.approx(1 / 3, rel=0.1)
+    third = next(line for line in lines if line[:2] == ["3", "tvm-llvm-O3-pi"])
+    assert third[2:4] == [f"1/{SAMPLES}"] * 2
+    assert "Mann-Whitney, corrected by Holm for 3 pairs, 5%" in text
+    assert "too few batches" not in text
+
+
+def test_too_few_batches_are_said(tmp_path: Path) -> None:
+    found = result(tmp_path, batch=4)
+    assert matrix_json(matrices(found)[0])["pairs"][0]["significant"] is None
+    assert "? too few batches for any difference to be significant" in summary_text(found)
+
+
+def test_many_models_go_to_the_file(tmp_path: Path) -> None:
+    text = summary_text(result(tmp_path, ["a", "b", "c", "d", "e"]))
+    assert "c/source" in text
+    assert "backends.csv has the same of d/source, e/source" in text
+
+
+def test_two_backends_need_no_matrix(tmp_path: Path) -> None:
+    found = result(tmp_path)
+    assert matrices(AuditResult("t", Path("/out"), found.rows[:2], {}, {}, {}, found.pairs, {}, {}, 1.0)) == []
