@@ -307,6 +307,7 @@ def _add_tvm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=64, help="for tuned: candidates to measure")
     parser.add_argument("--database", help="for tuned: folder of an earlier tuning to start from")
     parser.add_argument("--threads", type=int, help="that a kernel may use")
+    parser.add_argument("--debug", action="store_true", help="keep each kernel's results, and the imported model")
     parser.add_argument("--batch-size", type=int, default=1, help="for models that leave it open")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each step")
     parser.add_argument("--force", action="store_true", help="replace the output if it's one of this command")

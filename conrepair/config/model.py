@@ -310,6 +310,10 @@ class TvmConfig(_Strict):
     )
     threads: int | None = Field(None, ge=1, description="That a kernel may use. Default: one for each core.")
     device: Literal["local"] = Field("local", description="Where it runs.")
+    debug_enabled: bool = Field(
+        False, description="Keep what each kernel computes, and find the one at fault (stage localize)."
+    )
+    debug_samples: int = Field(8, ge=1, description="For debug_enabled: samples to keep.")
 
     @property
     def label(self) -> str:

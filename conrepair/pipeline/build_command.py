@@ -79,6 +79,7 @@ def tvm_config(options: argparse.Namespace) -> TvmConfig:
         "trials": options.trials,
         "database": options.database,
         "threads": options.threads,
+        "debug_enabled": options.debug,
     }
     return TvmConfig.model_validate(given(value))
 

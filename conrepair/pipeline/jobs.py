@@ -163,7 +163,8 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Args:
         payload: "model", "backend", "options", "data", "recipe" (or None), "batch_size", "limit" (or None).
-        folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample).
+        folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample); with the
+            option "debug_enabled" what each kernel computes of the first "debug_samples".
 
     Returns:
         "outputs" (specs, in order), "count", "starts" (first sample of each batch), "load_seconds",
@@ -187,6 +188,10 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
     run_seconds = time.perf_counter() - started
     recorder.finish()
+    if payload["options"].get("debug_enabled"):
+        source.count = min(source.count, payload["options"]["debug_samples"])
+        shown = [batch.feeds for batch in batches(source, inputs, payload["batch_size"])]
+        COMPILERS[payload["backend"]].capture(runnable, shown, len(shown), folder)
     _check_unchanged(model.path, model.sha256)
     if reference.kind == "tensors":
         _check_unchanged(reference.path, reference.sha256)

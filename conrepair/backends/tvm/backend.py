@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm.options import IMPORTER_FORMATS, read_options
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import Runnable
+from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import ConfigError
 
 __all__ = ["BACKEND", "TvmBackend"]
@@ -49,6 +49,15 @@ class TvmBackend:
         if "build" not in options:
             raise ConfigError("TVM runs what it has compiled; compile the model first")
         return TvmRunnable(Path(options["build"]["path"]), read_options(options).threads)
+
+    def capture(self, runnable: Runnable, batches: Iterable[Mapping[str, Array]], count: int, folder: Path) -> None:
+        """Each kernel's results, and the operators that it stands for."""
+        from conrepair.backends.tvm.capture import capture
+        from conrepair.backends.tvm.runnable import TvmRunnable
+
+        if not isinstance(runnable, TvmRunnable):
+            raise TypeError("TVM captures what TVM runs")
+        capture(runnable, batches, count, folder)
 
 
 def _is_script(model: Model) -> bool:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from conrepair.backends.tvm.calls import CALLS, Calls, calls_of
 from conrepair.backends.tvm.cuda import CUBIN, check_architecture, compile_source
+from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.options import TvmOptions
 from conrepair.backends.tvm.settings import Place, Step, steps_of
@@ -47,7 +49,11 @@ def build(model: Model, options: TvmOptions, batch: int, folder: Path) -> dict[s
     imported = _importer(model.framework)(model, batch)
     seconds = {"import": time.perf_counter() - started}
     record = compile_module(imported, options, folder, seconds)
-    record = {"source": {"framework": model.framework, "sha256": model.sha256}} | record
+    kept = imported.save(folder) if options.debug_enabled and imported.save is not None else None
+    source = {"framework": model.framework, "sha256": model.sha256, "kept": kept}
+    record = {"source": source} | record
+    if kept is not None:  # with it, weights that it has in another file
+        record["files"] |= {path.name: sha256_of(path) for path in sorted(folder.glob(f"{kept}*"))}
     write_json(folder / BUILD, record)
     stored: dict[str, Any] = json.loads((folder / BUILD).read_text(encoding="utf-8"))
     return stored
@@ -73,11 +79,15 @@ def compile_module(
     names = PassNames()
     started = time.perf_counter()
     with target, tvm.transform.PassContext(opt_level=3, instruments=[names.instrument()]):
-        module = _applied([step for step in steps if not step.lowering], imported.module, place)
+        following = Following(imported.names)
+        module = _applied([step for step in steps if not step.lowering], imported.module, place, following)
         kernels = _kernels(module)
         write_text(folder / "relax.py", module.script(show_meta=False))
         optimized = time.perf_counter()
-        files = _compile(module, [step for step in steps if step.lowering], place)
+        files, calls = _compile(module, [step for step in steps if step.lowering], place, imported, following)
+    if calls is not None:
+        write_json(folder / CALLS, to_json(calls))
+        files.append(CALLS)
     nvcc = compile_source(folder, options.parsed_target)
     files += [CUBIN] if nvcc is not None else []
     times = {"optimize": optimized - started, "compile": time.perf_counter() - optimized}
@@ -117,10 +127,12 @@ def _importer(framework: str) -> Callable[[Model, int], Imported]:
     raise ConversionError(f"TVM has no importer for {framework}; convert the model to ONNX first.")
 
 
-def _applied(steps: list[Step], module: Any, place: Place) -> Any:
+def _applied(steps: list[Step], module: Any, place: Place, following: Following | None = None) -> Any:
     for step in steps:
         try:
-            module = step.build(place)(module)
+            before, module = module, step.build(place)(module)
+            if following is not None:
+                module = following.after(step.name, before, module)
         except ConversionError:
             raise
         # Passes raise TVM's InternalError, ValueError and more.
@@ -129,8 +141,10 @@ def _applied(steps: list[Step], module: Any, place: Place) -> Any:
     return module
 
 
-def _compile(module: Any, lowering: list[Step], place: Place) -> list[str]:
-    """Generate code; returns the names of the files."""
+def _compile(
+    module: Any, lowering: list[Step], place: Place, imported: Imported, following: Following
+) -> tuple[list[str], Calls | None]:
+    """Generate code; returns the names of the files, and what is called."""
     from tvm import relax
 
     from conrepair.backends.tvm.devices import needs_bridge
@@ -140,14 +154,17 @@ def _compile(module: Any, lowering: list[Step], place: Place) -> list[str]:
     if needs_bridge(target.kind.name):
         module, extra = bridged(module, target, place.folder), [PLANS, PROGRAM]
         target = target.host
+    first = next(number for number, step in enumerate(lowering) if step.mandatory)  # ends the dataflow form
     with target:
-        lowered = _applied(lowering, module, place)
+        module = _applied(lowering[:first], module, place, following)
+        calls = calls_of(module, [spec.name for spec in imported.inputs], following.tensors, imported.operators)
+        lowered = _applied(lowering[first:], module, place)
     try:
         executable = relax.build(lowered, target, relax_pipeline=None)
         executable.export_library(str(place.folder / _LIBRARY))
     except Exception as error:
         raise _pass_error("code generation", error) from error
-    return [_LIBRARY, "relax.py", *extra, *_write_sources(executable.mod, place.folder)]
+    return [_LIBRARY, "relax.py", *extra, *_write_sources(executable.mod, place.folder)], calls
 
 
 def _write_sources(module: Any, folder: Path) -> list[str]:

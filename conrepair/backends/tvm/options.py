@@ -32,6 +32,8 @@ class TvmOptions:
         database_sha256: Of what that folder holds.
         threads: That a kernel may use; default: TVM's, one for each physical core.
         device: Where it runs; "local" is this machine.
+        debug_enabled: Whether each kernel's results are kept, and the model that was imported.
+        debug_samples: Of how many samples they are kept.
     """
 
     target: str = "llvm"
@@ -44,6 +46,8 @@ class TvmOptions:
     database_sha256: str | None = None
     threads: int | None = None
     device: str = "local"
+    debug_enabled: bool = False
+    debug_samples: int = 8
 
     @property
     def parsed_target(self) -> TargetText:
