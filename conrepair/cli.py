@@ -191,7 +191,7 @@ def _add_localize(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     about = "Name the layers in which a conversion stops being its source; needs no configuration and no data."
     parser = _verb(verbs, "localize", about)
     parser.add_argument("source", help="the model that is right")
-    parser.add_argument("target", help="its conversion")
+    parser.add_argument("target", help="its conversion, or a folder that `build` wrote")
     parser.add_argument(
         "--intermediate",
         action="append",

@@ -308,6 +308,9 @@ class TvmConfig(_Strict):
     database: str | None = Field(
         None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
     )
+    built: str | None = Field(
+        None, description="Folder of a build to take as it is, of whichever setting; nothing is compiled then."
+    )
     threads: int | None = Field(None, ge=1, description="That a kernel may use. Default: one for each core.")
     device: Literal["local"] = Field("local", description="Where it runs.")
     debug_enabled: bool = Field(

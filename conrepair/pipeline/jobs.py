@@ -188,8 +188,9 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
     run_seconds = time.perf_counter() - started
     recorder.finish()
+    count = source.count
     if payload["options"].get("debug_enabled"):
-        source.count = min(source.count, payload["options"]["debug_samples"])
+        source.count = min(count, payload["options"]["debug_samples"])
         shown = [batch.feeds for batch in batches(source, inputs, payload["batch_size"])]
         COMPILERS[payload["backend"]].capture(runnable, shown, len(shown), folder)
     _check_unchanged(model.path, model.sha256)
@@ -197,7 +198,7 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         _check_unchanged(reference.path, reference.sha256)
     return {
         "outputs": [to_json(spec) for spec in runnable.outputs],
-        "count": source.count,
+        "count": count,
         "starts": recorder.starts,
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,

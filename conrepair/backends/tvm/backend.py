@@ -26,21 +26,24 @@ class TvmBackend:
         read_options(options)
 
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """The pinned importer's format; else the model's own where TVM reads it, and ONNX where not."""
-        pinned = read_options(options).importer
+        """The pinned importer's format; else the model's own where TVM reads it or nothing is compiled; else ONNX."""
+        known = read_options(options)
+        pinned = known.importer
+        if known.built is not None:
+            return model.framework
         if pinned is not None:
             return pinned
         return model.framework if model.framework in IMPORTER_FORMATS and not _is_script(model) else "onnx"
 
     def compile(self, model: Model, options: Mapping[str, Any], batch_size: int, folder: Path) -> dict[str, Any]:
         """Build into a folder; with option `check_device`, only if the device is there."""
-        from conrepair.backends.tvm.build import build
+        from conrepair.backends.tvm.build import build, taken
         from conrepair.backends.tvm.devices import check_device
 
         known = read_options(options)
         if options.get("check_device"):
             check_device(known.parsed_target.kind, known.device)
-        return build(model, known, batch_size, folder)
+        return taken(Path(known.built), folder) if known.built else build(model, known, batch_size, folder)
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Load what was built into the folder that option `build` names."""

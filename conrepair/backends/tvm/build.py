@@ -17,10 +17,10 @@ from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.options import TvmOptions
 from conrepair.backends.tvm.settings import Place, Step, steps_of
 from conrepair.frameworks.model import Model, to_json
-from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of, write_json, write_text
 
-__all__ = ["BUILD", "build", "compile_module"]
+__all__ = ["BUILD", "build", "compile_module", "taken"]
 
 BUILD = "build.json"
 _LIBRARY = "module.so"
@@ -57,6 +57,34 @@ def build(model: Model, options: TvmOptions, batch: int, folder: Path) -> dict[s
     write_json(folder / BUILD, record)
     stored: dict[str, Any] = json.loads((folder / BUILD).read_text(encoding="utf-8"))
     return stored
+
+
+def taken(built: Path, folder: Path) -> dict[str, Any]:
+    """Take a build that was made before.
+
+    Args:
+        built: Its folder.
+        folder: Receives a copy.
+
+    Returns:
+        What its `build.json` says.
+
+    Raises:
+        ModelLoadError: if it isn't whole: a file is missing, or has another content.
+    """
+    try:
+        record: dict[str, Any] = json.loads((built / BUILD).read_text(encoding="utf-8"))
+        changed = [name for name, sha256 in record["files"].items() if sha256_of(built / name) != sha256]
+        if changed:
+            raise ModelLoadError(
+                f"{built} isn't the build that it was: {', '.join(changed)} changed. Build it again."
+            )
+        shutil.copytree(built, folder, dirs_exist_ok=True)
+    except (OSError, KeyError, ValueError) as error:
+        raise ModelLoadError(
+            f"{built} is no build of TVM: {type(error).__name__}: {error}. Build it again."
+        ) from error
+    return record
 
 
 def compile_module(

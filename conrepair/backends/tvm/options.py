@@ -31,6 +31,8 @@ class TvmOptions:
         database: For `tuned`: folder of an earlier tuning, to start from.
         database_sha256: Of what that folder holds.
         threads: That a kernel may use; default: TVM's, one for each physical core.
+        built: Folder of a build that is taken as it is, in place of compiling.
+        built_sha256: Of that folder.
         device: Where it runs; "local" is this machine.
         debug_enabled: Whether each kernel's results are kept, and the model that was imported.
         debug_samples: Of how many samples they are kept.
@@ -45,6 +47,8 @@ class TvmOptions:
     database: str | None = None
     database_sha256: str | None = None
     threads: int | None = None
+    built: str | None = None
+    built_sha256: str | None = None
     device: str = "local"
     debug_enabled: bool = False
     debug_samples: int = 8
