@@ -304,6 +304,8 @@ class TvmConfig(_Strict):
     )
     required_pass: tuple[str, ...] = Field((), description="Passes to run besides the setting's.")
     disabled_pass: tuple[str, ...] = Field((), description="Passes of the setting to leave out.")
+    unfused: tuple[str, ...] = Field((), description="Operators of the imported model to leave out of fusion.")
+    unscheduled: tuple[str, ...] = Field((), description="Operators whose kernels get no schedule (CPUs).")
     trials: int = Field(64, ge=1, description="For tuned: how many candidates are measured.")
     database: str | None = Field(
         None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from conrepair.backends.tvm.build import BUILD
 from conrepair.backends.tvm.calls import Call, Calls
 from conrepair.backends.tvm.capture import load_calls
 from conrepair.backends.tvm.runnable import TvmRunnable
@@ -21,7 +23,7 @@ from conrepair.networks.network import Kernel, Network, Segment
 from conrepair.networks.registry import open_network
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["TvmNetwork", "open_build"]
+__all__ = ["TvmNetwork", "imported_model", "open_build"]
 
 
 def open_build(folder: Path, model: Model) -> TvmNetwork:
@@ -35,18 +37,30 @@ def open_build(folder: Path, model: Model) -> TvmNetwork:
         ModelLoadError: if the build can't be loaded, or what it was made of isn't there.
     """
     runnable = TvmRunnable(folder)
-    source = runnable.record["source"]
+    imported = imported_model(folder, model)
+    return TvmNetwork(open_network(imported, runnable.inputs), runnable, load_calls(folder))
+
+
+def imported_model(folder: Path, model: Model) -> Model:
+    """What a build was made of.
+
+    Args:
+        folder: Of the build.
+        model: What it was made of, for builds that don't keep that.
+
+    Raises:
+        ModelLoadError: if it isn't there.
+    """
+    source = json.loads((folder / BUILD).read_text(encoding="utf-8"))["source"]
     if source.get("kept") is not None:
         path = folder / source["kept"]
-        imported = Model(source["framework"], str(path), model_sha256(path))
-    elif model.sha256 == source["sha256"]:
-        imported = model
-    else:
-        raise ModelLoadError(
-            f"{folder} wasn't made of {model.path} itself, and doesn't keep the {source['framework']} model that it "
-            "was made of, so its kernels can't be compared with layers. Build it with --debug."
-        )
-    return TvmNetwork(open_network(imported, runnable.inputs), runnable, load_calls(folder))
+        return Model(source["framework"], str(path), model_sha256(path))
+    if model.sha256 == source["sha256"]:
+        return model
+    raise ModelLoadError(
+        f"{folder} wasn't made of {model.path} itself, and doesn't keep the {source['framework']} model that it was "
+        "made of, so its kernels can't be compared with layers. Build it with --debug."
+    )
 
 
 class TvmNetwork(Network):

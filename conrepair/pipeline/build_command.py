@@ -76,6 +76,8 @@ def tvm_config(options: argparse.Namespace) -> TvmConfig:
         "importer": options.importer,
         "required_pass": options.required_pass,
         "disabled_pass": options.disabled_pass,
+        "unfused": options.unfused,
+        "unscheduled": options.unscheduled,
         "trials": options.trials,
         "database": options.database,
         "threads": options.threads,

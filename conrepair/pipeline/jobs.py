@@ -239,12 +239,16 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     from conrepair.localize.models import Subject
     from conrepair.localize.options import Options
+    from conrepair.repair.build import repair_build
     from conrepair.repair.repair import RepairOptions, repair_models
 
     source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
     edits = None if payload["edits"] is None else frozenset(payload["edits"])
     options = RepairOptions(from_json(Options, payload["options"]), payload["seconds"], payload["unseen"], edits)
-    result = repair_models(source, target, folder, options, Journal(Path(payload["journal"])))
+    if target.build is None:
+        result = repair_models(source, target, folder, options, Journal(Path(payload["journal"])))
+    else:
+        result = repair_build(source, target, folder, options)
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
     if result.model is not None:

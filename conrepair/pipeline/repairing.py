@@ -17,11 +17,7 @@ __all__ = ["rows_to_repair", "with_advice", "with_repair"]
 
 def rows_to_repair(rows: Sequence[Row]) -> list[int]:
     """Places of the rows whose targets have layers at fault."""
-    return [
-        place
-        for place, row in enumerate(rows)
-        if row.build is None and row.localization is not None and row.localization.faults
-    ]
+    return [place for place, row in enumerate(rows) if row.localization is not None and row.localization.faults]
 
 
 def with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem]) -> Row:

@@ -72,7 +72,7 @@ def write_audit(result: AuditResult, store: Path) -> None:
                 write_record(row, row.run, names, result.top_k, place)
             _write_localization(row, result, folder / "localization" / _localized(row))
             if row.repair is not None:
-                place = folder / "repair" / row.name
+                place = folder / "repair" / _localized(row)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 write_repair(row.repair, place, row.advice)
             for problem in filter(None, (row.problem, row.not_localized, row.not_repaired)):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm.calls import CALLS, Calls, calls_of
 from conrepair.backends.tvm.cuda import CUBIN, check_architecture, compile_source
+from conrepair.backends.tvm.exceptions import with_exceptions
 from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.options import TvmOptions
@@ -108,7 +110,14 @@ def compile_module(
     started = time.perf_counter()
     with target, tvm.transform.PassContext(opt_level=3, instruments=[names.instrument()]):
         following = Following(imported.names)
-        module = _applied([step for step in steps if not step.lowering], imported.module, place, following)
+        apart = {"unfused": options.unfused, "unscheduled": options.unscheduled}
+        _check_operators(apart, imported)
+
+        def prepared(step: str, module: Any) -> Any:
+            inputs = [spec.name for spec in imported.inputs]
+            return with_exceptions(step, module, apart, inputs, following.tensors, imported.operators)
+
+        module = _applied([step for step in steps if not step.lowering], imported.module, place, following, prepared)
         kernels = _kernels(module)
         write_text(folder / "relax.py", module.script(show_meta=False))
         optimized = time.perf_counter()
@@ -155,9 +164,27 @@ def _importer(framework: str) -> Callable[[Model, int], Imported]:
     raise ConversionError(f"TVM has no importer for {framework}; convert the model to ONNX first.")
 
 
-def _applied(steps: list[Step], module: Any, place: Place, following: Following | None = None) -> Any:
+def _check_operators(apart: Mapping[str, Sequence[str]], imported: Imported) -> None:
+    """Refuse operators that the imported model doesn't have."""
+    known = [operator.name for operator in imported.operators]
+    for key, names in apart.items():
+        for name in names:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean '{close[0]}'?" if close else ""
+                raise ConversionError(f"{key}: the imported model has no operator '{name}'.{hint}")
+
+
+def _applied(
+    steps: list[Step],
+    module: Any,
+    place: Place,
+    following: Following | None = None,
+    prepared: Callable[[str, Any], Any] = lambda _, module: module,
+) -> Any:
     for step in steps:
         try:
+            module = prepared(step.name, module)
             before, module = module, step.build(place)(module)
             if following is not None:
                 module = following.after(step.name, before, module)

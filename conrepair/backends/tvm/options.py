@@ -27,6 +27,8 @@ class TvmOptions:
         importer: Format that the model is imported from; default: its own where TVM reads that, else ONNX.
         required_pass: Passes of the catalogue that the setting leaves out.
         disabled_pass: Passes of the setting to leave out.
+        unfused: Operators of the imported model that aren't fused with others.
+        unscheduled: Operators whose kernels get no schedule; for CPUs, as a GPU runs nothing without.
         trials: For `tuned`: how many candidates are measured.
         database: For `tuned`: folder of an earlier tuning, to start from.
         database_sha256: Of what that folder holds.
@@ -43,6 +45,8 @@ class TvmOptions:
     importer: str | None = None
     required_pass: tuple[str, ...] = ()
     disabled_pass: tuple[str, ...] = ()
+    unfused: tuple[str, ...] = ()
+    unscheduled: tuple[str, ...] = ()
     trials: int = 64
     database: str | None = None
     database_sha256: str | None = None
@@ -74,5 +78,7 @@ def read_options(values: Mapping[str, Any]) -> TvmOptions:
         raise ConfigError(f"setting '{options.setting}' doesn't exist; there are {', '.join(SETTINGS)}")
     if options.importer not in {None, *IMPORTER_FORMATS}:
         raise ConfigError(f"importer '{options.importer}' doesn't exist; there are {', '.join(IMPORTER_FORMATS)}")
+    if options.unscheduled and options.parsed_target.on_gpu:
+        raise ConfigError(f"unscheduled: {options.parsed_target.kind} runs nothing without a schedule; leave it out")
     check_passes(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
     return options

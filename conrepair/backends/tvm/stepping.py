@@ -9,6 +9,7 @@ import numpy as np
 
 from conrepair.backends.tvm.calls import Call, Calls
 from conrepair.backends.tvm.runnable import TvmRunnable
+from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.frameworks.runnable import Array
 from conrepair.runtime.errors import InferenceError
 
@@ -24,7 +25,9 @@ class Stepping:
     """The virtual machine of a build, with a hand on every kernel.
 
     The kernels are those that run without it: the machine calls back before and after each. What one reads is
-    overwritten in place, right before it runs; kernels that nobody needs are skipped.
+    overwritten in place, right before it runs; kernels that nobody needs are skipped. What one is to write holds NaN
+    before (the lowest whole number): else an element that it doesn't write has whatever the memory had, which may be
+    the right value by chance.
     """
 
     def __init__(self, runnable: TvmRunnable, calls: Calls) -> None:
@@ -85,6 +88,13 @@ class Stepping:
         return np.zeros(shape, dtype)
 
 
+def _unwritten(shape: tuple[int, ...], dtype: str) -> Array:
+    kind = numpy_dtype(dtype)
+    if kind.kind == "b":
+        return np.zeros(shape, kind)
+    return np.full(shape, np.iinfo(kind).min if kind.kind in "iu" else np.nan, kind)
+
+
 class _Run:
     """One run, from the outside.
 
@@ -135,6 +145,9 @@ class _Run:
             array = None if value is None else self._value(value)
             if array is not None:
                 argument.copyfrom(np.ascontiguousarray(array.reshape(argument.shape)))
+        if not call.view:
+            for argument in arguments[len(call.reads) : len(call.reads) + len(call.writes)]:
+                argument.copyfrom(_unwritten(tuple(argument.shape), str(argument.dtype)))
         return _RUN
 
     def _after(self, result: Any, arguments: Sequence[Any]) -> int:
