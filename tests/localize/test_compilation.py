@@ -29,6 +29,14 @@ def test_a_correct_build_raises_no_alarm(make: Any, setting: str, tmp_path: Path
     assert max(row.introduced_error for row in found.layers) < 1e-5
 
 
+def test_kernels_that_run_through_pyopencl(tmp_path: Path) -> None:
+    model = compiled.mobile(tmp_path)
+    folder = compiled.built(model, tmp_path / "build", "O2", target="opencl")
+    found = compiled.localized(model, folder, tmp_path / "work")
+    assert found.verdict is Verdict.EQUIVALENT, found.faults
+    assert found.unmatched_target == ()
+
+
 @pytest.mark.parametrize("setting", ["O0", "O3"])
 def test_an_operator_that_tvm_gets_wrong_is_named(setting: str, tmp_path: Path) -> None:
     """TVM's importer ignores antialias; see docs/tvm-conformance.md."""
