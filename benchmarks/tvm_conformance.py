@@ -137,7 +137,7 @@ def _through_tvm(model: onnx.ModelProto, feeds: dict[str, Array], frozen: Sequen
     text = parse_target("llvm")
     target = text.resolve()
     with tempfile.TemporaryDirectory() as folder, target, tvm.transform.PassContext(opt_level=3):
-        module = relax_of_onnx(definite_onnx(proto, specs), specs, "the case")
+        module, _ = relax_of_onnx(definite_onnx(proto, specs), specs, "the case")
         for step in steps_of(text, "O2"):
             module = step.build(Place(target, Path(folder), 0, None))(module)
         machine = relax.VirtualMachine(relax.build(module, target, relax_pipeline=None), tvm.cpu())

@@ -172,7 +172,7 @@ def _add_repair(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     about = "Mend a conversion with the smallest change, in its own format; needs no configuration and no data."
     parser = _verb(verbs, "repair", about)
     parser.add_argument("source", help="the model that is right (with --apply, the model to change)")
-    parser.add_argument("target", nargs="?", help="its conversion")
+    parser.add_argument("target", nargs="?", help="its conversion, or a folder that `build` wrote")
     parser.add_argument("--apply", metavar="PATCH", help="make the edits of a patch.json again")
     _add_layers(parser, samples=72)
     parser.add_argument("--seconds", type=float, default=300.0, help="after which no further edit is tried")
@@ -191,7 +191,7 @@ def _add_localize(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     about = "Name the layers in which a conversion stops being its source; needs no configuration and no data."
     parser = _verb(verbs, "localize", about)
     parser.add_argument("source", help="the model that is right")
-    parser.add_argument("target", help="its conversion")
+    parser.add_argument("target", help="its conversion, or a folder that `build` wrote")
     parser.add_argument(
         "--intermediate",
         action="append",
@@ -307,6 +307,9 @@ def _add_tvm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=64, help="for tuned: candidates to measure")
     parser.add_argument("--database", help="for tuned: folder of an earlier tuning to start from")
     parser.add_argument("--threads", type=int, help="that a kernel may use")
+    parser.add_argument("--unfused", action="append", default=[], metavar="OPERATOR", help="keep it out of fusion")
+    parser.add_argument("--unscheduled", action="append", default=[], metavar="OPERATOR", help="no schedule (CPU)")
+    parser.add_argument("--debug", action="store_true", help="keep each kernel's results, and the imported model")
     parser.add_argument("--batch-size", type=int, default=1, help="for models that leave it open")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each step")
     parser.add_argument("--force", action="store_true", help="replace the output if it's one of this command")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import Runnable
+from conrepair.frameworks.runnable import Array, Runnable
 
 __all__ = ["Backend", "Compiler"]
 
@@ -62,4 +62,18 @@ class Compiler(Backend, Protocol):
         Raises:
             ConversionError: if the model can't be compiled; names the operator where that's the reason.
             DeviceError: if option "check_device" is set, and the device isn't there.
+        """
+
+    def capture(self, runnable: Runnable, batches: Iterable[Mapping[str, Array]], count: int, folder: Path) -> None:
+        """Write what each kernel computes.
+
+        Args:
+            runnable: From `load`; not run by others meanwhile.
+            batches: Feeds.
+            count: How many there are.
+            folder: Receives a list of the kernels, and their results.
+
+        Raises:
+            ModelLoadError: if what was built doesn't say which kernels it calls.
+            InferenceError: if one fails.
         """

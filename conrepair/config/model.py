@@ -352,19 +352,27 @@ class TvmConfig(_Strict):
     )
     required_pass: tuple[str, ...] = Field((), description="Passes to run besides the setting's.")
     disabled_pass: tuple[str, ...] = Field((), description="Passes of the setting to leave out.")
+    unfused: tuple[str, ...] = Field((), description="Operators of the imported model to leave out of fusion.")
+    unscheduled: tuple[str, ...] = Field((), description="Operators whose kernels get no schedule (CPUs).")
     trials: int = Field(64, ge=1, description="For tuned: how many candidates are measured.")
     database: str | None = Field(
         None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
+    )
+    built: str | None = Field(
+        None, description="Folder of a build to take as it is, of whichever setting; nothing is compiled then."
     )
     threads: int | None = Field(None, ge=1, description="That a kernel may use. Default: one for each core.")
     device: Annotated[
         RpcDeviceConfig | None,
         BeforeValidator(_device_from_text, json_schema_input_type=str | RpcDeviceConfig | None),
     ] = Field(None, description=f"Where it runs: local, a name of `devices`, {DEVICE_URL}.")
-
     optional: bool = Field(
         False, description="Whether a device that isn't there is only said, and doesn't make the run fail."
     )
+    debug_enabled: bool = Field(
+        False, description="Keep what each kernel computes, and find the one at fault (stage localize)."
+    )
+    debug_samples: int = Field(8, ge=1, description="For debug_enabled: samples to keep.")
 
     @model_validator(mode="before")
     @classmethod

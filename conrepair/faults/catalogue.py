@@ -18,6 +18,8 @@ def faults() -> tuple[Fault[Any], ...]:
     """The catalogue, in the order of the kinds, then of the names."""
     found: list[Fault[Any]] = []
     for kind in Kind:
+        if kind is Kind.COMPILATION:  # it's in no file
+            continue
         package = importlib.import_module(f"{conrepair.faults.__name__}.{kind.value}")
         names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
         found += [importlib.import_module(f"{package.__name__}.{name}").FAULT for name in names]

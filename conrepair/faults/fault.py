@@ -29,6 +29,7 @@ class Kind(enum.StrEnum):
     HYPERPARAMETERS = "hyperparameters"
     GRAPH = "graph"
     PRECISION = "precision"
+    COMPILATION = "compilation"
 
 
 @dataclass(frozen=True)

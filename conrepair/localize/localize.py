@@ -14,11 +14,11 @@ from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
+from conrepair.localize.compilation import align_compiled, with_compilation
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.located import Guilty, located_faults
 from conrepair.localize.measurement import Cut, Feeds, measure
 from conrepair.localize.options import Options
-from conrepair.localize.preparation import align_with_inputs
 from conrepair.localize.quantization import QuantizationErrors
 from conrepair.localize.reference import DISTURBANCE, Reference
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
@@ -93,7 +93,7 @@ def localize_target(
     first = reference.batch(0, ours), Activations(target, theirs, folder / "target")
     clock = _Clock(seconds)
     advance("aligning")
-    prepared = align_with_inputs(*first, folder, options)
+    prepared = align_compiled(*first, folder, options)
     alignment = prepared.alignment
     clock("align")
     advance("isolating")
@@ -110,7 +110,8 @@ def localize_target(
     judged = _judge(source, target, alignment, cuts, options)
     advance("diagnosing")
     located = located_faults(first, alignment, judged)
-    faults = sorted([*prepared.faults, *located.faults], key=lambda fault: -fault.introduced_error)
+    found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
+    faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
     clock("diagnose")
     result = _result(source, target, alignment, judged, faults, count, options, seconds)
     return Found(dataclasses.replace(result, notes=prepared.notes), alignment, located.guilty)

@@ -14,7 +14,7 @@ from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.measurement import Feeds
-from conrepair.localize.opening import Opened, open_model, second_opinion
+from conrepair.localize.opening import Build, Opened, open_model, second_opinion
 from conrepair.localize.options import Options
 from conrepair.localize.recipe_finding import PhotoFile, find_recipe
 from conrepair.localize.result import Localization
@@ -37,6 +37,7 @@ class Subject:
         data: The dataset.
         recipe: How photos become tensors.
         photos: The first photos of the dataset as files, for a search of recipes; none where it isn't wanted.
+        build: What was compiled of the model, which is looked into in its place.
     """
 
     model: Model
@@ -44,6 +45,7 @@ class Subject:
     data: DataReference
     recipe: Recipe | None
     photos: tuple[PhotoFile, ...] = ()
+    build: Build | None = None
 
 
 def localize_models(
@@ -78,7 +80,7 @@ def _localize(
     samples = min(source.data.count, target.data.count, options.samples)
     size = batch_size(source.inputs, target.inputs, options.batch_size, samples)
     ours = open_model(source.model, concrete(source, size), folder / "source-onnx")
-    theirs = open_model(target.model, concrete(target, size), folder / "target-onnx")
+    theirs = open_model(target.model, concrete(target, size), folder / "target-onnx", target.build)
     work = folder / "activations"
     work.mkdir(parents=True, exist_ok=True)
     sides = (source, ours), (target, theirs)

@@ -14,7 +14,20 @@ from conrepair.networks.network import Network
 from conrepair.networks.registry import open_network
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
 
-__all__ = ["Opened", "open_model", "second_opinion"]
+__all__ = ["Build", "Opened", "open_model", "second_opinion"]
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a compiler made of a model.
+
+    Attributes:
+        path: Its folder.
+        sha256: Of that.
+    """
+
+    path: str
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -34,17 +47,23 @@ class Opened:
     note: str = ""
 
 
-def open_model(model: Model, inputs: Sequence[TensorSpec], folder: Path) -> Opened:
-    """Open a model.
+def open_model(model: Model, inputs: Sequence[TensorSpec], folder: Path, build: Build | None = None) -> Opened:
+    """Open a model, or what was compiled of it.
 
     Args:
         model: Of any framework.
         inputs: All sizes numbers.
         folder: For a conversion to ONNX, when it needs one.
+        build: To open instead; its inputs are the ones.
 
     Raises:
         ModelLoadError: if neither the model nor a conversion can be cut.
     """
+    if build is not None:
+        from conrepair.networks.tvm import open_build
+
+        compiled = open_build(Path(build.path), model)
+        return Opened(compiled, compiled.runnable.inputs, dict(compiled.input_names))
     try:
         network = open_network(model, inputs)
     except ModelLoadError as reason:

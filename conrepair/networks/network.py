@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["Network", "Segment"]
+__all__ = ["Kernel", "Network", "Segment"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What computes a tensor of a network that was compiled.
+
+    Attributes:
+        functions: Names of the kernels, in order; several where an operator became several.
+        operators: Name and kind of the operators that they stand for, in order.
+    """
+
+    functions: tuple[str, ...]
+    operators: tuple[tuple[str, str], ...]
 
 
 class Segment(abc.ABC):
@@ -44,11 +58,17 @@ class Network(abc.ABC):
         graph: The network's layers, with names as they stand in the file.
         input_names: The graph's tensor for each input of the framework's `Runnable`, by the name that has.
         output_names: The same for its outputs.
+        original: What it was compiled from, with the same graph; None for what runs as it's written.
     """
 
     graph: LayerGraph
     input_names: Mapping[str, str]
     output_names: Mapping[str, str]
+    original: Network | None = None
+
+    def kernel(self, tensor: str) -> Kernel | None:
+        """What computes a tensor, where this was compiled; None for an input."""
+        return None
 
     @abc.abstractmethod
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:

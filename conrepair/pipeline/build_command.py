@@ -83,10 +83,13 @@ def tvm_config(options: argparse.Namespace, device: str = "local") -> TvmConfig:
         "importer": options.importer,
         "required_pass": options.required_pass,
         "disabled_pass": options.disabled_pass,
+        "unfused": options.unfused,
+        "unscheduled": options.unscheduled,
         "trials": options.trials,
         "database": options.database,
         "threads": options.threads,
         "device": device,
+        "debug_enabled": options.debug,
     }
     try:
         return TvmConfig.model_validate(given(value))

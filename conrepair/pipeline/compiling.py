@@ -98,11 +98,12 @@ def backend_options(config: BackendConfig, base: Path) -> dict[str, Any]:
         ConfigError: if the folder doesn't exist.
     """
     options = config.options
-    if options.get("database") is not None:
-        folder = base / options["database"]
-        if not folder.is_dir():
-            raise ConfigError(f"backend {config.label}: database {folder} is no folder; leave it out to start anew")
-        options |= {"database": str(folder), "database_sha256": sha256_of(folder)}
+    for key, use in (("database", "start anew"), ("built", "compile")):
+        if options.get(key) is not None:
+            folder = base / options[key]
+            if not folder.is_dir():
+                raise ConfigError(f"backend {config.label}: {key} {folder} is no folder; leave it out to {use}")
+            options |= {key: str(folder), f"{key}_sha256": sha256_of(folder)}
     return options
 
 

@@ -43,6 +43,7 @@ class Executed:
         backend: Where it ran.
         kind: "reference", "target" or "intermediate".
         source: The model, if there is one.
+        made: Name of the task that made the model.
         via: Converters joined by + that made of it what its backend takes; "" where that's the model itself.
         build_task: Name of the compilation, where the backend is a compiler.
         build: What it made.
@@ -68,6 +69,7 @@ class Executed:
     second: Entry | None = None
     asked: str | None = None
     origin: str | None = None
+    made: str = ""
     via: str = ""
     build_task: str | None = None
     build: Entry | None = None
@@ -76,6 +78,11 @@ class Executed:
     def row_name(self) -> str:
         """As `Row.name`."""
         return f"{self.model}/{self.conversion or 'source'}"
+
+    @property
+    def looked_at(self) -> str:
+        """Name of what a localization looks into: the model wherever it ran, or one build of it."""
+        return self.row_name if self.build is None else f"{self.row_name}@{self.backend}"
 
     @property
     def intent(self) -> Intent | None:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from conrepair.backends.tvm.capture import KERNELS
 from conrepair.config.load import parse_config
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.audit import run_audit
@@ -41,6 +42,8 @@ def execute(options: argparse.Namespace) -> int:
         raise UsageError(f"{output} exists and holds no outputs of a run, so it isn't replaced. Give another output.")
     if output.exists() and not options.force:
         raise UsageError(f"{output} exists. Give another output, or --force to replace it.")
+    if options.debug and options.backend != "tvm":
+        raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
     tvm = tvm_config(options, options.device).model_dump(mode="json", by_alias=True)
     backend = tvm if options.backend == "tvm" else options.backend
     inputs = [parse_input(text) for text in options.input] or None
@@ -64,11 +67,19 @@ def execute(options: argparse.Namespace) -> int:
             shutil.copytree(row.run.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
             write_json(temporary / _RECORD, json.loads(json.dumps(row_json(row))))
     say(f"{output}: {row.run.count} samples on {row.backend}")
+    if (output / KERNELS).is_file():
+        say(_kernels(output / KERNELS))
     if row.times is not None:
         say(f"median {1000 * row.times.median:.2f} ms for each sample")
     if row.verdict is not None:
         say(f"{row.verdict.value}: {row.reason}")
     return row.exit_code
+
+
+def _kernels(path: Path) -> str:
+    kernels = json.loads(path.read_text(encoding="utf-8"))["kernels"]
+    mapped = sum(bool(kernel["members"]) for kernel in kernels)
+    return f"{path}: {len(kernels)} kernels, {mapped} of which stand for operators of the model; each one's results"
 
 
 def _failure(row: Row) -> Exception:

@@ -164,7 +164,8 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Args:
         payload: "model", "backend", "options", "data", "recipe" (or None), "batch_size", "limit" (or None).
         folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample, as the device
-            measured it where it does).
+            measured it where it does); with the option "debug_enabled" what each kernel computes of the first
+            "debug_samples".
 
     Returns:
         "outputs" (specs, in order), "count", "starts" (first sample of each batch), "load_seconds",
@@ -190,12 +191,17 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
     run_seconds = time.perf_counter() - started
     recorder.finish()
+    count = source.count
+    if payload["options"].get("debug_enabled"):
+        source.count = min(count, payload["options"]["debug_samples"])
+        shown = [batch.feeds for batch in batches(source, inputs, payload["batch_size"])]
+        COMPILERS[payload["backend"]].capture(runnable, shown, len(shown), folder)
     _check_unchanged(model.path, model.sha256)
     if reference.kind == "tensors":
         _check_unchanged(reference.path, reference.sha256)
     return {
         "outputs": [to_json(spec) for spec in runnable.outputs],
-        "count": source.count,
+        "count": count,
         "starts": recorder.starts,
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,
@@ -236,12 +242,16 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     from conrepair.localize.models import Subject
     from conrepair.localize.options import Options
+    from conrepair.repair.build import repair_build
     from conrepair.repair.repair import RepairOptions, repair_models
 
     source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
     edits = None if payload["edits"] is None else frozenset(payload["edits"])
     options = RepairOptions(from_json(Options, payload["options"]), payload["seconds"], payload["unseen"], edits)
-    result = repair_models(source, target, folder, options, Journal(Path(payload["journal"])))
+    if target.build is None:
+        result = repair_models(source, target, folder, options, Journal(Path(payload["journal"])))
+    else:
+        result = repair_build(source, target, folder, options)
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
     if result.model is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,22 +55,26 @@ class Localized:
         return cls(from_json(Localization, result.entry.result["localization"]), None)
 
 
-def rows_to_localize(executed: Sequence[Executed], rows: Sequence[Row], *, always: bool) -> list[int]:
-    """Places of the rows whose layers are looked at: one for each target, whatever it ran on.
+def rows_to_localize(
+    executed: Sequence[Executed], rows: Sequence[Row], debugged: Collection[str], *, always: bool
+) -> list[int]:
+    """Places of the rows whose layers are looked at: one for each target, whatever it ran on, and builds.
 
     Args:
         executed: What was run.
         rows: Its rows.
+        debugged: Backends whose builds are looked into.
         always: Equivalent targets too.
     """
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
-        if item.kind != "target" or item.source is None or item.problem is not None or item.build is not None:
-            continue  # what a compiler changes isn't in the target's layers
+        wanted = item.kind == "target" if item.build is None else item.backend in debugged
+        if not wanted or item.source is None or item.problem is not None:
+            continue
         differs = row.verdict is not None and row.verdict not in alike
         if (always and row.problem is None) or differs:
-            found.setdefault(item.row_name, place)
+            found.setdefault(item.looked_at, place)
     return list(found.values())
 
 
@@ -144,14 +148,14 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
     Args:
         row: Of a target.
         item: What was run for it.
-        found: Of all models that were looked at, by the names of their rows.
+        found: Of all that was looked into, by its name.
         before: From `steps_before`.
     """
-    own = found[item.row_name]
+    own = found[item.looked_at]
     if own.localization is None:
         return dataclasses.replace(row, not_localized=own.problem)
     result = own.localization
-    if item.conversion:
+    if item.conversion and item.build is None:
         steps = item.conversion.split("+")
         intermediates = [
             (steps[other.conversion.count("+")], found[other.row_name].localization)

@@ -16,6 +16,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework
 from conrepair.localize.steps import attribute_steps
 from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.evaluation import error_of
 from conrepair.pipeline.options import dataset_of, given, given_recipe, hides_inputs, parse_input, slug
 from conrepair.report.localization.about import about_row
@@ -23,7 +24,7 @@ from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.localization.write import check_localization_folder, write_localization
 from conrepair.report.result import AuditResult
-from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
@@ -41,12 +42,18 @@ def localize(options: argparse.Namespace) -> int:
     """
     source, target = Path(options.source).resolve(), Path(options.target).resolve()
     between = [Path(text).resolve() for text in options.intermediate]
-    for path in (source, *between, target):
+    compiled = is_build(target)
+    if compiled and between:
+        raise UsageError("a build is compared with the model that it was compiled of: leave --intermediate out.")
+    for path in (source, *between, *([] if compiled else [target])):
         detect_framework(path)  # a file that isn't there is said at once
     folder = Path(options.output).absolute()
     check_localization_folder(folder, (source, *between, target))
     with contextlib.ExitStack() as stack:
-        result = compare_files(options, [source, *between, target], stack)
+        if compiled:
+            result = compare_build(options, source, target, stack)
+        else:
+            result = compare_files(options, [source, *between, target], stack)
     first, *middle, row = result.rows
     last = row.localization
     if last is None:
@@ -55,6 +62,8 @@ def localize(options: argparse.Namespace) -> int:
         steps = [(path.name, item.localization) for path, item in zip(between, middle, strict=True)]
         last = attribute_steps(last, steps, target.name)
     about = about_row(first, row, result)
+    if about is not None and compiled:
+        about = dataclasses.replace(about, target=dataclasses.replace(about.target, path=str(target)))
     if about is None:
         raise ValueError("a model that was localized is on disk")
     write_localization(last, folder, about)

@@ -11,6 +11,7 @@ from pathlib import Path
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
+from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.localize_command import compare_files
 from conrepair.repair.patch import RECIPE, read_patch
 from conrepair.repair.repair import apply_patch
@@ -46,7 +47,8 @@ def repair(options: argparse.Namespace) -> int:
     if options.target is None:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
     source, target = Path(options.source).resolve(), Path(options.target).resolve()
-    for path in (source, target):
+    compiled = is_build(target)
+    for path in (source,) if compiled else (source, target):
         detect_framework(path)  # a file that isn't there is said at once
     folder = Path(options.output).absolute()
     check_repair_folder(folder, (source, target))
@@ -61,9 +63,14 @@ def repair(options: argparse.Namespace) -> int:
         stack.enter_context(ended_gently(lambda: _end_searches(room)))
         samples = {"samples": min(_LOCALIZED, options.samples)}
         repairs = {"seconds": options.seconds, "advice_seconds": options.advice, "conversions": False}
-        result = compare_files(
-            options, [source, target], stack, room, stages={"repair": True}, repair=repairs, localize=samples
-        )
+        if compiled:
+            result = compare_build(
+                options, source, target, stack, room, stages={"repair": True}, repair=repairs, localize=samples
+            )
+        else:
+            result = compare_files(
+                options, [source, target], stack, room, stages={"repair": True}, repair=repairs, localize=samples
+            )
         row = result.rows[-1]
         if row.repair is None:  # no layer is at fault
             found = None if row.localization is None else row.localization.reason

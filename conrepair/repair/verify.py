@@ -11,12 +11,13 @@ from conrepair.data.feeds import batches, open_feeds
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.frameworks.runnable import Runnable
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.models import Subject
 from conrepair.localize.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Agreement", "agreement", "answers"]
+__all__ = ["Agreement", "Answers", "agreement", "answers"]
 
 _BATCH = 8
 
@@ -64,7 +65,9 @@ def agreement(right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
     return Agreement(samples, error, differing if scores else None)
 
 
-def answers(subject: Subject, model: Model, *, begin: int, count: int) -> Iterator[Answers]:
+def answers(
+    subject: Subject, model: Model, *, begin: int, count: int, runnable: Runnable | None = None
+) -> Iterator[Answers]:
     """Outputs of a model, batch by batch, without the rows that only fill a batch up.
 
     Args:
@@ -72,13 +75,14 @@ def answers(subject: Subject, model: Model, *, begin: int, count: int) -> Iterat
         model: The subject's, or a changed copy of it.
         begin: First sample of the dataset.
         count: How many at most.
+        runnable: To run in place of the model in its own library: what was compiled of it.
 
     Raises:
         ModelLoadError: if the model can't be loaded.
         InferenceError: if it can't be run.
         DataError: if the data doesn't fit.
     """
-    runnable = framework(model.framework).load(model)
+    runnable = runnable or framework(model.framework).load(model)
     # By name, or, where saving has renamed them, in order.
     given, wanted = ([spec.name for spec in specs] for specs in (subject.inputs, runnable.inputs))
     inputs = dict(named_alike(given, wanted))

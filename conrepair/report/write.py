@@ -70,9 +70,9 @@ def write_audit(result: AuditResult, store: Path) -> None:
                 place.mkdir(parents=True)
                 names = result.samples[result.datasets[row.model]]
                 write_record(row, row.run, names, result.top_k, place)
-            _write_localization(row, result, folder / "localization" / row.name)
+            _write_localization(row, result, folder / "localization" / _localized(row))
             if row.repair is not None:
-                place = folder / "repair" / row.name
+                place = folder / "repair" / _localized(row)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 write_repair(row.repair, place, row.advice)
             for problem in filter(None, (row.problem, row.not_localized, row.not_repaired)):
@@ -116,12 +116,17 @@ def _write_localization(row: Row, result: AuditResult, folder: Path) -> None:
         write_localization(row.localization, folder, about)
 
 
+def _localized(row: Row) -> str:
+    """Name of what was looked into: a build has its own folder beside its model's."""
+    return row.name if row.build is None else f"{row.name}@{row.backend}"
+
+
 def _localization_brief(row: Row) -> dict[str, Any] | None:
     """What a report says of a row's localization; all of it is in a file of its own."""
     found = row.localization
     if found is None:
         return None if row.not_localized is None else {"problem": encode(row.not_localized)}
-    file = f"localization/{row.name}/{DOCUMENT}"
+    file = f"localization/{_localized(row)}/{DOCUMENT}"
     return {"verdict": found.verdict.value, "reason": found.reason, "faults": encode(found.faults), "file": file}
 
 

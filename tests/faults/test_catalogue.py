@@ -151,7 +151,7 @@ def test_a_fault(fault: Fault[Any]) -> None:
 def test_the_catalogue() -> None:
     found = faults()
     assert len(found) >= 40
-    assert {fault.kind for fault in found} == set(Kind)
+    assert {fault.kind for fault in found} == set(Kind) - {Kind.COMPILATION}
     assert max(Counter(fault.name for fault in found).values()) == 1
     root = Path(package.__file__).parent
     paths = [path for kind in Kind for path in (root / kind).glob("*.py") if path.stem != "__init__"]

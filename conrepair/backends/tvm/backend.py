@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm.options import IMPORTER_FORMATS, read_options
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import Runnable
+from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import ConfigError
 
 __all__ = ["BACKEND", "TvmBackend"]
@@ -26,21 +26,24 @@ class TvmBackend:
         read_options(options)
 
     def takes(self, model: Model, options: Mapping[str, Any]) -> str:
-        """The pinned importer's format; else the model's own where TVM reads it, and ONNX where not."""
-        pinned = read_options(options).importer
+        """The pinned importer's format; else the model's own where TVM reads it or nothing is compiled; else ONNX."""
+        known = read_options(options)
+        pinned = known.importer
+        if known.built is not None:
+            return model.framework
         if pinned is not None:
             return pinned
         return model.framework if model.framework in IMPORTER_FORMATS and not _is_script(model) else "onnx"
 
     def compile(self, model: Model, options: Mapping[str, Any], batch_size: int, folder: Path) -> dict[str, Any]:
         """Build into a folder; with option `check_device`, only if the device is there."""
-        from conrepair.backends.tvm.build import build
+        from conrepair.backends.tvm.build import build, taken
         from conrepair.backends.tvm.devices import check_device
 
         known = read_options(options)
         if options.get("check_device"):
             check_device(known.parsed_target.kind, known.device)
-        return build(model, known, batch_size, folder)
+        return taken(Path(known.built), folder) if known.built else build(model, known, batch_size, folder)
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Load what was built into the folder that option `build` names."""
@@ -53,6 +56,15 @@ class TvmBackend:
         if known.device is not None:
             return RemoteRunnable(folder, known.device, known.threads)
         return TvmRunnable(folder, known.threads)
+
+    def capture(self, runnable: Runnable, batches: Iterable[Mapping[str, Array]], count: int, folder: Path) -> None:
+        """Each kernel's results, and the operators that it stands for."""
+        from conrepair.backends.tvm.capture import capture
+        from conrepair.backends.tvm.runnable import TvmRunnable
+
+        if not isinstance(runnable, TvmRunnable):
+            raise TypeError("TVM captures what TVM runs")
+        capture(runnable, batches, count, folder)
 
 
 def _is_script(model: Model) -> bool:

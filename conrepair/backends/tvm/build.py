@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
 import json
+import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conrepair.backends.tvm.calls import CALLS, Calls, calls_of
 from conrepair.backends.tvm.cuda import CUBIN, check_architecture, compile_source
+from conrepair.backends.tvm.exceptions import with_exceptions
+from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.linking import Linking, linking_for
 from conrepair.backends.tvm.options import TvmOptions
 from conrepair.backends.tvm.settings import Place, Step, steps_of
 from conrepair.frameworks.model import Model, to_json
-from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of, write_json, write_text
 
-__all__ = ["BUILD", "build", "compile_module"]
+__all__ = ["BUILD", "build", "compile_module", "taken"]
 
 BUILD = "build.json"
 _VERSION = 1
@@ -45,10 +50,42 @@ def build(model: Model, options: TvmOptions, batch: int, folder: Path) -> dict[s
     imported = _importer(model.framework)(model, batch)
     seconds = {"import": time.perf_counter() - started}
     record = compile_module(imported, options, folder, seconds)
-    record = {"source": {"framework": model.framework, "sha256": model.sha256}} | record
+    kept = imported.save(folder) if options.debug_enabled and imported.save is not None else None
+    source = {"framework": model.framework, "sha256": model.sha256, "kept": kept}
+    record = {"source": source} | record
+    if kept is not None:  # with it, weights that it has in another file
+        record["files"] |= {path.name: sha256_of(path) for path in sorted(folder.glob(f"{kept}*"))}
     write_json(folder / BUILD, record)
     stored: dict[str, Any] = json.loads((folder / BUILD).read_text(encoding="utf-8"))
     return stored
+
+
+def taken(built: Path, folder: Path) -> dict[str, Any]:
+    """Take a build that was made before.
+
+    Args:
+        built: Its folder.
+        folder: Receives a copy.
+
+    Returns:
+        What its `build.json` says.
+
+    Raises:
+        ModelLoadError: if it isn't whole: a file is missing, or has another content.
+    """
+    try:
+        record: dict[str, Any] = json.loads((built / BUILD).read_text(encoding="utf-8"))
+        changed = [name for name, sha256 in record["files"].items() if sha256_of(built / name) != sha256]
+        if changed:
+            raise ModelLoadError(
+                f"{built} isn't the build that it was: {', '.join(changed)} changed. Build it again."
+            )
+        shutil.copytree(built, folder, dirs_exist_ok=True)
+    except (OSError, KeyError, ValueError) as error:
+        raise ModelLoadError(
+            f"{built} is no build of TVM: {type(error).__name__}: {error}. Build it again."
+        ) from error
+    return record
 
 
 def compile_module(
@@ -69,11 +106,23 @@ def compile_module(
     names = PassNames()
     started = time.perf_counter()
     with target, tvm.transform.PassContext(opt_level=3, instruments=[names.instrument()]):
-        module = _applied([step for step in steps if not step.lowering], imported.module, place)
+        following = Following(imported.names)
+        apart = {"unfused": options.unfused, "unscheduled": options.unscheduled}
+        _check_operators(apart, imported)
+
+        def prepared(step: str, module: Any) -> Any:
+            inputs = [spec.name for spec in imported.inputs]
+            return with_exceptions(step, module, apart, inputs, following.tensors, imported.operators)
+
+        module = _applied([step for step in steps if not step.lowering], imported.module, place, following, prepared)
         kernels = _kernels(module)
         write_text(folder / "relax.py", module.script(show_meta=False))
         optimized = time.perf_counter()
-        files = _compile(module, [step for step in steps if step.lowering], place, linking, bridge=bridge)
+        lowering = [step for step in steps if step.lowering]
+        files, calls = _compile(module, lowering, place, imported, following, linking, bridge=bridge)
+    if calls is not None:
+        write_json(folder / CALLS, to_json(calls))
+        files.append(CALLS)
     nvcc = compile_source(folder, options.parsed_target)
     files += [CUBIN] if nvcc is not None else []
     times = {"optimize": optimized - started, "compile": time.perf_counter() - optimized}
@@ -113,10 +162,30 @@ def _importer(framework: str) -> Callable[[Model, int], Imported]:
     raise ConversionError(f"TVM has no importer for {framework}; convert the model to ONNX first.")
 
 
-def _applied(steps: list[Step], module: Any, place: Place) -> Any:
+def _check_operators(apart: Mapping[str, Sequence[str]], imported: Imported) -> None:
+    """Refuse operators that the imported model doesn't have."""
+    known = [operator.name for operator in imported.operators]
+    for key, names in apart.items():
+        for name in names:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean '{close[0]}'?" if close else ""
+                raise ConversionError(f"{key}: the imported model has no operator '{name}'.{hint}")
+
+
+def _applied(
+    steps: list[Step],
+    module: Any,
+    place: Place,
+    following: Following | None = None,
+    prepared: Callable[[str, Any], Any] = lambda _, module: module,
+) -> Any:
     for step in steps:
         try:
-            module = step.build(place)(module)
+            module = prepared(step.name, module)
+            before, module = module, step.build(place)(module)
+            if following is not None:
+                module = following.after(step.name, before, module)
         except ConversionError:
             raise
         # Passes raise TVM's InternalError, ValueError and more.
@@ -125,8 +194,17 @@ def _applied(steps: list[Step], module: Any, place: Place) -> Any:
     return module
 
 
-def _compile(module: Any, lowering: list[Step], place: Place, linking: Linking, *, bridge: bool) -> list[str]:
-    """Generate code; returns the names of the files."""
+def _compile(
+    module: Any,
+    lowering: list[Step],
+    place: Place,
+    imported: Imported,
+    following: Following,
+    linking: Linking,
+    *,
+    bridge: bool,
+) -> tuple[list[str], Calls | None]:
+    """Generate code; returns the names of the files, and what is called."""
     from tvm import relax
 
     from conrepair.backends.tvm.opencl_bridge import PLANS, PROGRAM, bridged
@@ -135,14 +213,17 @@ def _compile(module: Any, lowering: list[Step], place: Place, linking: Linking, 
     if bridge:
         module, extra = bridged(module, target, place.folder), [PLANS, PROGRAM]
         target = target.host
+    first = next(number for number, step in enumerate(lowering) if step.mandatory)  # ends the dataflow form
     with target:
-        lowered = _applied(lowering, module, place)
+        module = _applied(lowering[:first], module, place, following)
+        calls = calls_of(module, [spec.name for spec in imported.inputs], following.tensors, imported.operators)
+        lowered = _applied(lowering[first:], module, place)
     try:
         executable = relax.build(lowered, target, relax_pipeline=None)
         executable.export_library(str(place.folder / linking.library), fcompile=linking.compile())
     except Exception as error:
         raise _pass_error("code generation", error) from error
-    return [linking.library, "relax.py", *extra, *_write_sources(executable.mod, place.folder)]
+    return [linking.library, "relax.py", *extra, *_write_sources(executable.mod, place.folder)], calls
 
 
 def _write_sources(module: Any, folder: Path) -> list[str]:

@@ -161,7 +161,7 @@ def _write_out(schedule: Any, loops: list[Any], vector_size: int) -> None:
 
 
 def _elementwise_reader(schedule: Any, sums: Any) -> Any:
-    """The only block that reads a sum, if it reads each element where it writes it; else None."""
+    """The only block that reads a sum, if it reads each element where it writes it, and writes no more; else None."""
     readers = schedule.get_consumers(sums)
     if len(readers) != 1:
         return None
@@ -177,7 +177,15 @@ def _elementwise_reader(schedule: Any, sums: Any) -> Any:
         )
 
     own = [region for region in block.reads if region.source.same_as(written)]
-    return readers[0] if len(own) == 1 and all(map(plain, [*own, *block.writes])) else None
+    if len(own) != 1 or not all(map(plain, [*own, *block.writes])):
+        return None
+    # A padding behind the last element reads where it writes, too, and writes more than there are sums.
+    sizes = [int(size) for size in written.shape if int(size) > 1]
+    return readers[0] if sizes == [extent for extent in _extents(block) if extent > 1] else None
+
+
+def _extents(block: Any) -> list[int]:
+    return [int(item.dom.extent) for item in block.iter_vars]
 
 
 def _is_zero(index: Any) -> bool:

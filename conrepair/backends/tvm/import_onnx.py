@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from conrepair.backends.tvm.calls import Operator
 from conrepair.backends.tvm.imported import Imported, definite, import_error
+from conrepair.backends.tvm.naming import named
 from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -14,6 +18,7 @@ from conrepair.runtime.errors import ConversionError
 __all__ = ["definite_onnx", "import_onnx", "relax_of_onnx"]
 
 _IMPORTER = "relax.frontend.onnx"
+_FILE = "imported.onnx"
 _DOMAINS = {"", "ai.onnx"}
 
 
@@ -32,8 +37,29 @@ def import_onnx(model: Model, batch: int) -> Imported:
 
     runnable = framework("onnx").load(model)
     inputs = definite(with_declared_sizes(runnable.inputs, model.inputs), batch)
-    module = relax_of_onnx(definite_onnx(onnx.load(model.path), inputs), inputs, model.path)
-    return Imported(module, _IMPORTER, inputs, runnable.outputs)
+    proto = definite_onnx(onnx.load(model.path), inputs)
+    module, names = relax_of_onnx(proto, inputs, model.path)
+    operators = tuple(map(_operator, proto.graph.node))
+    return Imported(
+        module, _IMPORTER, inputs, runnable.outputs, names, operators, functools.partial(_save, proto, model.path)
+    )
+
+
+def _save(proto: Any, path: str, folder: Path) -> str:
+    """Write what was imported; weights that `path` has in other files stay in another file."""
+    import onnx
+    from onnx.external_data_helper import load_external_data_for_model, uses_external_data
+
+    outside = any(map(uses_external_data, proto.graph.initializer))
+    if outside:
+        load_external_data_for_model(proto, str(Path(path).parent))
+    onnx.save(proto, folder / _FILE, save_as_external_data=outside, location=f"{_FILE}.data")
+    return _FILE
+
+
+def _operator(node: Any) -> Operator:
+    writes = tuple(filter(None, node.output))
+    return Operator(node.name or writes[0], node.op_type, tuple(filter(None, node.input)), writes)
 
 
 def definite_onnx(proto: Any, inputs: Sequence[TensorSpec]) -> Any:
@@ -64,8 +90,8 @@ def definite_onnx(proto: Any, inputs: Sequence[TensorSpec]) -> Any:
     return onnx_ir.to_proto(model)
 
 
-def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> Any:
-    """A `tvm.IRModule` of an ONNX model.
+def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> tuple[Any, dict[str, tuple[str, ...]]]:
+    """A `tvm.IRModule` of an ONNX model, and the tensors that its variables stand for.
 
     Args:
         proto: The `onnx.ModelProto`.
@@ -75,7 +101,7 @@ def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> Any:
     Raises:
         ConversionError: if the importer can't take it; names the operator.
     """
-    from tvm.relax.frontend.onnx import from_onnx
+    from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
     foreign = sorted({f"{node.domain}.{node.op_type}" for node in proto.graph.node if node.domain not in _DOMAINS})
     if foreign:  # the importer looks at the name alone, and would take another operator for it
@@ -83,12 +109,18 @@ def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> Any:
             f"TVM's ONNX importer can't take {path}: it stops at operator {', '.join(foreign)}, which isn't of "
             "ONNX's default domain. Rewrite that part of the model."
         )
+    importer = ONNXGraphImporter(
+        {spec.name: list(spec.shape) for spec in inputs},
+        {spec.name: spec.dtype for spec in inputs},
+        keep_params_in_input=False,
+        sanitize=True,
+    )
+    opset = next((item.version for item in proto.opset_import if item.domain in _DOMAINS), 1)
     try:
-        return from_onnx(
-            proto,
-            shape_dict={spec.name: list(spec.shape) for spec in inputs},
-            dtype_dict={spec.name: spec.dtype for spec in inputs},
-        )
+        module = importer.from_onnx(proto.graph, opset)
     # The importer raises AssertionError, ValueError, TVM's own and more.
     except Exception as error:
         raise import_error("ONNX", path, error) from error
+    known = {value.name for value in proto.graph.input} | {value.name for value in proto.graph.initializer}
+    # What `from_onnx` does without keeping the importer, which alone knows what it made of each tensor.
+    return named(module, {name: made for name, made in importer._nodes.items() if name not in known})

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from conrepair.backends.tvm.calls import Operator
 from conrepair.backends.tvm.imported import Imported, import_error
+from conrepair.backends.tvm.naming import named
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
+from conrepair.runtime.files import copy_whole
 
 __all__ = ["import_tflite"]
+
+_FILE = "imported.tflite"
 
 
 def import_tflite(model: Model, batch: int) -> Imported:
@@ -34,15 +40,51 @@ def import_tflite(model: Model, batch: int) -> Imported:
 
     runnable = TfliteRunnable(model)
     content = tflite.Model.GetRootAsModel(Path(model.path).read_bytes(), 0)
+    made: dict[str, Any] = {}
     try:
-        module = from_tflite(content, op_converter=operator_converter())
+        module = from_tflite(content, op_converter=operator_converter(made))
     # The importer raises AssertionError, KeyError, TVM's own and more.
     except Exception as error:
         raise import_error("TFLite", model.path, error) from error
     graph = content.Subgraphs(0)
     inputs = _in_order(graph, graph.InputsAsNumpy(), runnable.tensor_names, runnable.inputs)
     outputs = _in_order(graph, graph.OutputsAsNumpy(), runnable.tensor_names, runnable.outputs)
-    return Imported(module, "relax.frontend.tflite", inputs, outputs)
+    module, names = named(module, _computed(graph, made))
+    operators = tuple(_operators(content, inputs))
+
+    def save(folder: Path) -> str:
+        copy_whole(Path(model.path), folder / _FILE)
+        return _FILE
+
+    return Imported(module, "relax.frontend.tflite", inputs, outputs, names, operators, save)
+
+
+def _computed(graph: Any, made: dict[str, Any]) -> dict[str, Any]:
+    """What was made of the tensors that operators compute."""
+    from tvm.relax.frontend.tflite.tflite_frontend import get_tensor_name
+
+    indices = [index for place in range(graph.OperatorsLength()) for index in graph.Operators(place).OutputsAsNumpy()]
+    named_so = {graph.Tensors(int(index)).Name().decode(): get_tensor_name(graph, int(index)) for index in indices}
+    return {name: made[key] for name, key in named_so.items() if key in made}
+
+
+def _operators(content: Any, inputs: Sequence[TensorSpec]) -> Iterator[Operator]:
+    import tflite
+
+    kinds = {number: name for name, number in vars(tflite.BuiltinOperator).items() if isinstance(number, int)}
+    graph = content.Subgraphs(0)
+    given = dict(zip(map(int, graph.InputsAsNumpy()), (spec.name for spec in inputs), strict=True))
+
+    def tensors(indices: Any) -> tuple[str, ...]:
+        places = [int(index) for index in indices if index >= 0]
+        return tuple(given.get(place, graph.Tensors(place).Name().decode()) for place in places)
+
+    for place in range(graph.OperatorsLength()):
+        operator = graph.Operators(place)
+        code = content.OperatorCodes(operator.OpcodeIndex())
+        kind = kinds.get(max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), "CUSTOM")
+        reads, writes = tensors(operator.InputsAsNumpy()), tensors(operator.OutputsAsNumpy())
+        yield Operator(writes[0] if writes else f"{kind} {place}", kind, reads, writes)
 
 
 def _in_order(

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.tvm.calls import Operator
 from conrepair.backends.tvm.imported import Imported, definite, import_error
+from conrepair.backends.tvm.naming import named
 from conrepair.data.tensor_spec import with_declared_sizes
 from conrepair.frameworks.model import Model
 
 __all__ = ["import_torch"]
+
+_FILE = "imported.pt2"
 
 
 def import_torch(model: Model, batch: int) -> Imported:
@@ -21,7 +29,7 @@ def import_torch(model: Model, batch: int) -> Imported:
         ModelLoadError: if it can't be read.
     """
     import torch
-    from tvm.relax.frontend.torch import from_exported_program
+    from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
     from conrepair.frameworks.torch import TorchRunnable, example_inputs
 
@@ -33,8 +41,44 @@ def import_torch(model: Model, batch: int) -> Imported:
     # torch.export runs the network's own code, and raises types of its own.
     except Exception as error:
         raise import_error("PyTorch", model.path, error) from error
+    importer = ExportedProgramImporter()
     try:
-        module = from_exported_program(program)
+        if not _has_sparse(program):
+            program = program.run_decompositions()
+        # As TVM's `from_exported_program`, without losing the importer, which alone knows what it made of each node.
+        module = importer.from_exported_program(program, False, False, False, None)
     except Exception as error:
         raise import_error("PyTorch", model.path, error) from error
-    return Imported(module, "relax.frontend.torch", inputs, runnable.outputs)
+    module, names = named(module, _tensors(importer.env))
+    given = dict(zip(program.graph_signature.user_inputs, (spec.name for spec in inputs), strict=False))
+    operators = tuple(_operator(node, given) for node in program.graph.nodes if node.op == "call_function")
+
+    def save(folder: Path) -> str:
+        torch.export.save(program, folder / _FILE)
+        return _FILE
+
+    return Imported(module, "relax.frontend.torch", inputs, runnable.outputs, names, operators, save)
+
+
+def _has_sparse(program: Any) -> bool:
+    """Whether it holds sparse tensors, which PyTorch's decompositions don't take."""
+    import torch
+
+    held = (program.state_dict.values(), program.constants.values())
+    return any(isinstance(item, torch.Tensor) and item.layout != torch.strided for values in held for item in values)
+
+
+def _tensors(environment: Mapping[Any, Any]) -> dict[str, Any]:
+    """What the importer has for each node; of one with several results, the nodes behind it have one each."""
+    return {node.name: made for node, made in environment.items() if node.op == "call_function" and _is_one(made)}
+
+
+def _is_one(made: Any) -> bool:
+    from tvm import relax
+
+    return isinstance(made, relax.Expr) and not isinstance(made, relax.Tuple)
+
+
+def _operator(node: Any, given: Mapping[str, str]) -> Operator:
+    reads = tuple(given.get(item.name, item.name) for item in node.all_input_nodes)
+    return Operator(node.name, str(node.target), reads, (node.name,))

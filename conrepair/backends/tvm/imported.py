@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from conrepair.backends.tvm.calls import Operator
 from conrepair.data.feeds import has_batch
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import ConversionError
@@ -24,12 +26,18 @@ class Imported:
         importer: Which of TVM's importers made it.
         inputs: With definite shapes.
         outputs: In order; sizes may be symbolic as the model's framework has them.
+        names: The model's tensors that the module's variables stand for, by the variables' names.
+        operators: The model's, in order.
+        save: Writes the model, as the importer took it, into a folder, and returns the file's name.
     """
 
     module: Any
     importer: str
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    operators: tuple[Operator, ...] = ()
+    save: Callable[[Path], str] | None = None
 
 
 def definite(inputs: Sequence[TensorSpec], batch: int) -> tuple[TensorSpec, ...]:

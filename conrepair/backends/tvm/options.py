@@ -28,11 +28,17 @@ class TvmOptions:
         importer: Format that the model is imported from; default: its own where TVM reads that, else ONNX.
         required_pass: Passes of the catalogue that the setting leaves out.
         disabled_pass: Passes of the setting to leave out.
+        unfused: Operators of the imported model that aren't fused with others.
+        unscheduled: Operators whose kernels get no schedule; for CPUs, as a GPU runs nothing without.
         trials: For `tuned`: how many candidates are measured.
         database: For `tuned`: folder of an earlier tuning, to start from.
         database_sha256: Of what that folder holds.
         threads: That a kernel may use; default: TVM's, one for each physical core.
+        built: Folder of a build that is taken as it is, in place of compiling.
+        built_sha256: Of that folder.
         device: Where it runs; None is this machine.
+        debug_enabled: Whether each kernel's results are kept, and the model that was imported.
+        debug_samples: Of how many samples they are kept.
     """
 
     target: str = "llvm"
@@ -40,11 +46,17 @@ class TvmOptions:
     importer: str | None = None
     required_pass: tuple[str, ...] = ()
     disabled_pass: tuple[str, ...] = ()
+    unfused: tuple[str, ...] = ()
+    unscheduled: tuple[str, ...] = ()
     trials: int = 64
     database: str | None = None
     database_sha256: str | None = None
     threads: int | None = None
+    built: str | None = None
+    built_sha256: str | None = None
     device: RpcDevice | None = None
+    debug_enabled: bool = False
+    debug_samples: int = 8
 
     @property
     def parsed_target(self) -> TargetText:
@@ -73,6 +85,8 @@ def read_options(values: Mapping[str, Any]) -> TvmOptions:
         raise ConfigError(f"setting '{options.setting}' doesn't exist; there are {', '.join(SETTINGS)}")
     if options.importer not in {None, *IMPORTER_FORMATS}:
         raise ConfigError(f"importer '{options.importer}' doesn't exist; there are {', '.join(IMPORTER_FORMATS)}")
+    if options.unscheduled and options.parsed_target.on_gpu:
+        raise ConfigError(f"unscheduled: {options.parsed_target.kind} runs nothing without a schedule; leave it out")
     check_passes(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
     if options.device is not None:
         _check_remote(options)
@@ -85,6 +99,11 @@ def _check_remote(options: TvmOptions) -> None:
         raise ConfigError(
             f"setting 'tuned' measures on this machine, not on {options.device}. Choose another setting, or "
             "tune on `local`"
+        )
+    if options.debug_enabled:
+        raise ConfigError(
+            f"debug_enabled looks into kernels on this machine, not on {options.device}. Leave it out, or run "
+            "on `local`"
         )
     for target in (options.parsed_target, options.host_target):
         if "native" in target.attributes.values():

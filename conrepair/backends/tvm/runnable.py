@@ -29,6 +29,7 @@ class TvmRunnable(Runnable):
         threads: That a kernel may use; None: TVM's default.
 
     Attributes:
+        folder: Of the build.
         record: What `build.json` says.
 
     Raises:
@@ -39,6 +40,7 @@ class TvmRunnable(Runnable):
         import tvm
         from tvm import relax
 
+        self.folder = folder
         try:
             self.record = json.loads((folder / "build.json").read_text(encoding="utf-8"))
             self.inputs = tuple(from_json(TensorSpec, spec) for spec in self.record["inputs"])

@@ -7,17 +7,24 @@ from typing import Any
 __all__ = ["operator_converter"]
 
 
-def operator_converter() -> Any:
+def operator_converter(tensors: dict[str, Any]) -> Any:
     """TVM's converter of operators, with a Reshape that takes a computed shape from its result.
 
     TensorFlow's converter writes a Flatten of an open batch as Shape, StridedSlice, Pack and Reshape, and the
     importer stops at a Reshape whose shape isn't constant. For the batch that the file's tensors have, the
     result's own shape says it.
+
+    Args:
+        tensors: Receives the expression of each tensor.
     """
     from tvm import relax
     from tvm.relax.frontend.tflite.tflite_frontend import OperatorConverter
 
     class Converter(OperatorConverter):
+        def convert_op_to_relax(self) -> None:
+            super().convert_op_to_relax()
+            tensors.update(self.exp_tab.exprs)  # the last subgraph that ends is the model itself
+
         def convert_reshape(self, op: Any) -> Any:
             data, *shape = self.get_input_tensors(op)
             if not (shape and self.has_expr(shape[0].tensor_idx)) or data.qnn_params:

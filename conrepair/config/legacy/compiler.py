@@ -17,7 +17,6 @@ _TVM_ONLY = "only TVM was told, and the backend is another"
 _NOTHING = "it asks for nothing"
 _HIGHEST = 3
 _UNDONE = {
-    "debug_enabled": "activations of compiled models aren't captured yet",
     "quantize": "TVM doesn't quantize any more. Converters do: see their option `quantize`",
 }
 _LOCAL = {"local", "local_no_rpc", None}
@@ -44,6 +43,11 @@ def backends_of(context: Context, given: LegacyConfig) -> list[Any]:
         context.account.keys("$", given, {key: _NOTHING if not asked else words if tvm else _TVM_ONLY}, outcome)
     target = _target(context, given, tvm=tvm)
     options: dict[str, Any] = {"setting": _setting(context, given, tvm=tvm)}
+    if given.debug_enabled and tvm:
+        context.account.translated("$.debug_enabled", "debug_enabled of backend tvm: each kernel's results are kept")
+        options["debug_enabled"] = True
+    else:
+        context.account.keys("$", given, {"debug_enabled": _TVM_ONLY if given.debug_enabled else _NOTHING})
     passes = {key: _passes(context, given, key, tvm) for key in ("required_pass", "disabled_pass")}
     options |= {key: names for key, names in passes.items() if names}
     if not tvm:

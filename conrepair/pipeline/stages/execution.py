@@ -122,6 +122,7 @@ def _plan_execution(
         runs: Receives the tasks.
     """
     source, original = executed.source, executed.source
+    executed.made = name
     if source is None or original is None or executed.problem is not None:
         return
     prepared = subject.prepared.get((name, config.label))

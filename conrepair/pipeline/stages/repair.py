@@ -45,7 +45,7 @@ def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> t
 def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]) -> tuple[Advice, ...]:
     """Other ways to make a target with layers at fault."""
     subject, reference = state.subject(item.model), state.subject(item.reference)
-    if item.source is None or reference.source is None or row.localization is None:
+    if item.source is None or reference.source is None or row.localization is None or item.build is not None:
         return ()
     if all(fault.kind is Kind.PREPROCESSING for fault in row.localization.faults):
         return ()  # no conversion brought that in
@@ -74,7 +74,7 @@ def _repair_task(state: State, item: Executed) -> Task:
     task = localization_task(state, item, photos=state.config.localize.samples + state.config.repair.unseen)
     return dataclasses.replace(
         task,
-        name=f"{item.row_name}, repair",
+        name=f"{item.looked_at}, repair",
         kind="repair",
         payload=lambda entries: {**task.payload(entries), **own},
         timeout=state.config.limits.seconds + state.config.repair.seconds,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx_networks as networks
 import pytest
 import small_models as small
 
@@ -167,3 +168,23 @@ def test_a_tile_computes_what_the_plain_loops_compute() -> None:
     expected = np.maximum(arrays[0] @ arrays[1], 0)
     np.testing.assert_allclose(tensors[2].numpy(), expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(tensors[3].numpy(), expected.sum(1), rtol=1e-5, atol=1e-5)
+
+
+def test_a_padding_behind_a_sum_is_written_whole(tmp_path: Path) -> None:
+    """It reads each sum where it writes it, as an elementwise operator does, and writes zeros behind them."""
+    text = """padded (float[1, 4, 8, 8] image) => (float[1, 8, 9, 9] y) {
+        a = Conv (image, w)
+        y = Pad (a, pads)
+    }"""
+    weights = {"w": networks.drawn(8, 4, 1, 1), "pads": np.array([0, 0, 0, 0, 0, 0, 1, 1])}
+    model = small.model_of("onnx", networks.written(tmp_path / "net.onnx", text, weights))
+    (tmp_path / "build").mkdir()
+    BACKEND.compile(model, {"setting": "O3"}, 1, tmp_path / "build")
+    runnable = BACKEND.load(model, {"build": {"path": str(tmp_path / "build")}})
+    feeds = {"image": networks.drawn(1, 4, 8, 8, seed=7)}
+    for value in (3.0, 5.0):  # what isn't written holds what the run before has left
+        found = runnable.run({"image": feeds["image"] * value})["y"]
+        np.testing.assert_array_equal(found[:, :, 8, :], 0)
+        np.testing.assert_array_equal(found[:, :, :, 8], 0)
+    found = runnable.run(feeds)["y"]
+    assert small.relative_l2(framework("onnx").load(model).run(feeds)["y"], found) < 1e-6

@@ -399,7 +399,7 @@ def test_no_preprocessing(tmp_path: Path) -> None:
         "required_pass": Outcome.TRANSLATED,
         "disabled_pass": Outcome.TRANSLATED,
         "quantize": Outcome.REFUSED,
-        "debug_enabled": Outcome.REFUSED,
+        "debug_enabled": Outcome.TRANSLATED,
     }.items(),
 )
 def test_options_of_tvm(key: str, outcome: Outcome, tmp_path: Path) -> None:
@@ -419,6 +419,7 @@ def test_tvm_is_a_backend_beside_the_libraries(tmp_path: Path) -> None:
             "name": "tvm",
             "target": "opencl",
             "setting": "O3",
+            "debug_enabled": True,
             "required_pass": ["FoldConstant"],
             "disabled_pass": ["FuseOps"],
         },

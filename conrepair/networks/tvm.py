@@ -1,0 +1,199 @@
+"""Builds of TVM as networks: the imported model's graph, computed by the compiled kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.backends.tvm.build import BUILD
+from conrepair.backends.tvm.calls import Call, Calls
+from conrepair.backends.tvm.capture import load_calls
+from conrepair.backends.tvm.runnable import TvmRunnable
+from conrepair.backends.tvm.stepping import Stepping
+from conrepair.data.stored_values import to_real, to_stored
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
+from conrepair.networks.network import Kernel, Network, Segment
+from conrepair.networks.registry import open_network
+from conrepair.runtime.errors import ModelLoadError
+
+__all__ = ["TvmNetwork", "imported_model", "open_build"]
+
+
+def open_build(folder: Path, model: Model) -> TvmNetwork:
+    """Open a build.
+
+    Args:
+        folder: That `conrepair.backends.tvm.build.build` wrote.
+        model: What it was made of, for builds that don't keep that (those without `debug_enabled`).
+
+    Raises:
+        ModelLoadError: if the build can't be loaded, or what it was made of isn't there.
+    """
+    runnable = TvmRunnable(folder)
+    imported = imported_model(folder, model)
+    return TvmNetwork(open_network(imported, runnable.inputs), runnable, load_calls(folder))
+
+
+def imported_model(folder: Path, model: Model) -> Model:
+    """What a build was made of.
+
+    Args:
+        folder: Of the build.
+        model: What it was made of, for builds that don't keep that.
+
+    Raises:
+        ModelLoadError: if it isn't there.
+    """
+    source = json.loads((folder / BUILD).read_text(encoding="utf-8"))["source"]
+    if source.get("kept") is not None:
+        path = folder / source["kept"]
+        return Model(source["framework"], str(path), model_sha256(path))
+    if model.sha256 == source["sha256"]:
+        return model
+    raise ModelLoadError(
+        f"{folder} wasn't made of {model.path} itself, and doesn't keep the {source['framework']} model that it was "
+        "made of, so its kernels can't be compared with layers. Build it with --debug."
+    )
+
+
+class TvmNetwork(Network):
+    """See `conrepair.networks.network.Network`.
+
+    What lies inside a kernel can't be observed; all else is as in the model that was imported.
+
+    Attributes:
+        original: That model, in its own framework.
+        runnable: The build.
+    """
+
+    def __init__(self, original: Network, runnable: TvmRunnable, calls: Calls) -> None:
+        self.original = original
+        self.runnable = runnable
+        self.input_names, self.output_names = original.input_names, original.output_names
+        self._calls = calls
+        given = {
+            original.input_names[spec.name]: value
+            for spec, value in zip(runnable.inputs, calls.inputs, strict=True)
+            if spec.name in original.input_names
+        }
+        computed = {name: value for value, names in calls.tensors.items() for name in names}
+        tensors = original.graph.tensors
+        self._values = {
+            name: value
+            for name, value in (computed | given).items()
+            if name in tensors and tensors[name].observable and self._fits(tensors[name], value)
+        }
+        self._writer = {value: call for call in calls.calls for value in call.writes}
+        self._stepping = Stepping(runnable, calls)
+        self.graph = self._graph(original.graph)
+
+    def segment(self, fed: Collection[str], wanted: Sequence[str]) -> TvmSegment:
+        """See the base class."""
+        wanted = tuple(dict.fromkeys(wanted))
+        for name in (*fed, *wanted):
+            if name not in self._values:
+                raise ValueError(f"{name} is no tensor of the network that can be observed")
+        inputs = [name for name in wanted if name in self.graph.inputs]
+        if inputs:
+            raise ValueError(f"{inputs} are inputs of the network: nothing computes them")
+        needs = self._needs(fed, wanted)
+        specs = {name: self._spec(name) for name in (*needs, *wanted)}
+        return TvmSegment(self._stepping, {name: self._values[name] for name in specs}, specs, needs, wanted)
+
+    def kernel(self, tensor: str) -> Kernel | None:
+        """See the base class; None where a kernel has the tensor inside, too."""
+        last = self._writer.get(self._values.get(tensor, ""))
+        if last is None:
+            return None
+        parts, pending = {id(last): last}, [last]
+        while pending:
+            writers = [self._writer.get(value) for value in pending.pop().reads if value is not None]
+            more = [call for call in writers if call is not None and call.part and id(call) not in parts]
+            parts |= {id(call): call for call in more}
+            pending += more
+        functions = tuple(call.function for call in self._calls.calls if id(call) in parts)
+        return Kernel(functions, tuple((name, self._calls.operators[name]) for name in last.members))
+
+    def _needs(self, fed: Collection[str], wanted: Sequence[str]) -> tuple[str, ...]:
+        """The fed tensors that some others are computed from."""
+        name_of = {self._values[name]: name for name in reversed(list(fed))}
+        found: dict[str, None] = {}
+        seen: set[str] = set()
+        pending = [self._values[name] for name in wanted]
+        while pending:
+            call = self._writer[pending.pop()]
+            for value in call.reads:
+                if value is None or value in seen:
+                    continue
+                seen.add(value)
+                if value in name_of:
+                    found[name_of[value]] = None
+                elif value in self._writer:
+                    pending.append(value)
+                else:
+                    raise ValueError(f"{', '.join(wanted)} can't be computed without the network's inputs")
+        return tuple(name for name in dict.fromkeys(fed) if name in found)
+
+    def _fits(self, tensor: Tensor, value: str) -> bool:
+        """Whether a value has the tensor's shape: an importer may turn axes."""
+        known = self._calls.shapes.get(value)
+        return known is None or tensor.shape is None or tuple(tensor.shape) == tuple(known[0])
+
+    def _spec(self, name: str) -> TensorSpec:
+        tensor, known = self.graph.tensors[name], self._calls.shapes.get(self._values[name])
+        shape, dtype = known if known is not None else (tensor.shape or (), tensor.dtype)
+        return TensorSpec(name, shape, dtype, tensor.quantization)
+
+    def _graph(self, graph: LayerGraph) -> LayerGraph:
+        tensors = {
+            name: dataclasses.replace(tensor, observable=name in self._values)
+            for name, tensor in graph.tensors.items()
+        }
+        return dataclasses.replace(graph, tensors=tensors)
+
+
+class TvmSegment(Segment):
+    """Kernels of a build; the others are skipped.
+
+    Args:
+        stepping: The build.
+        values: Of the tensors, by name.
+        specs: How kernels take and give them.
+        needs: See `Segment`.
+        wanted: See `Segment`.
+    """
+
+    def __init__(
+        self,
+        stepping: Stepping,
+        values: Mapping[str, str],
+        specs: Mapping[str, TensorSpec],
+        needs: tuple[str, ...],
+        wanted: tuple[str, ...],
+    ) -> None:
+        self.needs, self.wanted = needs, wanted
+        self._stepping, self._values, self._specs = stepping, values, specs
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """See `Segment`."""
+        given = {self._values[name]: self._stored(name, feeds[name]) for name in self.needs}
+        results: dict[str, Array] = {}
+
+        def note(call: Call, arrays: Sequence[Array]) -> None:
+            results.update(zip(call.writes, arrays, strict=True))
+
+        self._stepping.run(given, {self._values[name] for name in self.wanted}, note)
+        return {name: to_real(self._specs[name], results[self._values[name]]) for name in self.wanted}
+
+    def _stored(self, name: str, array: Array) -> Array:
+        spec = self._specs[name]
+        if spec.quantization is not None:
+            return to_stored(spec, array)
+        return np.asarray(array, numpy_dtype(spec.dtype))

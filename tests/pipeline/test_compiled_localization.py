@@ -1,0 +1,90 @@
+"""Builds that are looked into: in audits, and by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import compiled
+import numpy as np
+import pytest
+import small_models as small
+
+from conrepair.backends.tvm.capture import KERNELS
+from conrepair.cli import main
+from conrepair.config.load import parse_config
+from conrepair.evaluate.verdict import Verdict
+from conrepair.pipeline.audit import run_audit
+from conrepair.report.write import write_audit
+from conrepair.runtime.progress import ProgressDisplay
+
+ANTIALIASED = 'p4 = Resize <antialias = 1, mode = "linear"> (p, , scales)'
+SCALES = np.array([1, 1, 0.5, 0.5], np.float32)
+
+
+def test_a_build_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = compiled.mobile(tmp_path, ANTIALIASED, scales=SCALES)
+    folder, out = compiled.built(model, tmp_path / "build"), tmp_path / "found"
+    assert main(["localize", model.path, str(folder), "-q", "--samples", "3", "-o", str(out)]) == 1
+    printed = capsys.readouterr().out
+    assert "compilation at" in printed
+    assert "Resize `p4`" in " ".join(printed.split())
+    document = json.loads((out / "localization.json").read_text())
+    (fault,) = document["faults"]
+    assert fault["kind"] == "compilation"
+    assert "p4" in fault["target_layers"]
+    assert document["target"]["path"] == str(folder)
+    assert main(["localize", model.path, str(folder), "-q", "--intermediate", model.path, "-o", str(out)]) == 2
+    assert "leave --intermediate out" in capsys.readouterr().err
+    (folder / "relax.py").write_text("# other")
+    assert main(["localize", model.path, str(folder), "-q", "-o", str(out)]) == 3
+    assert "relax.py changed" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_audit_looks_into_builds(tmp_path: Path) -> None:
+    """The Keras model is compiled by way of ONNX, and compared with itself; kernels' results are kept."""
+    compiled.mobile(tmp_path, ANTIALIASED, scales=SCALES)
+    small.keras_convnet().save(tmp_path / "net.keras")
+    value = {
+        "output": str(tmp_path / "generated"),
+        "dataset": {"synthetic": {"samples": 10}},
+        "batch_size": 1,
+        "stages": {"localize": True},
+        "localize": {"when": "always", "samples": 2},
+        "backends": [
+            "libraries",
+            {"name": "tvm", "debug_enabled": True, "debug_samples": 2, "label": "seen"},
+            {"name": "tvm", "setting": "O0"},
+        ],
+        "models": [{"name": "mobile", "path": "mobile.onnx"}, {"name": "keras", "path": "net.keras"}],
+    }
+    with ProgressDisplay(quiet=True) as display:
+        result = run_audit(parse_config(value, "test"), tmp_path, display)
+    rows = {(row.model, row.backend): row for row in result.rows}
+    right, wrong = rows["keras", "seen"], rows["mobile", "seen"]
+    assert right.localization is not None
+    assert right.localization.verdict is Verdict.EQUIVALENT, right.localization.faults
+    assert len(right.localization.layers) > 3
+    assert wrong.localization is not None
+    assert [fault.kind.value for fault in wrong.localization.faults] == ["compilation"]
+    assert all(row.localization is None for (_, backend), row in rows.items() if backend != "seen")
+    assert wrong.run is not None
+    assert wrong.run.count == 10
+    assert json.loads((wrong.run.folder / KERNELS).read_text())["batches"] == 2
+    write_audit(result, tmp_path / "store")
+    assert (result.folder / "localization" / "mobile" / "source@seen" / "localization.json").is_file()
+
+
+def test_execute_keeps_what_kernels_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    net, out = small.onnx_convnet(tmp_path / "net.onnx"), tmp_path / "run"
+    command = ["execute", str(net), "-q", "--samples", "3", "-o", str(out), "--debug"]
+    assert main(command) == 2
+    assert "only --backend tvm has kernels" in capsys.readouterr().err
+    assert main([*command, "--backend", "tvm"]) == 0
+    assert "kernels, " in capsys.readouterr().out
+    record = json.loads((out / KERNELS).read_text())
+    assert record["batches"] == 3
+    last = record["kernels"][-1]["results"][0]
+    assert last["tensors"] == ["probabilities"]
+    np.testing.assert_array_equal(np.load(out / last["file"])[:, 0], np.load(out / "output_0.npy"))
