@@ -21,6 +21,7 @@ from conrepair.repair.patch import RECIPE, Patch, write_patch
 from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import Outcome, search
+from conrepair.repair.storage import storage_of
 from conrepair.repair.verify import agreement, answers
 from conrepair.runtime.errors import ConrepairError, DataError, ModelLoadError
 from conrepair.runtime.journal import Journal
@@ -122,6 +123,7 @@ def repair_models(
         None if patch.recipe is None else recipe_fields(patch.recipe),
         str(folder / PATCH) if patch.edits else None,
         None if model is None else searched.delivery,
+        None if model is None else storage_of(target.model, model),
     )
 
 

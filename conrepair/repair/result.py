@@ -9,6 +9,7 @@ from typing import Any
 from conrepair.frameworks.model import Model
 from conrepair.localize.result import Localization
 from conrepair.repair.delivery import Delivery
+from conrepair.repair.storage import Storage
 from conrepair.repair.verify import Agreement
 
 __all__ = ["RepairResult"]
@@ -34,6 +35,7 @@ class RepairResult:
         recipe: By which the target is to be fed, as a configuration has it; None where that stays as it was.
         patch: File of the edits; None without.
         delivery: Why the repaired model isn't in the target's own format; None where it is.
+        storage: What became of a quantized target's storage; None of others, and where its file isn't changed.
     """
 
     before: Localization
@@ -51,6 +53,7 @@ class RepairResult:
     recipe: Mapping[str, Any] | None = None
     patch: str | None = None
     delivery: Delivery | None = None
+    storage: Storage | None = None
 
     @property
     def mended(self) -> bool:

@@ -23,11 +23,13 @@ class Setting:
         region: Both sides of it.
         reading: How their steps are compared.
         places: Finds nodes in the editor's graph.
+        range_of: Gives the smallest and the largest value of a tensor of the source, over all samples.
     """
 
     region: Region
     reading: Reading
     places: Places
+    range_of: Callable[[str], tuple[float, float]]
 
 
 Proposer = Callable[[Setting], Iterator[Proposal]]
