@@ -82,8 +82,9 @@ class QuantizationErrors:
         tensor: Tensor | None = self._target.tensors.get(name)
         if tensor is None or tensor.quantization is None:
             return 0.0
-        if not self._meant and name in self._target.producers:
-            return 0.0
+        producer = self._target.producers.get(name)
+        if not self._meant and producer is not None and producer.op == "QuantizeLinear":
+            return 0.0  # what's gathered from a quantized table is in few bits, too, and meant to be
         size = self._of_values(name, end).introduced.reference_rms
         step = min(tensor.quantization.scale, self._finest.get(tensor.quantization, math.inf))
         return step / _UNIFORM / size if size else 0.0

@@ -216,7 +216,8 @@ class _Search:
 
     def _proposed(self, found: Found, editor: Editor, proposers: Sequence[Proposer]) -> Candidates:
         for piece in _guiltiest(found):
-            proposed = proposals(piece.region, editor, self._bench.range_of, proposers)
+            named = [name for fault in found.result.faults for name in fault.target_layers]
+            proposed = proposals(piece.region, editor, self._bench.range_of, proposers, named)
             yield from ((piece, proposal) for proposal in proposed)
 
     def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:

@@ -19,6 +19,7 @@ from conrepair.repair.proposals.precision import (
     range_proposals,
     requantized_proposals,
     rescaled_proposals,
+    stored_proposals,
 )
 from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
 from conrepair.repair.proposals.rewritten import rewritten_piece_proposals, rewritten_step_proposals
@@ -33,6 +34,7 @@ CHANGES: Sequence[Proposer] = (
     folded_proposals,
     range_proposals,
     requantized_proposals,
+    stored_proposals,
     extra_proposals,
     move_proposals,
     mutation_proposals,
@@ -52,7 +54,11 @@ IN_FLOAT: Sequence[Proposer] = (float_proposals,)
 
 
 def proposals(
-    region: Region, editor: Editor, range_of: Callable[[str], tuple[float, float]], proposers: Sequence[Proposer]
+    region: Region,
+    editor: Editor,
+    range_of: Callable[[str], tuple[float, float]],
+    proposers: Sequence[Proposer],
+    named: Sequence[str] = (),
 ) -> Iterator[Proposal]:
     """What could mend a guilty piece: what the shortest explanation asks for first, each once.
 
@@ -61,12 +67,13 @@ def proposals(
         editor: Of the target.
         range_of: Gives the smallest and the largest value of a tensor of the source.
         proposers: `CHANGES`, `REWRITINGS` or `IN_FLOAT`.
+        named: Layers of the target that diagnosis names, the likeliest first.
     """
     seen = set[str]()
     places = Places(editor.graph)
     readings = readings_of(region)
     for reading in readings if proposers is CHANGES else readings[:1]:
-        setting = Setting(region, reading, places, range_of)
+        setting = Setting(region, reading, places, range_of, tuple(named))
         for propose in proposers:
             for proposal in propose(setting):
                 if (key := Patch(proposal).digest) not in seen:

@@ -11,12 +11,12 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter, Tensor
 from conrepair.localize.diagnosis.steps import Step
-from conrepair.repair.edits import ComputeInFloat, Requantize, SetRange
+from conrepair.repair.edits import ComputeInFloat, Remove, Requantize, SetRange
 from conrepair.repair.proposals.partners import is_quantized
 from conrepair.repair.proposals.proposal import Proposal, Setting
 from conrepair.repair.proposals.rewritten import piece_anew, steps_anew
 
-__all__ = ["float_proposals", "range_proposals", "requantized_proposals", "rescaled_proposals"]
+__all__ = ["float_proposals", "range_proposals", "requantized_proposals", "rescaled_proposals", "stored_proposals"]
 
 _MORE = 1.1  # times the largest values of the samples: others may have larger ones
 _COARSE = 2.0  # times the steps that values take, at most
@@ -48,6 +48,19 @@ def rescaled_proposals(setting: Setting) -> Iterator[Proposal]:
 def requantized_proposals(setting: Setting) -> Iterator[Proposal]:
     """The source's numbers for one quantized parameter, with scales of their own, where that brings them nearer."""
     yield from (proposal for proposal, values, given in _requantized(setting) if _gains(values, given))
+
+
+def stored_proposals(setting: Setting) -> Iterator[Proposal]:
+    """No detour through few bits for a tensor that's quantized only to be dequantized, where the source's isn't."""
+    region = setting.region
+    if any(node.op in _LINEAR for node in region.source.nodes):
+        return
+    for node in region.target.nodes:
+        back = region.target.graph.consumers.get(node.outputs[0], ()) if node.op == "QuantizeLinear" else ()
+        places = [setting.places.of(item) for item in (node, *back)]
+        names = [place.name for place in places if place is not None]
+        if back and all(item.op == "DequantizeLinear" for item in back) and len(names) == len(places):
+            yield tuple(Remove(name) for name in names)
 
 
 def float_proposals(setting: Setting) -> Iterator[Proposal]:
