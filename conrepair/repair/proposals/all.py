@@ -12,6 +12,7 @@ from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
 from conrepair.repair.proposals.folded import folded_proposals
 from conrepair.repair.proposals.missing import missing_proposals
+from conrepair.repair.proposals.odd_parameters import odd_parameter_proposals
 from conrepair.repair.proposals.operators import extra_proposals, move_proposals, mutation_proposals
 from conrepair.repair.proposals.parameters import parameter_proposals
 from conrepair.repair.proposals.precision import (
@@ -35,6 +36,7 @@ CHANGES: Sequence[Proposer] = (
     range_proposals,
     requantized_proposals,
     stored_proposals,
+    odd_parameter_proposals,
     extra_proposals,
     move_proposals,
     mutation_proposals,
