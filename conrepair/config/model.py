@@ -423,6 +423,11 @@ class RepairConfig(_Strict):
         "scales of quantized tensors (or a layer without), attributes, operators that reorder axes, other operators. "
         "Default: all.",
     )
+    bake_recipe: bool = Field(
+        False,
+        description="Where photos must be prepared otherwise for a target, put that into the model as operators in "
+        "front of its input, so that it's fed as before; refused with the reason where operators can't say it.",
+    )
     unseen: int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
 
 

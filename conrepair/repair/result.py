@@ -25,6 +25,7 @@ class RepairResult:
         edits: In words; none where nothing was wrong, or nothing helped.
         effects: What each step of the search bought, in words.
         model: The repaired model; None where its file isn't changed.
+        not_baked: Why the recipe isn't in the model, where it was asked to be; None else.
         unseen_before: The answers on samples that took no part.
         unseen_after: The same with the edits.
         tried: Candidates that were judged.
@@ -54,6 +55,7 @@ class RepairResult:
     patch: str | None = None
     delivery: Delivery | None = None
     storage: Storage | None = None
+    not_baked: str | None = None
 
     @property
     def mended(self) -> bool:

@@ -65,6 +65,10 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
                 f"{shortened(delivery.reason, _WIDTH)}",
             )
         )
+    if result.not_baked is not None:
+        console.print(
+            Text.assemble(("the recipe isn't in the model: ", "bold yellow"), shortened(result.not_baked, _WIDTH))
+        )
     samples = result.unseen_after.samples
     console.print(
         Text(f"on {samples} samples: {_told(result.unseen_before)} before, {_told(result.unseen_after)} now")
