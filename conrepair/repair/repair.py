@@ -24,7 +24,7 @@ from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import Outcome, search
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import agreement, answers
+from conrepair.repair.verify import Agreement, agreement, answers, is_worse
 from conrepair.runtime.errors import ConrepairError, DataError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -111,24 +111,31 @@ def repair_models(
                 patch, model, found = baked.patch, baked.model, baked.found
             except NotEditableError as error:
                 not_baked = str(error)
-        if model is not None:
-            path = folder / Path(model.path).name
-            copy_model(Path(model.path), path)
-            model = replace(model, path=str(path))
-        if patch.edits:
-            write_patch(patch, folder / PATCH, bench.target.model.sha256)
         begin = options.localization.samples
         begin = begin if min(source.data.count, bench.target.data.count) > begin else 0
         unseen = functools.partial(answers, begin=begin, count=options.unseen)
         right = list(unseen(source, source.model))
         before = agreement(right, unseen(target, target.model))
         after = agreement(right, unseen(bench.target, model or target.model)) if patch.edits else before
-    effects = () if preparation is None else (f"{in_words(preparation.edit)}: {preparation.gain}",)
+        effects = outcome.effects
+        if preparation is not None:
+            effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
+        if patch.edits and is_worse(after, before):
+            # What was judged on a few samples doesn't hold on others: the target stays as it came.
+            undone = f"undone: outputs differ by {after.error:.1e} on other samples, {_more(before, after)}"
+            effects = (*effects, undone)
+            patch, model, found, after = Patch(), None, first, before
+        if model is not None:
+            path = folder / Path(model.path).name
+            copy_model(Path(model.path), path)
+            model = replace(model, path=str(path))
+        if patch.edits:
+            write_patch(patch, folder / PATCH, bench.target.model.sha256)
     return RepairResult(
         first.result,
         found.result,
         tuple(map(in_words, patch.edits)),
-        (*effects, *outcome.effects),
+        effects,
         model,
         before,
         after,
@@ -143,6 +150,13 @@ def repair_models(
         None if model is None else storage_of(target.model, model),
         not_baked,
     )
+
+
+def _more(before: Agreement, after: Agreement) -> str:
+    words = f"{before.error:.1e} before"
+    if after.top1_differing is None:
+        return words
+    return f"{words}; {after.top1_differing} answers differ, {before.top1_differing or 0} before"
 
 
 def _made(folder: Path) -> Path:
