@@ -177,6 +177,11 @@ def _add_repair(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     _add_layers(parser, samples=72)
     parser.add_argument("--seconds", type=float, default=300.0, help="after which no further edit is tried")
     parser.add_argument("--advice", type=float, default=60.0, help="seconds to try other ways to convert the source")
+    parser.add_argument(
+        "--bake-recipe",
+        action="store_true",
+        help="where photos must be prepared otherwise, let operators in front of the model's input do that",
+    )
     parser.add_argument("-o", "--output", required=True, help="folder to write; not made where nothing was wrong")
 
     def run(options: argparse.Namespace) -> int:

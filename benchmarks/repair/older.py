@@ -3,8 +3,8 @@
 The sources come from PyTorch; a source of another format is converted from there by routes of ours first. Then the
 conversion under test is made, and an audit compares both on photos, localizes and repairs. Prepared wrongly, the
 target is fed as another framework's own models are. What counts is the share of photos whose best class differs,
-measured by a second audit of what came out: the repaired file if there's one, fed by the recipe that localization
-found if it found one.
+measured by a second audit of what came out: the repaired file if there's one, fed by the recipe that repair set if it
+set one.
 
 MobileNetV2 is pretrained. ResNet101 and InceptionV3 have random weights here, so that their shares say less.
 """
@@ -24,9 +24,9 @@ from benchmarks.common.making import FOLDED, OWN
 from benchmarks.common.running import say, some_workers
 from benchmarks.common.sides import KERAS, SAVEDMODEL, TFLITE, Sides
 from conrepair.config.load import parse_config
-from conrepair.config.model import RecipeConfig
-from conrepair.localize.recipe_finding import RecipeFinding
 from conrepair.pipeline.audit import run_audit
+from conrepair.repair.edits import SetRecipe, in_words
+from conrepair.repair.patch import Patch, read_patch
 from conrepair.report.result import Row
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.files import whole_output
@@ -57,7 +57,6 @@ _PAIRS = {
 }
 _TIMEOUT = 1200.0
 _LOCALIZED = 8
-_FIELDS = set(RecipeConfig.model_fields) - {"base"}
 
 
 @dataclass(frozen=True)
@@ -102,9 +101,9 @@ class OlderRow:
         before: Share of photos whose best class differs.
         after: The same for what came out.
         found: Kinds of the faults that were found.
-        recipe: What the recipe that was found does otherwise, in words; none where none was found.
-        edits: Of the target, in words.
-        left: Kinds of the faults that the edits leave, that of the recipe aside if it was found.
+        recipe: What the recipe that the repair set does otherwise, in words; none where it set none.
+        edits: Of the target's file, in words.
+        left: Kinds of the faults that the repair leaves.
         seconds: Of the first audit.
     """
 
@@ -204,28 +203,28 @@ def _audited(
     row = _audit([right, _model("target", target["model"], fed)], photos, folder / "first", repair=True)
     seconds = time.perf_counter() - started
     located, repair = row.localization, row.repair
-    finding = None if located is None or located.recipe is None or not located.recipe.found else located.recipe
-    again = target["model"]
-    if repair is not None and repair.model is not None:
-        again = {**again, "path": repair.model.path, "factory": None}
-    if finding is not None:
-        fed = _recipe(finding)
+    again, patch = target["model"], Patch()
+    if repair is not None:
+        patch = Patch() if repair.patch is None else read_patch(Path(repair.patch))[0]
+        if repair.model is not None:
+            again = {**again, "path": repair.model.path, "factory": None}
+        if repair.recipe is not None:
+            fed = dict(repair.recipe)
     after = row
-    if finding is not None or again is not target["model"]:
+    if patch.edits:
         after = _audit([right, _model("target", again, fed)], photos, folder / "second", repair=False)
-    kinds = [] if located is None else [fault.kind.value for fault in located.faults]
-    of_inputs = {"preprocessing", "input"} if finding is not None else set()
-    left = kinds if repair is None else [fault.kind.value for fault in repair.after.faults]
+    faults = () if located is None else located.faults
+    left = faults if repair is None else repair.after.faults
     return OlderRow(
         case.name,
         "measured",
         photos=0 if row.run is None else row.run.count,
         before=_differing(row),
         after=_differing(after),
-        found=tuple(kinds),
-        recipe=() if finding is None else finding.changes,
-        edits=() if repair is None else repair.edits,
-        left=tuple(kind for kind in left if kind not in of_inputs),
+        found=tuple(fault.kind.value for fault in faults),
+        recipe=tuple(words for edit in patch.edits if isinstance(edit, SetRecipe) for words in edit.changes),
+        edits=tuple(map(in_words, patch.of_file)),
+        left=tuple(fault.kind.value for fault in left),
         seconds=seconds,
     )
 
@@ -240,11 +239,6 @@ def _model(name: str, model: Mapping[str, Any], recipe: Mapping[str, Any]) -> di
     inputs = [{"name": spec["name"], "shape": spec["shape"], "dtype": spec["dtype"]} for spec in model["inputs"]]
     made = {"factory": model["factory"]["target"], "kwargs": model["factory"]["kwargs"], "weights": model["path"]}
     return entry | made | {"inputs": inputs}
-
-
-def _recipe(finding: RecipeFinding) -> dict[str, Any]:
-    """A recipe that was found, as a configuration has it."""
-    return {name: value for name, value in finding.recipe.items() if name in _FIELDS and value is not None}
 
 
 def _audit(models: Sequence[Mapping[str, Any]], photos: int, folder: Path, *, repair: bool) -> Row:

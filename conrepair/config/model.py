@@ -475,8 +475,9 @@ class LocalizeConfig(_Strict):
     suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
 
 
-EditKind = Literal["recipe", "inputs", "outputs", "parameters", "attributes", "transposes", "operators"]
-"""What an edit of a repair changes; "operators" are all but those that only reorder axes."""
+EditKind = Literal["recipe", "inputs", "outputs", "parameters", "precision", "attributes", "transposes", "operators"]
+"""What an edit of a repair changes; "operators" are all but those that only reorder axes, "precision" is other scales
+of quantized tensors, or none."""
 
 
 class RepairConfig(_Strict):
@@ -493,7 +494,13 @@ class RepairConfig(_Strict):
     edits: tuple[EditKind, ...] | None = Field(
         None,
         description="Only such edits of targets: another recipe for photos, inputs or outputs exchanged, parameters, "
-        "attributes, operators that reorder axes, other operators. Default: all.",
+        "scales of quantized tensors (or a layer without), attributes, operators that reorder axes, other operators. "
+        "Default: all.",
+    )
+    bake_recipe: bool = Field(
+        False,
+        description="Where photos must be prepared otherwise for a target, put that into the model as operators in "
+        "front of its input, so that it's fed as before; refused with the reason where operators can't say it.",
     )
     unseen: int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
 

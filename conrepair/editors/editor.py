@@ -52,6 +52,32 @@ class Editor(abc.ABC):
             NotEditableError: if the format can't.
         """
 
+    def requantize(self, node: Node, role: str, array: Array) -> None:
+        """Give one node other numbers in place of quantized ones, with the scales that these take.
+
+        Args:
+            node: Of the graph.
+            role: Of its parameters.
+            array: In the convention of `conrepair.graph.operators`, of the old shape.
+
+        Raises:
+            NotEditableError: if the format can't, or the parameter isn't quantized.
+        """
+        self.refuse(f"{node.name}: {role} isn't quantized")
+
+    def set_range(self, tensor: str, low: float, high: float) -> None:
+        """Quantize an activation for another range; what only moves its values goes along.
+
+        Args:
+            tensor: Quantized, or what's quantized next, or dequantized from such a one.
+            low: Smallest number that it must hold.
+            high: Largest.
+
+        Raises:
+            NotEditableError: if the format can't, or no constant says the tensor's scale.
+        """
+        self.refuse(f"{tensor} isn't quantized")
+
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change attributes, in the convention of `conrepair.graph.operators`.
 

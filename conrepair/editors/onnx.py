@@ -15,6 +15,7 @@ from conrepair.editors.onnx_constants import set_constant, to_file
 from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile, sizes_of, tensor_of
 from conrepair.editors.onnx_graft import graft
+from conrepair.editors.onnx_grids import requantize, set_range
 from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, take_out
 from conrepair.editors.onnx_save import renew_types, save, with_sizes
 from conrepair.editors.onnx_write import become, set_input
@@ -71,6 +72,23 @@ class OnnxEditor(Editor):
                 set_constant(self._file, target, index, stored)
         self._numbers[node.name, role] = np.array(array)
         self.touched |= self.names(node)
+
+    def requantize(self, node: Node, role: str, array: Array) -> None:
+        """A constant behind a DequantizeLinear, which gets new scales; a bias in steps of them follows."""
+        target = self._target(node)
+        index = self._origins[node.name].parameters.get(role)
+        if index is None or array.shape != node.parameters[role].shape:
+            self.refuse(f"{node.name}: {role} isn't quantized, or isn't {array.shape}.")
+        with self._file.changing(target):
+            requantize(self._file, target, index, to_file(self._file, target, index, array))
+        self._numbers[node.name, role] = np.array(array)
+        self.touched |= self.names(node)
+
+    def set_range(self, tensor: str, low: float, high: float) -> None:
+        """Scale and zero point wherever nodes read them."""
+        with self._file.changing():
+            nodes = set_range(self._file, self._value(tensor), low, high)
+        self.touched |= {*self.tensor_names(tensor), *map(self._layer, nodes)}
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change attributes, or the constant inputs that hold them."""

@@ -13,7 +13,7 @@ from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_file import OnnxFile, tensor_of
 from conrepair.graph.layer_graph import Array
 
-__all__ = ["numbers_of", "set_constant", "to_file"]
+__all__ = ["attribute", "constant_chain", "moved_back", "numbers_of", "set_constant", "set_plain", "to_file"]
 
 _MOVING = {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 _PER_CHANNEL = 21  # opset in which GroupNormalization's scale got an entry for each channel
@@ -61,17 +61,39 @@ def set_constant(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -
     """
     chain = _dequantizing(node.inputs[index])
     if not chain:
-        _set_plain(file, node, index, array)
+        set_plain(file, node, index, array)
         return
     for item in reversed(chain[1:]):
-        array = _moved_back(file, item, array)
+        array = moved_back(file, item, array)
     stored = _quantized(file, chain[0], array)
+    set_plain(file, constant_chain(file, node, index)[0], 0, stored)
+
+
+def constant_chain(file: OnnxFile, node: onnx_ir.Node, index: int) -> list[onnx_ir.Node]:
+    """What dequantizes a constant for one input of a node, and for nobody else: copied where others read it.
+
+    Args:
+        file: Of the node.
+        node: Reads the constant.
+        index: Of the input.
+
+    Returns:
+        DequantizeLinear, and what moves elements behind it; none where the input isn't dequantized.
+    """
+    if index >= len(node.inputs):
+        return []
+    chain = _dequantizing(node.inputs[index])
     if any(len(item.outputs[0].uses()) > 1 or item.outputs[0].is_graph_output() for item in chain):
-        chain = _copied(file, chain, node, index)
-    _set_plain(file, chain[0], 0, stored)
+        return _copied(file, chain, node, index)
+    return chain
 
 
-def _set_plain(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
+def set_plain(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
+    """Give one node other numbers at an input, as they're stored, in place; whoever shares the old ones keeps them.
+
+    Raises:
+        NotEditableError: if the input's type isn't known.
+    """
     value = node.inputs[index]
     dtype = file.dtype(value)
     if value is None or dtype is None:
@@ -126,7 +148,12 @@ def _dequantizing(value: onnx_ir.Value | None) -> list[onnx_ir.Node]:
     return []
 
 
-def _moved_back(file: OnnxFile, node: onnx_ir.Node, array: Array) -> Array:
+def moved_back(file: OnnxFile, node: onnx_ir.Node, array: Array) -> Array:
+    """An array in front of a node that only moves elements.
+
+    Raises:
+        NotEditableError: if the shape there isn't known.
+    """
     if node.op_type == "Identity":
         return array
     if node.op_type == "Transpose":

@@ -11,10 +11,12 @@ from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.editor import Editor
 from conrepair.editors.fused import unfused
+from conrepair.editors.grid import symmetric_scales
 from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
 from conrepair.editors.tflite_graph import ACTIVATION, FUSED, LAYOUTS, LINEAR, constant_behind, graph_of_file
+from conrepair.editors.tflite_grids import rescale_bias, set_constant_grid, set_range
 from conrepair.editors.tflite_options import options_for
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
@@ -46,14 +48,40 @@ class TfliteEditor(Editor):
         native = np.ascontiguousarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array)
         if native.shape != self._file.shape(index):
             self.refuse(f"{node.parameters[role].name} can't be of shape {native.shape}")
-        position = next(
-            place for place, item in enumerate(operator.inputs) if constant_behind(self._file, item) == index
-        )
-        index = self._own(operator, position, index)
+        index = self._own(operator, self._position(operator, index), index)
         if self._file.is_quantized(index) and role == "weight":
             self._widen(operator, index, native)
         self._file.set_constant(index, self._file.stored(index, native))
         self.touched |= self.names(node)
+
+    def requantize(self, node: Node, role: str, array: Array) -> None:
+        """New scales for a constant; kernels want a weight's zero to be stored as 0."""
+        operator, kind = self._operators[node.name], node.native
+        index = self._file.index(node.parameters[role].name)
+        native = np.ascontiguousarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array)
+        if native.shape != self._file.shape(index) or role == "bias":
+            self.refuse(f"{node.parameters[role].name} can't have scales of its own")
+        index = self._own(operator, self._position(operator, index), index)
+        set_constant_grid(self._file, operator, index, native, symmetric=role == "weight")
+        self.touched |= self.names(node)
+
+    def set_range(self, tensor: str, low: float, high: float) -> None:
+        """The tensor's quantization, and that of all that must share it."""
+        index = self._index(tensor)
+        if not self._file.is_quantized(index):
+            index = self._quantized_as(index)
+        operators = set_range(self._file, index, low, high)
+        self.touched |= {tensor, *(self._file.name(item.outputs[0]) for item in operators)}
+
+    def _quantized_as(self, index: int) -> int:
+        """The tensor that real numbers are dequantized from, or quantized to."""
+        producer = self._file.producer(index)
+        if producer is not None and self._file.kind(producer) == "DEQUANTIZE":
+            return int(producer.inputs[0])
+        readers = [item for item in self._file.readers(index) if self._file.kind(item) == "QUANTIZE"]
+        if not readers:
+            self.refuse(f"{self._file.name(index)} isn't quantized")
+        return int(readers[0].outputs[0])
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change options, or the constants that hold them."""
@@ -167,6 +195,10 @@ class TfliteEditor(Editor):
         self._file.save(path)
         return Model("tflite", str(path), sha256_of(path), inputs=self._model.inputs)
 
+    def _position(self, operator: Any, index: int) -> int:
+        """Where an operator reads a constant."""
+        return next(place for place, item in enumerate(operator.inputs) if constant_behind(self._file, item) == index)
+
     def _own(self, operator: Any, position: int, index: int) -> int:
         """The constant behind an input, made the operator's own if others read it."""
         direct = operator.inputs[position]
@@ -186,24 +218,16 @@ class TfliteEditor(Editor):
         return own
 
     def _widen(self, operator: Any, index: int, real: Array) -> None:
-        """Enlarge the scales of channels that don't fit any more; an integer bias is in steps of them."""
+        """New scales for channels that don't fit any more."""
         scales, tensor = self._file.scales(index), self._file.tensor(index)
         if scales is None or np.any(tensor.quantization.zeroPoint):
             return
-        axes = tuple(axis for axis in range(real.ndim) if axis != tensor.quantization.quantizedDimension)
-        largest = np.abs(real).max(axes) if len(scales) > 1 else np.abs(real).max(keepdims=True).reshape(1)
-        needed = largest / np.iinfo(self._file.dtype(index)).max
-        wider = np.maximum(scales, needed.astype(np.float32))
-        if np.array_equal(wider, scales):
-            return
-        place = operator.inputs[-1]
-        bias = self._file.real(place) if place >= 0 and self._file.dtype(place) == "int32" else None
-        tensor.quantization.scale = wider
-        if bias is not None and self._file.is_quantized(place):
-            place = self._own(operator, len(operator.inputs) - 1, place)
-            before = self._file.scales(place)
-            self._file.tensor(place).quantization.scale = (before * (wider / scales)).astype(np.float32)
-            self._file.set_constant(place, self._file.stored(place, bias))
+        axis = tensor.quantization.quantizedDimension if len(scales) > 1 else None
+        needed = symmetric_scales(real, axis, int(np.iinfo(self._file.dtype(index)).max), scales)
+        wider = np.maximum(scales, needed)
+        if not np.array_equal(wider, scales):
+            tensor.quantization.scale = wider
+            rescale_bias(self._file, operator)
 
     def _set_attribute(self, node: Node, operator: Any, name: str, value: Attribute) -> None:
         options = operator.builtinOptions

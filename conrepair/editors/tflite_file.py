@@ -135,9 +135,14 @@ class TfliteFile:
         return quantized
 
     def set_constant(self, index: int, array: Array) -> None:
-        """Give a tensor other numbers, of its type."""
+        """Give a tensor other numbers, of its type; whoever shares the old ones keeps them."""
+        data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        place = self.tensor(index).buffer
+        if place and self._uses(place) == 1:
+            self._model.buffers[place].data = data
+            return
         buffer = schema.BufferT()
-        buffer.data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        buffer.data = data
         self._model.buffers.append(buffer)
         self.tensor(index).buffer = len(self._model.buffers) - 1
 
@@ -195,6 +200,11 @@ class TfliteFile:
         builder.Finish(self._model.Pack(builder), _IDENTIFIER)
         with whole_output(path) as temporary:
             temporary.write_bytes(bytes(builder.Output()))
+
+    def _uses(self, buffer: int) -> int:
+        """How many tensors, or pieces of metadata, have their content in a buffer."""
+        tensors = [tensor.buffer for graph in self._model.subgraphs for tensor in graph.tensors]
+        return [*tensors, *(item.buffer for item in self._model.metadata or [])].count(buffer)
 
     def _add(self, tensor: Any, name: str) -> int:
         tensor.name = name.encode()

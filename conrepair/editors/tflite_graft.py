@@ -23,6 +23,7 @@ __all__ = ["TfliteWriter", "drop_unread", "place_operators"]
 _QUANTIZED = {"Relu", "Max", "Min", "Transpose", "Gather", "Reshape", "DequantizeLinear", "Identity"}
 _BINARY = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"}
 _REDUCTIONS = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"}
+_STORED = {"int8", "uint8", "int16"}
 _IMAGE = 4  # axes of a batch of pictures
 _MATRIX = 2
 _MOST = 2**31 - 1
@@ -99,7 +100,7 @@ class TfliteWriter(Writer[int]):
                 np.array([-1 if size is None else size for size in signed], np.int32) if known else None
             )
         if kind == "QUANTIZE":
-            tensor.quantization = _grid(float(operation.parameters["scale"].reshape(-1)[0]))
+            tensor.quantization = _grid(operation)
         made = schema.OperatorT()
         file.set_kind(made, kind)
         made.inputs, made.outputs = inputs, [result]
@@ -116,9 +117,10 @@ def _open(file: TfliteFile, place: int) -> Sizes:
     return tuple(None if size < 0 else int(size) for size in signature)
 
 
-def _grid(scale: float) -> Any:
+def _grid(operation: Operation) -> Any:
     quantization = schema.QuantizationParametersT()
-    quantization.scale, quantization.zeroPoint = np.array([scale], np.float32), np.array([0], np.int64)
+    quantization.scale = np.asarray(operation.parameters["scale"], np.float32).reshape(1)
+    quantization.zeroPoint = np.asarray(operation.parameters.get("zero_point", 0), np.int64).reshape(1)
     return quantization
 
 
@@ -306,10 +308,14 @@ def _cast(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -
 
 
 def _quantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    zero = operation.parameters.get("zero_point")
-    if operation.parameters["scale"].size != 1 or (zero is not None and np.any(zero)):
-        writer.refuse("one scale, and a zero point of 0, can be put in")
+    if any(array.size != 1 for array in operation.parameters.values()):
+        writer.refuse("one scale, and one zero point, can be put in")
     return "QUANTIZE", new_options("QUANTIZE"), list(operands)
+
+
+def _stored_type(operation: Operation) -> str:
+    zero = operation.parameters.get("zero_point")
+    return "int8" if zero is None or zero.dtype.name not in _STORED else zero.dtype.name
 
 
 def _dequantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -336,7 +342,7 @@ _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Writt
 _TYPES: Mapping[str, Callable[[Operation], str | None]] = {
     "CAST": lambda operation: str(operation.attributes["to"]),
     "GATHER": lambda operation: "float32" if "table" in operation.parameters else None,
-    "QUANTIZE": lambda _: "int8",
+    "QUANTIZE": _stored_type,
     "DEQUANTIZE": lambda _: "float32",
 }
 

@@ -67,6 +67,11 @@ class Tensor:
         return self.quantization is not None or self.dtype == "bfloat16" or self.dtype.startswith("float")
 
     @property
+    def is_float(self) -> bool:
+        """Whether the values are real numbers that no integers stand for."""
+        return self.quantization is None and self.is_real
+
+    @property
     def nbytes(self) -> int | None:
         """Size when its values are real numbers of 32 bits or what the type says; None for an unknown shape."""
         if self.shape is None:

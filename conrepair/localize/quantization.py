@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
 from conrepair.localize.measurement import Cut
 
@@ -17,6 +18,9 @@ _DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
 _DYNAMIC = {"DynamicQuantizeLinear"}
 _RUNNING = {"com.microsoft.DynamicQuantizeLSTM", "com.microsoft.DynamicQuantizeMatMul"}
 _WHOLE = {"int8", "uint8"}
+_MOST_BITS = 16  # of a type whose steps say how fine the values are; an integer bias has the steps of a product
+_STORED = {"int8", "uint8", "int16", "uint16"}
+_OWN_RANGE = {"Softmax", "LogSoftmax", "Sigmoid", "Tanh"}  # whose results' steps kernels prescribe
 _WITH_WEIGHTS = {"Conv", "ConvTranspose", "MatMul", "LSTM", "GRU", "RNN"}
 
 
@@ -24,7 +28,9 @@ class QuantizationErrors:
     """Expected relative L2 errors of a quantized target's pieces.
 
     Rounding errors of weights and activations are taken for independent: their squares add up. What the piece makes
-    of small errors (`Cut.disturbed`) it makes of these too.
+    of small errors (`Cut.disturbed`) it makes of these too. A bit width explains steps that are as fine as it allows
+    for the values: where a scale is for larger ones, what that costs isn't explained. Nor is a single activation in
+    few bits where the target's layers with quantized weights read real numbers.
 
     Source:
         Widrow and Kollar, Quantization Noise, 2008, chapter 5: the uniform model of rounding errors.
@@ -42,6 +48,8 @@ class QuantizationErrors:
         self._disturbance = disturbance
         self._measured: Mapping[str, Cut] = {cut.pair.target: cut for cut in cuts}
         self._parameters: dict[str, float] = {}
+        self._finest = self._finest_steps()
+        self._meant = _quantizes_activations(target)
 
     def expected(self, cut: Cut, nodes: Sequence[Node], begins: Sequence[str]) -> float:
         """What the bit widths between two cuts explain.
@@ -74,8 +82,44 @@ class QuantizationErrors:
         tensor: Tensor | None = self._target.tensors.get(name)
         if tensor is None or tensor.quantization is None:
             return 0.0
-        size = self._measured.get(name, end).introduced.reference_rms
-        return tensor.quantization.scale / _UNIFORM / size if size else 0.0
+        producer = self._target.producers.get(name)
+        if not self._meant and producer is not None and producer.op == "QuantizeLinear":
+            return 0.0  # what's gathered from a quantized table is in few bits, too, and meant to be
+        size = self._of_values(name, end).introduced.reference_rms
+        step = min(tensor.quantization.scale, self._finest.get(tensor.quantization, math.inf))
+        return step / _UNIFORM / size if size else 0.0
+
+    def _of_values(self, name: str, end: Cut) -> Cut:
+        """The measurement of a tensor's values: its own, or that of the same ones as real numbers."""
+        return next((self._measured[same] for same in self._same_values(name) if same in self._measured), end)
+
+    def _same_values(self, name: str) -> Iterator[str]:
+        """A tensor, then those that it's quantized from, or dequantized to."""
+        yield name
+        producer = self._target.producers.get(name)
+        if producer is not None and producer.op == "QuantizeLinear":
+            yield from producer.inputs[:1]
+        for node in self._target.consumers.get(name, ()):
+            if node.op == "DequantizeLinear":
+                yield from node.outputs
+
+    def _finest_steps(self) -> Mapping[Quantization, float]:
+        """The finest steps that the values of quantized tensors allow, by their quantization.
+
+        Operators that only move or join values want their operands' quantization to be the same: one is as fine as
+        the largest values of all tensors with it allow. None is known where an input or a kernel prescribes it.
+        """
+        found: dict[Quantization, float] = {}
+        for name, tensor in self._target.tensors.items():
+            if tensor.quantization is None or not tensor.observable:
+                continue
+            producer = self._target.producers.get(name)
+            cut = next((self._measured[same] for same in self._same_values(name) if same in self._measured), None)
+            step = math.inf
+            if producer is not None and producer.op not in _OWN_RANGE and cut is not None and tensor.dtype in _STORED:
+                step = tensor.quantization.scale * cut.introduced.peak / _reach(tensor.quantization, tensor.dtype)
+            found[tensor.quantization] = max(step, found.get(tensor.quantization, 0.0))
+        return found
 
     def _as_it_runs(self, name: str, end: Cut) -> float:
         error = self._measured.get(name, end).introduced
@@ -87,8 +131,29 @@ class QuantizationErrors:
             values, steps = parameter.numpy().astype(np.float64), np.asarray(parameter.scales, dtype=np.float64)
             size = float(np.sqrt(np.mean(values**2))) if values.size else 0.0
             step = float(np.sqrt(np.mean(steps**2))) if steps.size else float(_is_stored_whole(parameter))
+            if parameter.bits and parameter.bits <= _MOST_BITS and values.size:
+                step = min(step, float(np.abs(values).max()) / (2 ** (parameter.bits - 1) - 1))
             self._parameters[key] = step / _UNIFORM / size if size else 0.0
         return self._parameters[key]
+
+
+def _quantizes_activations(graph: LayerGraph) -> bool:
+    """Whether layers with quantized weights read quantized activations, most of them; or there are no such layers."""
+    reading = [
+        node.inputs[0]
+        for node in graph.nodes
+        if node.inputs and any(item.bits or _is_stored_whole(item) for item in node.parameters.values())
+    ]
+    producers = (graph.producers.get(name) for name in reading)
+    dequantized = [producer is not None and producer.op == "DequantizeLinear" for producer in producers]
+    quantized = [graph.tensors[name].quantization is not None for name in reading if name]
+    return sum(dequantized) + sum(quantized) >= len(reading) / 2
+
+
+def _reach(quantization: Quantization, dtype: str) -> float:
+    """The largest absolute value that a tensor can hold."""
+    limits = np.iinfo(dtype)
+    return quantization.scale * max(abs(int(edge) - quantization.zero_point) for edge in (limits.min, limits.max))
 
 
 def _is_stored_whole(parameter: Parameter) -> bool:

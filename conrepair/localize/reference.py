@@ -84,6 +84,19 @@ class Reference:
             found.renew(feeds)
         return found
 
+    def range_of(self, tensor: str) -> tuple[float, float]:
+        """The smallest and the largest value of a tensor, over all batches that are held.
+
+        Args:
+            tensor: Of real numbers.
+        """
+        found = []
+        for batch in self._batches.values():
+            batch.compute([tensor])
+            array = batch[tensor]
+            found.append((float(array.min()), float(array.max())))
+        return min(low for low, _ in found), max(high for _, high in found)
+
     def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, Floor]:
         """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.
 

@@ -62,7 +62,12 @@ def repair(options: argparse.Namespace) -> int:
             end_early(journal, wanted=False)
         stack.enter_context(ended_gently(lambda: _end_searches(room)))
         samples = {"samples": min(_LOCALIZED, options.samples)}
-        repairs = {"seconds": options.seconds, "advice_seconds": options.advice, "conversions": False}
+        repairs = {
+            "seconds": options.seconds,
+            "advice_seconds": options.advice,
+            "conversions": False,
+            "bake_recipe": options.bake_recipe,
+        }
         if compiled:
             result = compare_build(
                 options, source, target, stack, room, stages={"repair": True}, repair=repairs, localize=samples

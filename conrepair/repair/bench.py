@@ -73,6 +73,14 @@ class Bench:
             self._known = self._localized(model)
         return self._known
 
+    def range_of(self, tensor: str) -> tuple[float, float]:
+        """The smallest and the largest value of a tensor of the source, over all samples that are localized by.
+
+        Args:
+            tensor: Of the source's graph. A target must have been localized.
+        """
+        return self._reference.range_of(tensor)
+
     def find_recipe(self, model: Model, seconds: float, *, output_error: float) -> RecipeFinding:
         """Search recipes for a target.
 

@@ -14,15 +14,18 @@ from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Attribute, Node
 
 __all__ = [
+    "ComputeInFloat",
     "Edit",
     "ExchangeInputs",
     "ExchangeOutputs",
     "FileEdit",
     "Graft",
     "Remove",
+    "Requantize",
     "SetAttributes",
     "SetOperator",
     "SetParameter",
+    "SetRange",
     "SetRecipe",
     "SwapInputs",
     "apply",
@@ -43,6 +46,36 @@ class SetParameter:
     node: str
     role: str
     values: Array
+
+
+@dataclass(frozen=True)
+class Requantize:
+    """Other numbers in place of quantized ones, with the scales that they take.
+
+    Attributes:
+        node: Its name in the editor's graph.
+        role: Of the parameter.
+        values: In the convention of `conrepair.graph.operators`.
+    """
+
+    node: str
+    role: str
+    values: Array
+
+
+@dataclass(frozen=True)
+class SetRange:
+    """Another scale and zero point for an activation, and for what's only moved from it.
+
+    Attributes:
+        tensor: Its name in the editor's graph.
+        low: Smallest number that it must hold.
+        high: Largest.
+    """
+
+    tensor: str
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -102,6 +135,20 @@ class Graft:
 
 
 @dataclass(frozen=True)
+class ComputeInFloat:
+    """A tensor that integers computed, computed with real numbers.
+
+    Attributes:
+        tensor: Its name in the editor's graph.
+        operations: As of a `Graft`; integers that they read are dequantized first, and quantized at the end where
+            the tensor is one of integers.
+    """
+
+    tensor: str
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
 class SwapInputs:
     """Two inputs of a node, exchanged.
 
@@ -155,10 +202,23 @@ class SetRecipe:
     changes: tuple[str, ...]
 
 
-FileEdit = SetParameter | SetAttributes | SetOperator | Remove | Graft | SwapInputs | ExchangeOutputs | ExchangeInputs
+FileEdit = (
+    SetParameter
+    | Requantize
+    | SetRange
+    | ComputeInFloat
+    | SetAttributes
+    | SetOperator
+    | Remove
+    | Graft
+    | SwapInputs
+    | ExchangeOutputs
+    | ExchangeInputs
+)
 Edit = FileEdit | SetRecipe
 
-_LABEL = "repaired"
+_LABEL, _IN_FLOAT = "repaired", "float"
+_LINEAR = {"QuantizeLinear", "DequantizeLinear"}
 
 
 def apply(edit: FileEdit, editor: Editor) -> None:
@@ -174,6 +234,12 @@ def apply(edit: FileEdit, editor: Editor) -> None:
     match edit:
         case SetParameter():
             editor.set_parameter(_node(edit.node, editor), edit.role, edit.values)
+        case Requantize():
+            editor.requantize(_node(edit.node, editor), edit.role, edit.values)
+        case SetRange():
+            editor.set_range(edit.tensor, edit.low, edit.high)
+        case ComputeInFloat():
+            editor.graft(edit.tensor, edit.operations, _IN_FLOAT)
         case SetAttributes():
             editor.set_attributes(_node(edit.node, editor), edit.attributes)
         case SetOperator():
@@ -196,6 +262,13 @@ def in_words(edit: Edit) -> str:
     match edit:
         case SetParameter():
             return f"the {edit.role} of `{edit.node}` is the source's"
+        case Requantize():
+            return f"the {edit.role} of `{edit.node}` is the source's, with scales of its own"
+        case SetRange():
+            return f"`{edit.tensor}` is quantized for values from {edit.low:.4g} to {edit.high:.4g}"
+        case ComputeInFloat():
+            operators = ", ".join(item.operator for item in edit.operations if item.operator not in _LINEAR)
+            return f"`{edit.tensor}` is computed with real numbers ({operators}): no scales mend what its bits bring"
         case SetAttributes():
             listing = ", ".join(f"{name} {value}" for name, value in edit.attributes.items())
             return f"`{edit.node}` has {listing}"

@@ -5,14 +5,17 @@ from __future__ import annotations
 from conrepair.config.model import EditKind
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.repair.edits import (
+    ComputeInFloat,
     Edit,
     ExchangeInputs,
     ExchangeOutputs,
     Graft,
     Remove,
+    Requantize,
     SetAttributes,
     SetOperator,
     SetParameter,
+    SetRange,
     SetRecipe,
     SwapInputs,
 )
@@ -38,6 +41,8 @@ def kind_of(edit: Edit, graph: LayerGraph) -> EditKind:
             return "outputs"
         case SetParameter():
             return "parameters"
+        case Requantize() | SetRange() | ComputeInFloat():
+            return "precision"
         case SetAttributes(node=name):
             return "transposes" if _operator(name, graph) == _TRANSPOSE else "attributes"
         case SetOperator(node=name) | Remove(node=name) | SwapInputs(node=name):

@@ -17,7 +17,7 @@ from conrepair.editors.operation import Operation
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.repair import edits
-from conrepair.repair.edits import Edit, FileEdit, Graft, SetRecipe
+from conrepair.repair.edits import ComputeInFloat, Edit, FileEdit, Graft, SetRecipe
 from conrepair.runtime.errors import DataError
 
 __all__ = ["RECIPE", "Patch", "patch_files", "read_patch", "write_patch"]
@@ -150,7 +150,7 @@ def _value(value: Any, arrays: dict[str, Any]) -> Any:
 def _from_json(entry: Mapping[str, Any], arrays: Mapping[str, Any]) -> Edit:
     kind = _KINDS[entry["edit"]]
     given = {name: _back(value, arrays) for name, value in entry.items() if name != "edit"}
-    if kind is Graft:
+    if kind in {Graft, ComputeInFloat}:
         given["operations"] = tuple(Operation(**item) for item in given["operations"])
     if kind is SetRecipe:
         given["recipe"] = Recipe(**given["recipe"])

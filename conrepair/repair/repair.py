@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from conrepair.config.model import EditKind
 from conrepair.data.recipe_file import recipe_fields, write_recipe
 from conrepair.editors.operation import NotEditableError
+from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import Model
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
+from conrepair.repair.baking import bake
 from conrepair.repair.bench import Bench
 from conrepair.repair.delivery import Delivery, as_onnx
 from conrepair.repair.edits import in_words
@@ -21,7 +23,8 @@ from conrepair.repair.patch import RECIPE, Patch, write_patch
 from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import Outcome, search
-from conrepair.repair.verify import agreement, answers
+from conrepair.repair.storage import storage_of
+from conrepair.repair.verify import Agreement, agreement, answers, is_worse
 from conrepair.runtime.errors import ConrepairError, DataError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -43,12 +46,14 @@ class RepairOptions:
         unseen: Samples behind those that are localized by, to verify on; those are looked at again where the
             dataset has no more.
         edits: Only of these sorts; None: of all.
+        bake_recipe: Whether another recipe for photos becomes operators of the model, where that can be said.
     """
 
     localization: Options = field(default_factory=Options)
     seconds: float = 600.0
     unseen: int = 64
     edits: frozenset[EditKind] | None = None
+    bake_recipe: bool = False
 
 
 PATCH = "patch.json"
@@ -87,8 +92,9 @@ def repair_models(
         searched = _searched(bench, source, room, options, journal, end)
         outcome, bench = searched.outcome, searched.bench
         found, model = outcome.after, None
+        written, with_recipe = (_made(room / name) for name in ("written", "baked"))
         if outcome.patch.edits:
-            model = outcome.patch.apply(bench.target.model, folder, _STEM)
+            model = outcome.patch.apply(bench.target.model, written, _STEM)
             if model.sha256 != outcome.state.sha256:  # another file than the one that was judged
                 found = bench.localize(model)
             if preparation is None and feeds_may_change:
@@ -97,20 +103,39 @@ def repair_models(
                 found = found if preparation is None else preparation.found
         set_recipe = () if preparation is None else (preparation.edit,)
         patch = Patch((*set_recipe, *outcome.patch.edits))
-        if patch.edits:
-            write_patch(patch, folder / PATCH, bench.target.model.sha256)
+        not_baked = None
+        if preparation is not None and options.bake_recipe:
+            fed = replace(bench.target, recipe=target.recipe, data=target.data)
+            try:
+                baked = bake(bench, fed, preparation.edit.recipe, patch.of_file, found, with_recipe, _STEM)
+                patch, model, found = baked.patch, baked.model, baked.found
+            except NotEditableError as error:
+                not_baked = str(error)
         begin = options.localization.samples
         begin = begin if min(source.data.count, bench.target.data.count) > begin else 0
         unseen = functools.partial(answers, begin=begin, count=options.unseen)
         right = list(unseen(source, source.model))
         before = agreement(right, unseen(target, target.model))
         after = agreement(right, unseen(bench.target, model or target.model)) if patch.edits else before
-    effects = () if preparation is None else (f"{in_words(preparation.edit)}: {preparation.gain}",)
+        effects = outcome.effects
+        if preparation is not None:
+            effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
+        if patch.edits and is_worse(after, before):
+            # What was judged on a few samples doesn't hold on others: the target stays as it came.
+            undone = f"undone: outputs differ by {after.error:.1e} on other samples, {_more(before, after)}"
+            effects = (*effects, undone)
+            patch, model, found, after = Patch(), None, first, before
+        if model is not None:
+            path = folder / Path(model.path).name
+            copy_model(Path(model.path), path)
+            model = replace(model, path=str(path))
+        if patch.edits:
+            write_patch(patch, folder / PATCH, bench.target.model.sha256)
     return RepairResult(
         first.result,
         found.result,
         tuple(map(in_words, patch.edits)),
-        (*effects, *outcome.effects),
+        effects,
         model,
         before,
         after,
@@ -122,7 +147,21 @@ def repair_models(
         None if patch.recipe is None else recipe_fields(patch.recipe),
         str(folder / PATCH) if patch.edits else None,
         None if model is None else searched.delivery,
+        None if model is None else storage_of(target.model, model),
+        not_baked,
     )
+
+
+def _more(before: Agreement, after: Agreement) -> str:
+    words = f"{before.error:.1e} before"
+    if after.top1_differing is None:
+        return words
+    return f"{words}; {after.top1_differing} answers differ, {before.top1_differing or 0} before"
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from conrepair.frameworks.model import Model
 from conrepair.localize.result import Localization
 from conrepair.repair.delivery import Delivery
+from conrepair.repair.storage import Storage
 from conrepair.repair.verify import Agreement
 
 __all__ = ["RepairResult"]
@@ -24,6 +25,7 @@ class RepairResult:
         edits: In words; none where nothing was wrong, or nothing helped.
         effects: What each step of the search bought, in words.
         model: The repaired model; None where its file isn't changed.
+        not_baked: Why the recipe isn't in the model, where it was asked to be; None else.
         unseen_before: The answers on samples that took no part.
         unseen_after: The same with the edits.
         tried: Candidates that were judged.
@@ -34,6 +36,7 @@ class RepairResult:
         recipe: By which the target is to be fed, as a configuration has it; None where that stays as it was.
         patch: File of the edits; None without.
         delivery: Why the repaired model isn't in the target's own format; None where it is.
+        storage: What became of a quantized target's storage; None of others, and where its file isn't changed.
     """
 
     before: Localization
@@ -51,6 +54,8 @@ class RepairResult:
     recipe: Mapping[str, Any] | None = None
     patch: str | None = None
     delivery: Delivery | None = None
+    storage: Storage | None = None
+    not_baked: str | None = None
 
     @property
     def mended(self) -> bool:

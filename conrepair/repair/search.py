@@ -21,8 +21,8 @@ from conrepair.repair.bench import Bench
 from conrepair.repair.edits import ExchangeInputs, ExchangeOutputs, in_words
 from conrepair.repair.kinds import kind_of
 from conrepair.repair.patch import Patch
-from conrepair.repair.proposals.all import proposals
-from conrepair.repair.proposals.proposal import Proposal
+from conrepair.repair.proposals.all import CHANGES, IN_FLOAT, REWRITINGS, proposals
+from conrepair.repair.proposals.proposal import Proposal, Proposer
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.journal import Journal
 
@@ -161,11 +161,17 @@ class _Search:
         """Take the first edit that mends a piece, else the one that leaves least of one; whether there was any.
 
         A piece with several faults can become smaller while they still hide one another, so that the outputs are
-        further off for the moment. Only where nothing does that are whole pieces written anew.
+        further off for the moment. Only where nothing does that are whole pieces written anew; and only then does
+        what computes with integers get real numbers.
         """
         editor = open_editor(self._model)
         before = outcome.state
-        for candidates in (self._changes(outcome.after, editor), self._rewritings(outcome.after, editor)):
+        found = outcome.after
+        for candidates in (
+            itertools.chain(self._proposed(found, editor, CHANGES), _exchanges(editor)),
+            self._proposed(found, editor, REWRITINGS),
+            self._proposed(found, editor, IN_FLOAT),
+        ):
             outcome.state = self._best(self._wanted(candidates, editor), outcome)
             if outcome.state is not before:
                 return True
@@ -208,16 +214,11 @@ class _Search:
         fed = repr((self._bench.target.recipe, self._bench.target.data.count))
         return hashlib.sha256(f"{self._model.sha256} {_patch_of(taken).digest} {fed}".encode()).hexdigest()
 
-    def _changes(self, found: Found, editor: Editor) -> Candidates:
+    def _proposed(self, found: Found, editor: Editor, proposers: Sequence[Proposer]) -> Candidates:
         for piece in _guiltiest(found):
-            yield from ((piece, proposal) for proposal in proposals(piece.region, editor))
-        for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
-            for one, two in itertools.combinations(range(len(names)), 2):
-                yield None, (kind(one, two),)
-
-    def _rewritings(self, found: Found, editor: Editor) -> Candidates:
-        for piece in _guiltiest(found):
-            yield from ((piece, proposal) for proposal in proposals(piece.region, editor, whole=True))
+            named = [name for fault in found.result.faults for name in fault.target_layers]
+            proposed = proposals(piece.region, editor, self._bench.range_of, proposers, named)
+            yield from ((piece, proposal) for proposal in proposed)
 
     def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:
         """The model with proposals; None when it can't be written, loaded, or run.
@@ -252,6 +253,13 @@ class _Search:
             else:
                 self._journal.add(self._line(fewer))
                 place += 1
+
+
+def _exchanges(editor: Editor) -> Candidates:
+    """Outputs or inputs of the model, two at a time."""
+    for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
+        for one, two in itertools.combinations(range(len(names)), 2):
+            yield None, (kind(one, two),)
 
 
 def _patch_of(taken: Sequence[Taken]) -> Patch:
@@ -297,7 +305,19 @@ def _mends(again: Found, found: Found, piece: Guilty | None) -> bool:
     if guilty - known or here in guilty:
         return False
     fewer = len(again.result.faults) <= len(found.result.faults)
-    return fewer and (not again.result.faults or again.result.output_error <= found.result.output_error)
+    if again.result.faults:
+        return fewer and again.result.output_error <= found.result.output_error
+    return _is_nearer(again, found, piece)
+
+
+def _is_nearer(again: Found, found: Found, piece: Guilty) -> bool:
+    """Whether a candidate's piece, where it can still be seen, or its outputs, are nearer to the source's.
+
+    Where the piece can't be told from its surroundings any more, nothing is at fault as nothing is looked at.
+    """
+    rows = [row for row in again.result.layers if row.source_tensor == piece.judged.cut.pair.source]
+    before = piece.judged.cut.introduced.relative_l2
+    return any(row.introduced_error < before for row in rows) or again.result.output_error < found.result.output_error
 
 
 def _sources(pieces: Sequence[Guilty]) -> set[str]:

@@ -17,9 +17,11 @@ from conrepair.localize.models import Subject
 from conrepair.localize.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Agreement", "Answers", "agreement", "answers"]
+__all__ = ["Agreement", "Answers", "agreement", "answers", "is_worse"]
 
 _BATCH = 8
+_FLUCTUATION = 1.1  # times an error, and
+_ANSWERS = 1  # so many answers, that two targets may differ by which are as good: what rounding puts here or there
 
 Answers = Mapping[str, Array]
 """Outputs by name, for one batch."""
@@ -63,6 +65,17 @@ def agreement(right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
         samples += valid
     error = max((item.relative_l2 for item in errors.values()), default=0.0) if whole else float("inf")
     return Agreement(samples, error, differing if scores else None)
+
+
+def is_worse(after: Agreement, before: Agreement) -> bool:
+    """Whether a target agrees less with its source than another one, by more than chance.
+
+    Args:
+        after: Of the one.
+        before: Of the other, on the same samples.
+    """
+    more = (after.top1_differing or 0) - (before.top1_differing or 0)
+    return not after.error <= _FLUCTUATION * before.error or more > _ANSWERS
 
 
 def answers(

@@ -79,6 +79,42 @@ def test_a_wrong_recipe_alone_is_mended_without_a_copy_of_the_model(
     assert [path.name for path in Path(again).iterdir()] == ["recipe.json"]
 
 
+def test_a_recipe_becomes_operators_of_the_model_on_request(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = {"base": "torchvision", "channels": "bgr", "divisor": 127.5, "mean": [1.0], "std": [1.0]}
+    (room / "wrong.json").write_text(json.dumps(wrong))
+    code, document = repaired(room, "source.onnx", str(room / "wrong.json"), "--bake-recipe")
+    assert code == 0
+    assert document is not None
+    assert (document["recipe"], document["not_baked"]) == (None, None)
+    assert document["edits"] == ["Gather, Mul, Add is put behind `image`"]
+    assert document["unseen_after"]["error"] < 1e-5
+    assert sorted(path.name for path in (room / "out").iterdir()) == [
+        "patch.json",
+        "patch.npz",
+        "repair.json",
+        "repaired.onnx",
+    ]
+    # It's fed as before, and equal to the source.
+    files = [str(room / "source.onnx"), str(room / "out" / "repaired.onnx")]
+    data = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", str(room / "wrong.json")]
+    assert main(["compare", *files, *data, "-q", "-o", str(room / "compared")]) == 0
+    again = str(room / "again")
+    assert main(["repair", files[0], "--apply", str(room / "out" / "patch.json"), "-o", again]) == 0
+    assert sha256_of(Path(again) / "repaired.onnx") == sha256_of(Path(files[1]))
+
+
+def test_a_recipe_that_operators_cannot_say_stays_one(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = {"base": "torchvision", "fit": "stretch", "divisor": 127.5, "mean": [1.0], "std": [1.0]}
+    (room / "wrong.json").write_text(json.dumps(wrong))
+    code, document = repaired(room, "source.onnx", str(room / "wrong.json"), "--bake-recipe")
+    assert code == 0
+    assert document is not None
+    assert document["model"] is None
+    assert document["recipe"] is not None
+    assert "cut or scaled otherwise" in document["not_baked"]
+    assert "the recipe isn't in the model" in capsys.readouterr().out
+
+
 def test_a_recipe_that_is_not_the_sources_is_searched(room: Path) -> None:
     """The target divides by the deviation itself: photos that the source takes are wrong for it, too."""
     deviation = np.array([0.229, 0.224, 0.225], np.float32).reshape(1, 3, 1, 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from conrepair.localize.localize import Found
 from conrepair.repair import search
 from conrepair.repair.bench import Bench
 from conrepair.repair.edits import SetParameter
-from conrepair.repair.proposals.proposal import Proposal
+from conrepair.repair.proposals.all import CHANGES
+from conrepair.repair.proposals.proposal import Proposal, Proposer
 from conrepair.repair.repair import repair_models
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.files import sha256_of
@@ -45,12 +47,14 @@ def duds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edits that mend nothing, proposed before all others."""
     usual = search.proposals
 
-    def proposals(region: Region, editor: Editor, *, whole: bool = False) -> Iterator[Proposal]:
+    def proposals(
+        region: Region, editor: Editor, range_of: Any, proposers: Sequence[Proposer], named: Sequence[str]
+    ) -> Iterator[Proposal]:
         node = next(node for node in editor.graph.nodes if "weight" in node.parameters)
         values = node.parameters["weight"].numpy()
-        for number in range(0 if whole else _DUDS):
+        for number in range(_DUDS if proposers is CHANGES else 0):
             yield (SetParameter(node.name, "weight", values * np.float32(1.5 + number)),)
-        yield from usual(region, editor, whole=whole)
+        yield from usual(region, editor, range_of, proposers, named)
 
     monkeypatch.setattr(search, "proposals", proposals)
 

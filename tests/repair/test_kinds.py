@@ -20,13 +20,16 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.edits import (
+    ComputeInFloat,
     Edit,
     ExchangeInputs,
     ExchangeOutputs,
     Graft,
     Remove,
+    Requantize,
     SetAttributes,
     SetParameter,
+    SetRange,
     SetRecipe,
 )
 from conrepair.repair.kinds import kind_of
@@ -44,6 +47,7 @@ def test_every_sort_is_known(tmp_path: Path) -> None:
         SetRecipe(Recipe("raw"), ("BGR instead of RGB",)): "recipe",
         ExchangeInputs(0, 1): "inputs",
         ExchangeOutputs(0, 1): "outputs",
+        SetRange("image", 0.0, 1.0): "precision",
         Remove(turn): "transposes",
         Remove(other): "operators",
     }
@@ -52,6 +56,8 @@ def test_every_sort_is_known(tmp_path: Path) -> None:
     found = set(expected.values())
     unhashable: list[tuple[Edit, EditKind]] = [
         (SetParameter(other, "weight", np.ones(1, np.float32)), "parameters"),
+        (Requantize(other, "weight", np.ones(1, np.float32)), "precision"),
+        (ComputeInFloat("image", put_in), "precision"),
         (SetAttributes(other, {"axis": 1}), "attributes"),
         (SetAttributes(turn, {"perm": (0, 1, 2, 3)}), "transposes"),
         (Graft("image", put_in[:1]), "transposes"),

@@ -70,7 +70,7 @@ def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]
 
 def _repair_task(state: State, item: Executed) -> Task:
     """As for a localization, with what a repair needs besides."""
-    own = state.config.repair.model_dump(include={"seconds", "unseen", "edits"}, mode="json")
+    own = state.config.repair.model_dump(include={"seconds", "unseen", "edits", "bake_recipe"}, mode="json")
     task = localization_task(state, item, photos=state.config.localize.samples + state.config.repair.unseen)
     return dataclasses.replace(
         task,

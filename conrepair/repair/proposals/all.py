@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from conrepair.editors.editor import Editor
 from conrepair.localize.diagnosis.differences import readings_of
@@ -12,18 +12,31 @@ from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
 from conrepair.repair.proposals.folded import folded_proposals
 from conrepair.repair.proposals.missing import missing_proposals
+from conrepair.repair.proposals.odd_parameters import odd_parameter_proposals
 from conrepair.repair.proposals.operators import extra_proposals, move_proposals, mutation_proposals
 from conrepair.repair.proposals.parameters import parameter_proposals
+from conrepair.repair.proposals.precision import (
+    float_proposals,
+    range_proposals,
+    requantized_proposals,
+    rescaled_proposals,
+    stored_proposals,
+)
 from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
 from conrepair.repair.proposals.rewritten import rewritten_piece_proposals, rewritten_step_proposals
 from conrepair.repair.proposals.surplus import surplus_proposals
 
-__all__ = ["proposals"]
+__all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
 
-_PROPOSERS: tuple[Proposer, ...] = (
+CHANGES: Sequence[Proposer] = (
     attribute_proposals,
+    rescaled_proposals,
     parameter_proposals,
     folded_proposals,
+    range_proposals,
+    requantized_proposals,
+    stored_proposals,
+    odd_parameter_proposals,
     extra_proposals,
     move_proposals,
     mutation_proposals,
@@ -33,25 +46,37 @@ _PROPOSERS: tuple[Proposer, ...] = (
     surplus_proposals,
     rewritten_step_proposals,
 )
+"""Changes in a piece."""
+
+REWRITINGS: Sequence[Proposer] = (rewritten_piece_proposals,)
+"""Ways to write a piece anew."""
+
+IN_FLOAT: Sequence[Proposer] = (float_proposals,)
+"""Ways to compute what integers compute with real numbers: where nothing else mends it."""
 
 
-_WHOLE: tuple[Proposer, ...] = (rewritten_piece_proposals,)
-
-
-def proposals(region: Region, editor: Editor, *, whole: bool = False) -> Iterator[Proposal]:
+def proposals(
+    region: Region,
+    editor: Editor,
+    range_of: Callable[[str], tuple[float, float]],
+    proposers: Sequence[Proposer],
+    named: Sequence[str] = (),
+) -> Iterator[Proposal]:
     """What could mend a guilty piece: what the shortest explanation asks for first, each once.
 
     Args:
         region: The piece.
         editor: Of the target.
-        whole: Ways to write the piece anew, instead of changes in it.
+        range_of: Gives the smallest and the largest value of a tensor of the source.
+        proposers: `CHANGES`, `REWRITINGS` or `IN_FLOAT`.
+        named: Layers of the target that diagnosis names, the likeliest first.
     """
     seen = set[str]()
     places = Places(editor.graph)
     readings = readings_of(region)
-    for reading in readings[:1] if whole else readings:
-        setting = Setting(region, reading, places)
-        for propose in _WHOLE if whole else _PROPOSERS:
+    for reading in readings if proposers is CHANGES else readings[:1]:
+        setting = Setting(region, reading, places, range_of, tuple(named))
+        for propose in proposers:
             for proposal in propose(setting):
                 if (key := Patch(proposal).digest) not in seen:
                     seen.add(key)

@@ -13,12 +13,17 @@ from conrepair.repair.transplant import perm_of
 __all__ = ["extra_proposals", "move_proposals", "mutation_proposals"]
 
 
+_MANY = 8  # steps that only the target has: a layer that's written as many, of which nothing else says which is wrong
+
+
 def extra_proposals(setting: Setting) -> Iterator[Proposal]:
-    """Each node that only the target has; then all of a step's, then all."""
+    """Each node that only the target has, those first that diagnosis names; then all of a step's, then all."""
     alone: list[Edit] = []
-    for ours, theirs in setting.reading.pairs:
-        if ours is not None or theirs is None:
-            continue
+    extra = [theirs for ours, theirs in setting.reading.pairs if ours is None and theirs is not None]
+    if len(extra) > _MANY:
+        likely = {name: place for place, name in reversed(list(enumerate(setting.named)))}
+        extra.sort(key=lambda step: min((likely.get(name, len(likely)) for name in step.layers), default=0))
+    for theirs in extra:
         edits = _removed(theirs, setting)
         yield from ((edit,) for edit in edits)
         if len(edits) > 1:

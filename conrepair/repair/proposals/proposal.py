@@ -23,11 +23,15 @@ class Setting:
         region: Both sides of it.
         reading: How their steps are compared.
         places: Finds nodes in the editor's graph.
+        range_of: Gives the smallest and the largest value of a tensor of the source, over all samples.
+        named: Layers of the target that diagnosis names, the likeliest first.
     """
 
     region: Region
     reading: Reading
     places: Places
+    range_of: Callable[[str], tuple[float, float]]
+    named: tuple[str, ...] = ()
 
 
 Proposer = Callable[[Setting], Iterator[Proposal]]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 
-from conrepair.editors.operation import NotEditableError
+from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.differences import layouts_of
 from conrepair.localize.diagnosis.parameters import compare_parameters
@@ -14,20 +15,47 @@ from conrepair.repair.proposals.partners import is_quantized, known_tensors, lay
 from conrepair.repair.proposals.proposal import Proposal, Setting
 from conrepair.repair.transplant import Known, transplant
 
-__all__ = ["rewritten_piece_proposals", "rewritten_step_proposals"]
+__all__ = ["piece_anew", "rewritten_piece_proposals", "rewritten_step_proposals", "steps_anew"]
 
 _MOST = 12  # operators of the source in a piece that's written anew as a whole
 
 
 def rewritten_step_proposals(setting: Setting) -> Iterator[Proposal]:
     """Each layer that differs, computed as the source does; none of those that compute with integers."""
+    graph = setting.region.target.graph
+
+    def is_wanted(ours: Step, theirs: Step) -> bool:
+        return _differ(ours, theirs, setting) and not is_quantized(theirs, graph)
+
+    for tensor, operations in steps_anew(setting, is_wanted):
+        yield (Graft(tensor, operations),)
+
+
+def rewritten_piece_proposals(setting: Setting) -> Iterator[Proposal]:
+    """The whole piece, where it's small, from the tensors in front of it; none that computes with integers."""
+    for tensor, operations in piece_anew(setting):
+        yield (Graft(tensor, operations),)
+
+
+def steps_anew(
+    setting: Setting, is_wanted: Callable[[Step, Step], bool]
+) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """Layers of the target as the source has them.
+
+    Args:
+        setting: The piece.
+        is_wanted: Says of the source's step and of the target's whether it's one.
+
+    Yields:
+        The target's tensor, and what computes it.
+    """
     region = setting.region
     known = known_tensors(setting)
     graph = region.target.graph
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or len(ours.outputs) != 1 or len(theirs.outputs) != 1:
             continue
-        if not _differ(ours, theirs, setting) or is_quantized(theirs, graph):
+        if not is_wanted(ours, theirs):
             continue
         tensor = theirs.outputs[0]
         layout = layout_of(ours.outputs[0], setting)
@@ -42,28 +70,34 @@ def rewritten_step_proposals(setting: Setting) -> Iterator[Proposal]:
         names = {node.name for node in ours.nodes}
         nodes = [node for node in region.source.graph.nodes if node.name in names]
         try:
-            yield (Graft(tensor, transplant(nodes, region.source.graph, read, layout)),)
+            yield tensor, transplant(nodes, region.source.graph, read, layout)
         except NotEditableError:
             continue
 
 
-def rewritten_piece_proposals(setting: Setting) -> Iterator[Proposal]:
-    """The whole piece, where it's small, from the tensors in front of it; none that computes with integers."""
+def piece_anew(setting: Setting, *, of_integers: bool = False) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """The whole piece as the source has it, where it's small and that can be said.
+
+    Args:
+        setting: The piece.
+        of_integers: Whether it must be one that computes with integers; else it must be none.
+
+    Yields:
+        The target's tensor at its end, and what computes it.
+    """
     region = setting.region
     nodes = region.source.nodes
     if not nodes or len(nodes) > _MOST or setting.places.tensor(region.target.end) is None:
         return
-    if any(is_quantized(step_of(node), region.target.graph) for node in region.target.nodes):
+    if any(is_quantized(step_of(node), region.target.graph) for node in region.target.nodes) is not of_integers:
         return
     cuts = {
         source: Known(target, region.layouts[target])
         for target, source in region.partners.items()
         if source in region.source.begins and setting.places.tensor(target) is not None
     }
-    try:
-        yield (Graft(region.target.end, transplant(nodes, region.source.graph, cuts, region.layout)),)
-    except NotEditableError:
-        return
+    with contextlib.suppress(NotEditableError):
+        yield region.target.end, transplant(nodes, region.source.graph, cuts, region.layout)
 
 
 def _differ(ours: Step, theirs: Step, setting: Setting) -> bool:

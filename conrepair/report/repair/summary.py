@@ -65,10 +65,22 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
                 f"{shortened(delivery.reason, _WIDTH)}",
             )
         )
+    if result.not_baked is not None:
+        console.print(
+            Text.assemble(("the recipe isn't in the model: ", "bold yellow"), shortened(result.not_baked, _WIDTH))
+        )
     samples = result.unseen_after.samples
     console.print(
         Text(f"on {samples} samples: {_told(result.unseen_before)} before, {_told(result.unseen_after)} now")
     )
+    if (stored := result.storage) is not None:
+        grown = stored.bytes / stored.bytes_before - 1
+        console.print(
+            Text(
+                f"{stored.quantized} of {stored.quantized_before} quantized weights are quantized now; "
+                f"the file has {stored.bytes:,} bytes ({grown:+.1%})"
+            )
+        )
     for fault in result.after.faults[:_MOST]:
         layer = (fault.target_layers or fault.source_layers or ("?",))[0]
         console.print(

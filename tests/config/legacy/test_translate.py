@@ -516,7 +516,7 @@ def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
     assert not [item for item in result.entries if item.outcome is Outcome.KEPT]
     assert result.value is not None
     assert result.value["stages"]["repair"] is True
-    edits = ["recipe", "inputs", "outputs", "parameters", "attributes", "operators"]
+    edits = ["recipe", "inputs", "outputs", "parameters", "precision", "attributes", "operators"]
     assert result.value["repair"] == {"seconds": 600, "edits": edits}
 
 

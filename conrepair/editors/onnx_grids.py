@@ -1,0 +1,253 @@
+"""Scales and zero points in ONNX files: of an activation wherever they're written, of a constant with its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+import onnx_ir
+
+from conrepair.editors.editor import NotEditableError
+from conrepair.editors.grid import affine_grid, symmetric_scales
+from conrepair.editors.onnx_constants import attribute, constant_chain, moved_back, numbers_of, set_plain
+from conrepair.editors.onnx_file import OnnxFile
+from conrepair.graph.layer_graph import Array
+
+__all__ = ["requantize", "set_range"]
+
+# Operators that write integers as they read them, from their first input.
+_MOVING = {
+    *("DepthToSpace", "Flatten", "Gather", "Identity", "MaxPool", "Relu", "Reshape", "Slice", "SpaceToDepth"),
+    *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Expand"),
+}
+_Places = tuple[int, int]  # of the scale and the zero point among a node's inputs
+_RESULTS: Mapping[str, _Places] = {
+    "QuantizeLinear": (1, 2),
+    "QLinearConv": (6, 7),
+    "QLinearMatMul": (6, 7),
+    "com.microsoft.QGemm": (7, 8),
+    **dict.fromkeys(("com.microsoft.QLinearAdd", "com.microsoft.QLinearMul"), (6, 7)),
+    **{
+        f"com.microsoft.QLinear{name}": (3, 4)
+        for name in ("AveragePool", "GlobalAveragePool", "LeakyRelu", "ReduceMean", "Sigmoid", "Softmax")
+    },
+    "com.microsoft.QLinearConcat": (0, 1),
+}
+_OPERANDS: Mapping[str, Mapping[int, _Places]] = {
+    "DequantizeLinear": {0: (1, 2)},
+    **{name: {0: (1, 2), 3: (4, 5)} for name, places in _RESULTS.items() if places in {(6, 7), (7, 8)}},
+    **{name: {0: (1, 2)} for name, places in _RESULTS.items() if places == (3, 4)},
+}
+_INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
+_REAL_BIAS = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
+_SYMMETRIC = {"int16"}
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """Where a tensor's scale and zero point are written.
+
+    Attributes:
+        node: Reads them.
+        scale: Place of the scale among its inputs.
+        zero: Place of the zero point.
+    """
+
+    node: onnx_ir.Node
+    scale: int
+    zero: int
+
+
+def set_range(file: OnnxFile, value: onnx_ir.Value, low: float, high: float) -> tuple[onnx_ir.Node, ...]:
+    """Quantize an activation, and what's only moved from it, for another range; biases in its steps follow.
+
+    Args:
+        file: Of the value.
+        value: Integers, or real numbers that are quantized next, or dequantized from integers.
+        low: Smallest number that it must hold.
+        high: Largest.
+
+    Returns:
+        The nodes that have the new scale.
+
+    Raises:
+        NotEditableError: if the value's scale is computed as it runs, isn't one number, or is written in a way that
+            isn't known here. Nothing is changed then.
+    """
+    stored = _stored(file, value)
+    slots = list(_slots(stored))
+    dtype = file.dtype(stored)
+    before = numbers_of(slots[0].node.inputs[slots[0].scale]) if slots else None
+    if not slots or dtype is None or before is None or before.size != 1:
+        raise NotEditableError(f"{value.name} has no scale of its own that could be changed.")
+    limits = ml_dtypes.iinfo(dtype.numpy())
+    least, most = int(limits.min), int(limits.max)
+    if dtype.name.lower() in _SYMMETRIC:
+        high = max(abs(low), abs(high))
+        low, least = -high, -most
+    scale, zero = affine_grid(low, high, least, most)
+    kind = file.dtype(slots[0].node.inputs[slots[0].scale]) or onnx_ir.DataType.FLOAT
+    scales = file.constant(f"{stored.name}/scale", scale.reshape(before.shape), kind)
+    zeros = file.constant(f"{stored.name}/zero_point", np.full(before.shape, zero), dtype)
+    for slot in slots:
+        old = {place: slot.node.inputs[place] for place in (slot.scale, slot.zero) if place < len(slot.node.inputs)}
+        slot.node.resize_inputs(max(len(slot.node.inputs), slot.zero + 1))
+        slot.node.replace_input_with(slot.scale, scales)
+        slot.node.replace_input_with(slot.zero, zeros)
+        for item in old.values():
+            file.forget(item)
+    ratio = np.asarray(float(scale) / float(before.reshape(-1)[0]))
+    for reader in _multiplying(slots):
+        _rescale_bias(file, reader, ratio)
+    return tuple(dict.fromkeys(slot.node for slot in slots))
+
+
+def requantize(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
+    """Give one node other numbers at an input that is dequantized, with the scales that these take, in place.
+
+    Args:
+        file: Of the node.
+        node: Reads the constant.
+        index: Of the input.
+        array: As the node reads it.
+
+    Raises:
+        NotEditableError: if the input isn't dequantized from a constant with one scale, or one for each channel.
+    """
+    chain = constant_chain(file, node, index)
+    if not chain:
+        raise NotEditableError(f"input {index} of {node.name} isn't dequantized from a constant.")
+    first = chain[0]
+    dtype, before = file.dtype(first.inputs[0]), numbers_of(first.inputs[1])
+    zeros = numbers_of(first.inputs[2]) if len(first.inputs) > 2 else np.zeros((), np.int64)
+    if (
+        dtype is None
+        or before is None
+        or zeros is None
+        or not dtype.is_integer()
+        or attribute(first, "block_size", 0)
+    ):
+        raise NotEditableError(f"{first.name} has no constant scale, or one for each block of numbers.")
+    for item in reversed(chain[1:]):
+        array = moved_back(file, item, array)
+    limits = ml_dtypes.iinfo(dtype.numpy())
+    least, most = int(limits.min), int(limits.max)
+    axis = int(attribute(first, "axis", 1)) if before.size > 1 else None
+    if np.any(zeros) and axis is None:
+        single, zero = affine_grid(float(array.min()), float(array.max()), least, most)
+        scales, offset = single.reshape(before.shape), np.full(zeros.shape, zero)
+    elif np.any(zeros):
+        raise NotEditableError(f"{first.name} has a zero point for each channel.")
+    else:
+        scales = symmetric_scales(array, axis, most, before).reshape(before.shape)
+        offset = np.zeros_like(zeros)
+    spread = [-1 if place == axis % array.ndim else 1 for place in range(array.ndim)] if axis is not None else []
+    steps = array.astype(np.float64) / scales.astype(np.float64).reshape(spread) + offset.reshape(-1)[:1].sum()
+    set_plain(file, first, 0, np.clip(np.rint(steps), least, most))
+    set_plain(file, first, 1, scales)
+    if len(first.inputs) > 2:
+        set_plain(file, first, 2, offset)
+    _rescale_bias(file, node, scales.astype(np.float64) / before.astype(np.float64))
+
+
+def _stored(file: OnnxFile, value: onnx_ir.Value) -> onnx_ir.Value:
+    """The integers that a value is, is dequantized from, or is quantized to."""
+    dtype, producer = file.dtype(value), value.producer()
+    if dtype is not None and dtype.is_integer():
+        return value
+    if producer is not None and producer.op_type == "DequantizeLinear" and producer.inputs[0] is not None:
+        return producer.inputs[0]
+    for use in value.uses():
+        if use.node.op_type == "QuantizeLinear":
+            return use.node.outputs[0]
+    raise NotEditableError(f"{value.name} isn't quantized.")
+
+
+def _slots(value: onnx_ir.Value) -> Iterator[_Slot]:
+    """All that says the scale of a value, or of one that's only moved from it, or that it's moved from."""
+    ahead, seen = [value], {value}
+
+    def add(*values: onnx_ir.Value | None) -> None:
+        new = [item for item in values if item is not None and item not in seen]
+        ahead.extend(new)
+        seen.update(new)
+
+    while ahead:
+        item = ahead.pop()
+        producer = item.producer()
+        if producer is not None:
+            kind = _kind(producer)
+            if kind in _MOVING:
+                add(producer.inputs[0])
+            elif kind in _RESULTS and item is producer.outputs[0]:
+                yield _Slot(producer, *_RESULTS[kind])
+            else:
+                raise NotEditableError(f"{producer.name} ({kind}) gives {item.name} a scale that no constant says.")
+        for use in item.uses():
+            kind, places = _kind(use.node), _OPERANDS.get(_kind(use.node), {})
+            if kind in _MOVING and use.idx == 0:
+                add(*use.node.outputs)
+            elif kind == "com.microsoft.QLinearConcat" and use.idx >= 2:
+                yield _Slot(use.node, use.idx + 1, use.idx + 2)
+            elif use.idx in places:
+                yield _Slot(use.node, *places[use.idx])
+            else:
+                raise NotEditableError(f"{use.node.name} ({kind}) reads {item.name} in a way that isn't known here.")
+
+
+def _kind(node: onnx_ir.Node) -> str:
+    return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
+
+
+def _multiplying(slots: list[_Slot]) -> list[onnx_ir.Node]:
+    """The nodes that multiply a tensor, of whose slots these are, by weights."""
+    found: dict[onnx_ir.Node, None] = {}
+    for slot in slots:
+        if slot.scale == 1 and _kind(slot.node) in _INTEGER_BIAS:
+            found[slot.node] = None
+        elif _kind(slot.node) == "DequantizeLinear":
+            found.update(
+                {
+                    use.node: None
+                    for use in slot.node.outputs[0].uses()
+                    if use.idx == 0 and _kind(use.node) in _REAL_BIAS
+                }
+            )
+    return list(found)
+
+
+def _rescale_bias(file: OnnxFile, node: onnx_ir.Node, ratio: Array) -> None:
+    """Keep what an integer bias stands for, in steps of the product of both scales, one of which grows by a ratio.
+
+    Optimized runtimes take a bias that is dequantized for one in such steps, whichever scale is written with it.
+    """
+    kind = _kind(node)
+    if kind in _INTEGER_BIAS and len(node.inputs) > (place := _INTEGER_BIAS[kind]):
+        stored = numbers_of(node.inputs[place])
+        if stored is not None:
+            set_plain(file, node, place, np.rint(stored / ratio.reshape(-1)))
+    chain = constant_chain(file, node, _REAL_BIAS[kind]) if kind in _REAL_BIAS else []
+    held = file.dtype(chain[0].inputs[0]) if chain else None
+    data, weight = (_scale_behind(value) for value in node.inputs[:2])
+    if held is None or held.name != "INT32" or data is None or weight is None:
+        return
+    stored, scale = numbers_of(chain[0].inputs[0]), numbers_of(chain[0].inputs[1])
+    if stored is None or scale is None:
+        return
+    product = data.reshape(-1) * weight.reshape(-1)
+    if scale.size < product.size:
+        raise NotEditableError(f"the bias of {node.name} has one scale, where its weights have one for each channel.")
+    right = np.broadcast_to(product, scale.reshape(-1).shape).reshape(scale.shape)
+    set_plain(file, chain[0], 0, np.rint(stored.astype(np.float64) * scale / right))
+    set_plain(file, chain[0], 1, right.astype(scale.dtype))
+
+
+def _scale_behind(value: onnx_ir.Value | None) -> Array | None:
+    """The scale that real numbers are dequantized with; None for others."""
+    while value is not None and (node := value.producer()) is not None:
+        if node.op_type == "DequantizeLinear":
+            return numbers_of(node.inputs[1])
+        value = node.inputs[0] if node.op_type in _MOVING else None
+    return None

@@ -1,0 +1,209 @@
+"""Scales and zero points in TFLite files: of an activation with all that must share them, of a constant's numbers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from conrepair.editors.editor import NotEditableError
+from conrepair.editors.grid import affine_grid, symmetric_scales
+from conrepair.editors.tflite_file import TfliteFile
+from conrepair.graph.layer_graph import Array
+
+__all__ = ["rescale_bias", "set_constant_grid", "set_range"]
+
+# Kernels that copy integers: what they read and what they give have one scale.
+_MOVING = {
+    "RESHAPE",
+    "TRANSPOSE",
+    "MAX_POOL_2D",
+    "AVERAGE_POOL_2D",
+    "PAD",
+    "PADV2",
+    "MIRROR_PAD",
+    "CONCATENATION",
+    "SLICE",
+    "STRIDED_SLICE",
+    "GATHER",
+    "GATHER_ND",
+    "SQUEEZE",
+    "EXPAND_DIMS",
+    "SPLIT",
+    "SPLIT_V",
+    "PACK",
+    "UNPACK",
+    "TILE",
+    "RESIZE_BILINEAR",
+    "RESIZE_NEAREST_NEIGHBOR",
+    "SPACE_TO_DEPTH",
+    "DEPTH_TO_SPACE",
+    "SPACE_TO_BATCH_ND",
+    "BATCH_TO_SPACE_ND",
+    "BROADCAST_TO",
+    "MAXIMUM",
+    "MINIMUM",
+    "REVERSE_V2",
+    "REVERSE_SEQUENCE",
+    "REDUCE_MAX",
+    "REDUCE_MIN",
+    "SELECT",
+    "SELECT_V2",
+}
+_PRESCRIBED = {"SOFTMAX", "LOG_SOFTMAX", "LOGISTIC", "TANH", "L2_NORMALIZATION"}  # kernels know one scale
+# Kernels with a scale for each thing that they read and give; elsewhere other tensors may have to follow.
+_FREE = _PRESCRIBED | {
+    "CONV_2D",
+    "DEPTHWISE_CONV_2D",
+    "TRANSPOSE_CONV",
+    "FULLY_CONNECTED",
+    "BATCH_MATMUL",
+    "ADD",
+    "SUB",
+    "MUL",
+    "MEAN",
+    "SUM",
+    "QUANTIZE",
+    "DEQUANTIZE",
+    "RELU",
+    "RELU6",
+    "LEAKY_RELU",
+    "PRELU",
+    "HARD_SWISH",
+    "SQUARED_DIFFERENCE",
+    "GELU",
+    "ELU",
+    "EXP",
+    "RSQRT",
+    "ABS",
+    "EQUAL",
+    "NOT_EQUAL",
+    "GREATER",
+    "GREATER_EQUAL",
+    "LESS",
+    "LESS_EQUAL",
+    "ARG_MAX",
+    "ARG_MIN",
+}
+_BIAS: Mapping[str, int] = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3}
+_DATA: Mapping[str, int] = {"TRANSPOSE_CONV": 2}  # the place of what's multiplied by weights; others have it first
+_WEIGHT = 1
+_SYMMETRIC = {"int16"}
+
+
+def set_range(file: TfliteFile, index: int, low: float, high: float) -> tuple[Any, ...]:
+    """Quantize an activation, and what must have its scale, for another range; biases in its steps follow.
+
+    Args:
+        file: Of the tensor.
+        index: A quantized tensor that isn't constant.
+        low: Smallest number that it must hold.
+        high: Largest.
+
+    Returns:
+        The operators that give tensors with the new scale.
+
+    Raises:
+        NotEditableError: if a kernel prescribes the scale, or isn't known here.
+    """
+    group = _group(file, index)
+    limits = np.iinfo(file.dtype(index))
+    least, most = int(limits.min), int(limits.max)
+    if file.dtype(index) in _SYMMETRIC:
+        high = max(abs(low), abs(high))
+        low, least = -high, -most
+    scale, zero = affine_grid(low, high, least, most)
+    for place in group:
+        real = file.real(place)
+        _set_grid(file, place, scale.reshape(1), zero)
+        if real is not None:
+            file.set_constant(place, file.stored(place, real))
+    for operator in file.operators:
+        if set(operator.inputs) & set(group):
+            rescale_bias(file, operator)
+    return tuple(operator for operator in file.operators if set(operator.outputs) & set(group))
+
+
+def set_constant_grid(file: TfliteFile, operator: Any, index: int, real: Array, *, symmetric: bool) -> None:
+    """Give a constant other numbers, with the scales that these take; a bias in steps of them follows.
+
+    Args:
+        file: Of the constant.
+        operator: The only one that reads it.
+        index: Of the constant's tensor.
+        real: The numbers, as the file lays them out.
+        symmetric: Whether the operator's kernel wants zero stored as 0.
+
+    Raises:
+        NotEditableError: if the constant isn't quantized, or no scale stores the numbers.
+    """
+    before = file.scales(index)
+    if before is None or not file.is_quantized(index):
+        raise NotEditableError(f"{file.name(index)} isn't quantized")
+    quantization = file.tensor(index).quantization
+    limits = np.iinfo(file.dtype(index))
+    if symmetric and not np.any(quantization.zeroPoint):
+        axis = quantization.quantizedDimension if len(before) > 1 else None
+        scales, zero = symmetric_scales(real, axis, int(limits.max), before), 0
+    elif len(before) == 1:
+        single, zero = affine_grid(float(real.min()), float(real.max()), int(limits.min), int(limits.max))
+        scales = single.reshape(1)
+    else:
+        raise NotEditableError(f"{file.name(index)} has a zero point for each channel")
+    _set_grid(file, index, scales, zero)
+    file.set_constant(index, file.stored(index, real))
+    rescale_bias(file, operator)
+
+
+def rescale_bias(file: TfliteFile, operator: Any) -> None:
+    """Store an integer bias in steps of the product of both scales, as kernels take it, whatever it's stored in.
+
+    Args:
+        file: Of the operator.
+        operator: One that may have such a bias.
+    """
+    position = _BIAS.get(file.kind(operator), len(operator.inputs))
+    place = operator.inputs[position] if position < len(operator.inputs) else -1
+    if place < 0 or not file.is_quantized(place) or file.dtype(place) not in {"int32", "int64"}:
+        return
+    data = file.scales(operator.inputs[_DATA.get(file.kind(operator), 0)])
+    weight, real = file.scales(operator.inputs[_WEIGHT]), file.real(place)
+    if real is None or data is None or weight is None:
+        return
+    if sum([*item.inputs].count(place) for item in file.operators) > 1:
+        place = file.copy_tensor(place, f"{file.name(place)}/{file.name(operator.outputs[0])}")
+        operator.inputs[position] = place
+    _set_grid(file, place, (data * weight).astype(np.float32), 0)
+    file.set_constant(place, file.stored(place, real))
+
+
+def _group(file: TfliteFile, index: int) -> list[int]:
+    """The tensors that have one scale with a tensor, for kernels want it."""
+    ahead, found = [index], {index: None}
+    while ahead:
+        place = ahead.pop()
+        producer = file.producer(place)
+        if producer is not None and file.kind(producer) in _PRESCRIBED:
+            raise NotEditableError(f"the scale of {file.name(place)} is prescribed by {file.kind(producer)}")
+        for operator in [*file.readers(place), *([] if producer is None else [producer])]:
+            kind = file.kind(operator)
+            if kind not in _MOVING | _FREE:
+                raise NotEditableError(f"what {kind} wants of the scale of {file.name(place)} isn't known")
+            joined = [*operator.inputs, *operator.outputs] if kind in _MOVING else []
+            for other in joined:
+                same = other >= 0 and file.is_quantized(other) and file.dtype(other) == file.dtype(index)
+                if same and other not in found:
+                    found[other] = None
+                    ahead.append(other)
+    return list(found)
+
+
+def _set_grid(file: TfliteFile, index: int, scales: Array, zero: int) -> None:
+    """In a quantization of the tensor's own, without the range that it was calibrated for."""
+    tensor = file.tensor(index)
+    tensor.quantization = copy.copy(tensor.quantization)
+    tensor.quantization.scale = np.asarray(scales, np.float32)
+    tensor.quantization.zeroPoint = np.full(len(scales), zero, np.int64)
+    tensor.quantization.min = tensor.quantization.max = None

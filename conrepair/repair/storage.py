@@ -1,0 +1,68 @@
+"""What a repair makes of a quantized target's storage: how many weights stay quantized, and the file's size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.editors.operation import NotEditableError
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.identity import model_files
+from conrepair.frameworks.model import Model
+from conrepair.runtime.errors import ConrepairError
+
+__all__ = ["Storage", "storage_of"]
+
+_MOST_BITS = 16
+_WHOLE = {"int8", "uint8", "int4", "uint4"}
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How a quantized target was stored, and how its repaired copy is.
+
+    Attributes:
+        quantized_before: Weights that were stored in few bits.
+        quantized: The same now.
+        bytes_before: Size of the target's files.
+        bytes: Of the copy's.
+    """
+
+    quantized_before: int
+    quantized: int
+    bytes_before: int
+    bytes: int
+
+
+def storage_of(before: Model, after: Model) -> Storage | None:
+    """Compare two models of one format.
+
+    Args:
+        before: The target.
+        after: Its repaired copy.
+
+    Returns:
+        None for a target without quantized weights, or of which that isn't known.
+    """
+    if before.framework != after.framework:
+        return None
+    try:
+        held, kept = _quantized(before), _quantized(after)
+    except (NotEditableError, ConrepairError):  # what an editor can't open isn't counted
+        return None
+    return Storage(held, kept, _size(before), _size(after)) if held else None
+
+
+def _quantized(model: Model) -> int:
+    found = set()
+    for node in open_editor(model).graph.nodes:
+        for role, item in node.parameters.items():
+            few = item.bits is not None and item.bits <= _MOST_BITS
+            if few or (item.dtype in _WHOLE and len(item.shape) > 1):
+                found.add(item.name or (node.name, role))
+    return len(found)
+
+
+def _size(model: Model) -> int:
+    found = (item for part in model_files(Path(model.path)) for item in (part, *part.rglob("*")))
+    return sum(item.stat().st_size for item in found if item.is_file())

@@ -1,0 +1,72 @@
+"""What bit widths explain of a quantized target, and what they don't."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx_networks import drawn, written
+from small_models import model_of
+
+from conrepair.converters.registry import converter
+from conrepair.data.feeds import DataReference
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.localize.models import Subject, localize_models
+from conrepair.localize.options import Options
+from conrepair.localize.result import Localization
+from conrepair.runtime.files import sha256_of
+
+_WORDS, _COUNT = 40, 16
+_TEXT = """small (int64[batch, 5] x) => (float[batch, 8] y) {
+    e = Gather (table, x)
+    p = Add (e, places)
+    h = MatMul (p, w)
+    r = Relu (h)
+    m = ReduceMean <axes = [1], keepdims = 0> (r)
+    y = MatMul (m, v)
+}"""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> tuple[Model, Model]:
+    """A network with an embedding, and its copy with weights, and the table, of eight bits."""
+    weights = {
+        "table": drawn(_WORDS, 16),
+        "w": drawn(16, 32, seed=1),
+        "v": drawn(32, 8, seed=2),
+        "places": drawn(5, 16, seed=3),
+    }
+    right = model_of("onnx", written(tmp_path / "right.onnx", _TEXT, weights))
+    step = converter("onnx-quantize-dynamic")
+    (tmp_path / "made").mkdir()
+    path = step.convert(right, tmp_path / "made", step.complete({}))
+    return right, model_of("onnx", tmp_path / "made" / path)
+
+
+def located(right: Model, target: Model, folder: Path) -> Localization:
+    path = folder / "data.npz"
+    np.savez(path, x=np.random.default_rng(0).integers(0, _WORDS, (_COUNT, 5)))
+    data = DataReference("tensors", _COUNT, str(path), sha256_of(path))
+    sides = (Subject(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
+    return localize_models(*sides, folder / "work", Options(samples=_COUNT, batch_size=4, quantized=True))
+
+
+def test_what_is_gathered_from_a_quantized_table_is_meant_to_be_in_few_bits(
+    models: tuple[Model, Model], tmp_path: Path
+) -> None:
+    assert any("DequantizeLinear" in node.op for node in open_editor(models[1]).graph.nodes)
+    assert not located(*models, tmp_path).faults
+
+
+@pytest.mark.parametrize("step", [0.1, 0.02])
+def test_an_activation_in_few_bits_is_not_where_layers_read_real_numbers(
+    models: tuple[Model, Model], tmp_path: Path, step: float
+) -> None:
+    editor = open_editor(models[1])
+    scale = [np.array(step, np.float32), np.array(0, np.int8)]
+    editor.insert("r", [("QuantizeLinear", {}, scale), ("DequantizeLinear", {}, scale)], "stored")
+    (fault,) = located(models[0], editor.save(tmp_path, "wrong"), tmp_path).faults
+    assert any("stored" in name for name in fault.target_layers)
