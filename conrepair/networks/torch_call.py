@@ -33,6 +33,7 @@ class Part:
         outputs: The operator's results by their position, and names of tensors between parts.
         inner: The tensors between parts that it gives.
         suffix: Of its name, for operators of several parts.
+        native: What PyTorch calls it, where that isn't the operator's name.
     """
 
     op: str
@@ -42,6 +43,7 @@ class Part:
     outputs: Sequence[str | int] = (0,)
     inner: Sequence[Tensor] = ()
     suffix: str = ""
+    native: str = ""
 
 
 class Call:

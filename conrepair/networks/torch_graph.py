@@ -162,7 +162,7 @@ class _Builder:
                 name=node.name + part.suffix,
                 layer=self._layers.of(node),
                 op=part.op,
-                native=_native_name(call),
+                native=part.native or _native_name(call),
                 inputs=tuple(inputs),
                 outputs=tuple(outputs),
                 attributes={**defaults, **part.attributes},

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.torch_call import Call, Part, Rule, axis, pair
+from conrepair.frameworks.torch import dtype_name
+from conrepair.graph.layer_graph import Attribute, Parameter, Tensor
+from conrepair.networks.torch_call import Call, Part, Rule, axis, pair, sizes
 
 __all__ = ["RULES"]
 
@@ -142,7 +143,7 @@ def _embedding(call: Call) -> Part | None:
     return Part("Gather", {"axis": 0}, [call["indices"]], {"table": call.parameter(call["weight"])})
 
 
-def _pool(call: Call) -> Part | None:
+def _pool(call: Call) -> Part | Sequence[Part] | None:
     given = call["self"] if call["input"] is None else call["input"]
     spatial = int(call.name.split("pool")[1][0])
     if call.rank(given) != spatial + 2 or (isinstance(call.value(), tuple) and call.is_read(1)):
@@ -157,9 +158,17 @@ def _pool(call: Call) -> Part | None:
     }
     if call.name.startswith("max"):
         return Part("MaxPool", attributes, [given])
-    if call["divisor_override"] is not None:
+    if call.arguments.get("divisor_override") is None:
+        return Part("AveragePool", {**attributes, "count_include_pad": bool(call["count_include_pad"])}, [given])
+    if call["ceil_mode"]:  # a mean over a window that the edge cuts counts fewer elements
         return None
-    return Part("AveragePool", {**attributes, "count_include_pad": bool(call["count_include_pad"])}, [given])
+    value = call.value()
+    mean = Tensor(f"{call.node.name}/mean", sizes(value.shape), dtype_name(value.dtype), observable=False)
+    factor = call.operand(math.prod(size) / call["divisor_override"], like=given)
+    return [
+        Part("AveragePool", {**attributes, "count_include_pad": True}, [given], {}, [mean.name], [mean], "/mean"),
+        Part("Mul", {}, [mean.name], {"operand": factor}, native="divisor_override"),
+    ]
 
 
 def _adaptive_pool(call: Call) -> Part | None:

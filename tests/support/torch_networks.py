@@ -214,6 +214,7 @@ class Arrangement(nn.Module):
         picture = functional.interpolate(functional.interpolate(picture, size=(6, 9)), size=(5, 6), mode="bicubic")
         picture = functional.pixel_shuffle(picture.repeat(1, 4, 1, 1), 2)
         picture = functional.pad(functional.pad(picture, (1, 2, 0, 1), mode="reflect"), (1, 1), value=0.5)
+        picture = functional.avg_pool2d(picture, 3, 1, 1, count_include_pad=False, divisor_override=7)
         picture = functional.avg_pool2d(functional.max_pool2d(picture, 2, ceil_mode=True), 3, 2, 1)
         picture = functional.adaptive_avg_pool2d(picture[:, :, 1:, -3::2], (1, 2))
         parts = x.unflatten(2, (2, 2)).unbind(2)
