@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import failing_jobs
 import numpy as np
 import onnx
 import pytest
 import small_models as small
 
 from conrepair.cli import main
+from conrepair.converters.registry import CONVERTERS
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -148,8 +150,7 @@ def test_what_nothing_helps_against_is_said(capsys: pytest.CaptureFixture[str]) 
 def test_a_converter_that_kills_its_process_or_hangs(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import failing_jobs  # noqa: F401 (registers the converters here, as in the workers)
-
+    monkeypatch.setitem(CONVERTERS, name, failing_jobs.FAILING[name])
     monkeypatch.setattr(scheduler, "_JOBS", "failing_jobs")
     save("r = Sin (x) s = Relu (r) h = Hardmax (s) y = Add (h, x)", opset=17, shape="2, 5")
     limits = ["--timeout", "5", "--seconds", "200"]
