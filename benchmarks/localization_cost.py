@@ -27,19 +27,19 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.making import FOLDED, KEPT
+from benchmarks.common.running import result_of
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model, from_json
 from conrepair.networks.registry import open_network
 from conrepair.runtime.files import sha256_of
-from conrepair.runtime.workers import Job, Success, Workers
+from conrepair.runtime.workers import Workers
 
 TARGET = 3.0
 _FAST, _LARGE = "mobilenet-v2", "resnet101"
 _ROUTE = ("onnx-keras", "keras-tflite")
 _BATCH, _LARGE_BATCH = 4, 16
 _SAMPLE_SECONDS = 0.002
-_TIMEOUT = 1200.0
 
 
 def main() -> int:
@@ -82,25 +82,17 @@ def _photo_models(folder: Path, photos: int, workers: Workers) -> dict[str, Any]
     side = made["sides"][FOLDED]
     for place, name in enumerate(_ROUTE):
         payload = {"side": side, "converter": name, "options": {}}
-        side = _run(workers, "benchmarks.common.making:convert", payload, folder / f"step-{place}")["side"]
+        side = result_of(workers, "benchmarks.common.making:convert", payload, folder / f"step-{place}")["side"]
     return {"source": made["sides"][FOLDED], "target": side, "data": made["data"]}
 
 
 def _make(workers: Workers, name: str, samples: int, folder: Path) -> dict[str, Any]:
     payload = {"model": name, "samples": samples}
-    return _run(workers, "benchmarks.common.making:make", payload, folder / "made")
+    return result_of(workers, "benchmarks.common.making:make", payload, folder / "made")
 
 
 def _call(workers: Workers, name: str, payload: dict[str, Any], folder: Path) -> dict[str, Any]:
-    return _run(workers, f"benchmarks.localization_cost:{name}", payload, folder)
-
-
-def _run(workers: Workers, function: str, payload: dict[str, Any], folder: Path) -> dict[str, Any]:
-    folder.mkdir(parents=True)
-    outcome = workers.call(Job(function, payload, folder, timeout=_TIMEOUT))
-    if not isinstance(outcome, Success):
-        raise RuntimeError(f"{function}: {outcome}")
-    return outcome.value
+    return result_of(workers, f"benchmarks.localization_cost:{name}", payload, folder)
 
 
 # --- in the worker ----------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +24,8 @@ import numpy as np
 import onnx
 import onnx_ir
 from onnx import numpy_helper
-from onnx.backend.test import loader
 
+from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, operator_table
 from conrepair.importer.graph import import_model
 from conrepair.importer.registry import rules
 from conrepair.importer.values import DTYPES
@@ -34,7 +33,6 @@ from conrepair.onnx_passes.expand_operator import has_function
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.files import write_text
 
-_HALF_ULPS = {"float16": 2 * 2.0**-10, "bfloat16": 2 * 2.0**-7}
 _CANCELLED = 1e-6
 OUTCOMES = ("right", "refused", "wrong", "crashed", "constant", "type", "unknown")
 
@@ -51,15 +49,10 @@ class Outcome:
 
 def outcomes(operators: set[str]) -> Iterator[Outcome]:
     """Run the cases of some operators (all when empty)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numpy's, from making the cases
-        cases = loader.load_model_tests(kind="node")
-    for case in cases:
-        names = [node.op_type for node in case.model.graph.node]
-        operator = names[0] if len(set(names)) == 1 else "several"
-        if not operators or operators & set(names):
+    for case in node_cases(expanded=True).values():
+        if not operators or operators & {node.op_type for node in case.model.graph.node}:
             kind, reason = _outcome(case)
-            yield Outcome(case.name, operator, kind, reason)
+            yield Outcome(case.name, operator_of(case), kind, reason)
 
 
 def _outcome(case: Any) -> tuple[str, str]:
@@ -113,7 +106,7 @@ def _run(case: Any, inputs: list[Any], expected: list[Any]) -> tuple[str, str]:
         if (one.shape, one.dtype) != (two.shape, two.dtype):
             return "wrong", f"{one.dtype}{list(one.shape)} instead of {two.dtype}{list(two.shape)}"
         wide = np.float64 if one.dtype.kind in "fV" else one.dtype
-        rtol = max(case.rtol, _HALF_ULPS.get(one.dtype.name, 0.0))
+        rtol = max(case.rtol, HALF_ULPS.get(one.dtype.name, 0.0))
         # Sums whose terms cancel carry the rounding of the terms.
         finite = np.abs(two[np.isfinite(two)].astype(wide)) if wide is np.float64 else np.zeros(1)
         atol = max(case.atol, _CANCELLED * float(finite.max(initial=0.0)))
@@ -184,14 +177,8 @@ def report(found: list[Outcome]) -> str:
         f"{total['constant']} without any input left, since all must be constant (they are computed by ONNX Runtime",
         "while importing).",
         "",
-        "| operator | " + " | ".join(OUTCOMES) + " |",
-        "|---|" + "---:|" * len(OUTCOMES),
+        *operator_table(found, OUTCOMES),
     ]
-    by_operator: dict[str, Counter[str]] = defaultdict(Counter)
-    for item in found:
-        by_operator[item.operator][item.kind] += 1
-    for name, counts in sorted(by_operator.items()):
-        lines.append(f"| {name} | " + " | ".join(str(counts[kind] or "") for kind in OUTCOMES) + " |")
     lines += ["", "## Not right", "", "| case | what | why |", "|---|---|---|"]
     for item in claimed:
         if item.kind != "right":

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common.making import FOLDED
+from benchmarks.common.running import result_of
 from benchmarks.common.target import Data, made_target, subject
 from conrepair.localize.models import localize_models
 from conrepair.localize.options import Options
 from conrepair.repair.repair import RepairOptions, repair_models
-from conrepair.runtime.workers import Job, Success, Workers
+from conrepair.runtime.workers import Workers
 
 SECONDS, RATIO = 30.0, 3.0
 _MODEL = "mobilenet-v2"
@@ -69,14 +70,16 @@ def measure(model: str, fault: str, photos: int, seed: int, folder: Path) -> dic
         RuntimeError: if a model can't be made, or a repair fails.
     """
     with Workers(1) as workers:
-        made = _run(workers, "benchmarks.common.making:make", {"model": model, "samples": photos}, folder / "made")
+        made = result_of(
+            workers, "benchmarks.common.making:make", {"model": model, "samples": photos}, folder / "made"
+        )
         bases = {}
         for name, route in _ROUTES.items():
             side = made["sides"][FOLDED]
             for place, step in enumerate(route):
                 payload = {"side": side, "converter": step, "options": {}}
                 work = folder / f"{name}-{place}"
-                side = _run(workers, "benchmarks.common.making:convert", payload, work)["side"]
+                side = result_of(workers, "benchmarks.common.making:convert", payload, work)["side"]
             bases[name] = side
     costs = {}
     for name, base in bases.items():
@@ -92,7 +95,7 @@ def measure(model: str, fault: str, photos: int, seed: int, folder: Path) -> dic
             "agree": True,
         }
         with Workers(1) as workers:  # that has made no models
-            costs[name] = _run(workers, "benchmarks.repair_cost:time_repair", payload, folder / f"timed-{name}")
+            costs[name] = result_of(workers, "benchmarks.repair_cost:time_repair", payload, folder / f"timed-{name}")
     return costs
 
 
@@ -108,14 +111,6 @@ def _line(name: str, cost: Mapping[str, Any]) -> str:
         f"{cost['tried']} candidates; {cost['verified']} photos verify, {cost['differing']} answers differ; "
         f"the commands: repair {cost['repair_command']:.1f} s, localize {cost['localize_command']:.1f} s"
     )
-
-
-def _run(workers: Workers, function: str, payload: dict[str, Any], folder: Path) -> dict[str, Any]:
-    folder.mkdir(parents=True)
-    outcome = workers.call(Job(function, payload, folder, timeout=_TIMEOUT))
-    if not isinstance(outcome, Success):
-        raise RuntimeError(f"{function}: {outcome}")
-    return outcome.value
 
 
 # --- in the worker ----------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
-from onnx.backend.test import loader
 
+from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, operator_table
 from conrepair.backends.tvm.import_onnx import definite_onnx, relax_of_onnx
 from conrepair.backends.tvm.runnable import arrays_of
 from conrepair.backends.tvm.settings import Place, steps_of
@@ -39,7 +38,6 @@ from conrepair.runtime.workers import Failure, Job, Workers
 OUTCOMES = ("passed", "constant", "wrong", "unsupported", "crashed")
 _AT_ONCE = 20
 _SECONDS = 60.0
-_HALF_ULPS = {"float16": 2 * 2.0**-10, "bfloat16": 2 * 2.0**-7}
 _WORDS = 200
 Array = npt.NDArray[Any]
 
@@ -53,20 +51,6 @@ class Outcome:
     kind: str
     reason: str = ""
     others: str = ""
-
-
-def node_cases(*, expanded: bool) -> dict[str, Any]:
-    """All cases by name."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numpy's, from making the cases
-        found = loader.load_model_tests(kind="node")
-    return {case.name: case for case in found if expanded or "_expanded" not in case.name}
-
-
-def operator_of(case: Any) -> str:
-    """The operator that a case is about."""
-    names = {node.op_type for node in case.model.graph.node}
-    return names.pop() if len(names) == 1 else "several"
 
 
 def judge(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -155,7 +139,7 @@ def _difference(case: Any, found: Sequence[Array], wanted: Sequence[Array]) -> s
             if not np.array_equal(one, two):
                 return f"{np.mean(one != two):.0%} of the elements differ"
             continue
-        rtol = max(case.rtol, _HALF_ULPS.get(one.dtype.name, 0.0))
+        rtol = max(case.rtol, HALF_ULPS.get(one.dtype.name, 0.0))
         if not np.allclose(one.astype(float), two.astype(float), rtol=rtol, atol=case.atol, equal_nan=True):
             if not np.array_equal(np.isfinite(one.astype(float)), np.isfinite(two.astype(float))):
                 return "infinite or not a number elsewhere"
@@ -238,14 +222,8 @@ def report(found: Sequence[Outcome]) -> str:
         f"{total['wrong']} wrong, {total['unsupported']} unsupported, {total['crashed']} crashed or took longer than",
         f"{_SECONDS:.0f} s. Cases that write an operator out as a function (`_expanded`) are left out.",
         "",
-        "| operator | " + " | ".join(OUTCOMES) + " |",
-        "|---|" + "---:|" * len(OUTCOMES),
+        *operator_table(found, OUTCOMES),
     ]
-    by_operator: dict[str, Counter[str]] = defaultdict(Counter)
-    for item in found:
-        by_operator[item.operator][item.kind] += 1
-    for name, counts in sorted(by_operator.items()):
-        lines.append(f"| {name} | " + " | ".join(str(counts[kind] or "") for kind in OUTCOMES) + " |")
     lines += ["", "## Wrong or crashed", "", "| case | what | how | other implementations |", "|---|---|---|---|"]
     lines += [
         f"| {item.case} | {item.kind} | {_cell(item.reason)} | {_cell(item.others)} |"

@@ -15,14 +15,15 @@ from benchmarks.common.lanes import run_all
 from benchmarks.common.models import MODELS
 from benchmarks.common.sides import Sides
 from conrepair.converters.registry import converter
-from conrepair.runtime.workers import Job, Outcome, Workers
+from conrepair.runtime.workers import Job, Outcome, Success, Workers
 
-__all__ = ["add_options", "chosen_cases", "run_cases", "say", "some_workers"]
+__all__ = ["add_options", "chosen_cases", "result_of", "run_cases", "say", "some_workers"]
 
 Plan = Callable[..., list[Case]]
 
 _SEEDS = {"development": DEVELOPMENT_SEEDS, "reporting": REPORTING_SEEDS}
 _MEMORY_GB = 10.0
+_LONGEST = 1200.0  # seconds of a single job
 _ORDER = 1
 
 
@@ -145,6 +146,25 @@ def _payload(case: Case, sides: Sides, *, quick: bool) -> dict[str, Any]:
         "precision": case.precision,
         "agree": case.agree,
     }
+
+
+def result_of(workers: Workers, function: str, payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What a job gives that a benchmark can't go on without.
+
+    Args:
+        workers: Where it runs.
+        function: "package.module:function".
+        payload: For it.
+        folder: Is made.
+
+    Raises:
+        RuntimeError: if the job fails.
+    """
+    folder.mkdir(parents=True)
+    outcome = workers.call(Job(function, payload, folder, timeout=_LONGEST))
+    if not isinstance(outcome, Success):
+        raise RuntimeError(f"{function}: {outcome}")
+    return outcome.value
 
 
 def say(line: str) -> None:

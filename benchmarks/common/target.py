@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from conrepair.metrics.tensors import compare_tensors
 from conrepair.onnx_passes.files import load, save
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["AGREE", "Data", "UnfitError", "finite", "made_target", "side_of", "subject", "told"]
+__all__ = ["AGREE", "Data", "UnfitError", "finite", "made_target", "measured", "side_of", "subject", "told"]
 
 AGREE = 1e-4
 """Relative L2 of outputs, up to which a conversion counts as correct."""
@@ -120,6 +121,26 @@ def told(fault: LocatedFault) -> dict[str, Any]:
         "noise_floor": finite(fault.noise_floor),
         "evidence": list(fault.evidence[:_EVIDENCE]),
     }
+
+
+def measured(
+    measure: Callable[[dict[str, Any], Path], dict[str, Any]], payload: dict[str, Any], folder: Path
+) -> dict[str, Any]:
+    """Carry out a case.
+
+    Args:
+        measure: Given the payload and a folder for files, says what was measured.
+        payload: Of the case.
+        folder: For a folder that is removed.
+
+    Returns:
+        "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also what `measure` says.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        try:
+            return {"status": "measured", "words": ""} | measure(payload, Path(scratch))
+        except UnfitError as unfit:
+            return {"status": unfit.status, "words": unfit.words}
 
 
 def finite(number: float) -> float | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common.target import Data, UnfitError, finite, made_target, subject, told
+from benchmarks.common.target import Data, finite, made_target, measured, subject, told
 from conrepair.evaluate.intent import Intent
 from conrepair.localize.models import localize_models
 from conrepair.localize.options import Options
@@ -26,11 +25,7 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also "injected", "found",
         "verdict", "output_error", "notes", "seconds".
     """
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        try:
-            return {"status": "measured", "words": ""} | _measured(payload, Path(scratch))
-        except UnfitError as unfit:
-            return {"status": unfit.status, "words": unfit.words}
+    return measured(_measured, payload, folder)
 
 
 def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common.target import Data, UnfitError, finite, made_target, side_of, subject, told
+from benchmarks.common.target import Data, UnfitError, finite, made_target, measured, side_of, subject, told
 from benchmarks.repair.files import agreement, answers, quantized_tensors, size
 from benchmarks.repair.places import layers_of, places_of
 from conrepair.data.feeds import DataReference
@@ -46,11 +45,7 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also what `scoring.score`
         takes, and what tables show.
     """
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        try:
-            return {"status": "measured", "words": ""} | _measured(payload, Path(scratch))
-        except UnfitError as unfit:
-            return {"status": unfit.status, "words": unfit.words}
+    return measured(_measured, payload, folder)
 
 
 def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
