@@ -36,10 +36,12 @@ class Taken:
     Attributes:
         edits: What is left of it.
         gain: In words.
+        left: What the source computes in its piece, where that isn't clean with it, only smaller.
     """
 
     edits: Proposal
     gain: str
+    left: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,8 @@ class _Search:
         before = self._bench.localize(self._model)
         outcome = Outcome(before, State((), before, self._model.sha256))
         states = [outcome.state]
-        while outcome.after.result.faults and self._mend_one(outcome):
+        retreats = list[tuple[State, frozenset[str]]]()
+        while outcome.after.result.faults and self._mend_one(outcome, retreats):
             states.append(outcome.state)
         if outcome.after.result.faults:
             outcome.state = min(states, key=lambda state: _error(state.found))
@@ -157,21 +160,41 @@ class _Search:
         outcome.refused = tuple(self._refused)
         return outcome
 
-    def _mend_one(self, outcome: Outcome) -> bool:
+    def _mend_one(self, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
         """Take the first edit that mends a piece, else the one that leaves least of one; whether there was any.
 
         A piece with several faults can become smaller while they still hide one another, so that the outputs are
         further off for the moment. Only where nothing does that are whole pieces written anew; and only then does
-        what computes with integers get real numbers.
+        what computes with integers get real numbers. Where a piece that became smaller can't be mended after all,
+        it's written anew as it was before.
+
+        Args:
+            outcome: So far; changed.
+            retreats: States in front of edits that only made a piece smaller, each with what the source computes
+                there; changed.
         """
+        here = outcome.state
+        if self._advance(outcome, (CHANGES, REWRITINGS, IN_FLOAT)):
+            if outcome.taken[-1].left:
+                retreats.append((here, outcome.taken[-1].left))
+            return True
+        stuck = _extent(outcome.after)
+        while retreats and not self._over(outcome):
+            state, piece = retreats.pop()
+            if piece & stuck:
+                outcome.state = state
+                if self._advance(outcome, (REWRITINGS, IN_FLOAT)):
+                    return True
+        return False
+
+    def _advance(self, outcome: Outcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
+        """Take the best edit of the first sort that has any."""
         editor = open_editor(self._model)
-        before = outcome.state
-        found = outcome.after
-        for candidates in (
-            itertools.chain(self._proposed(found, editor, CHANGES), _exchanges(editor)),
-            self._proposed(found, editor, REWRITINGS),
-            self._proposed(found, editor, IN_FLOAT),
-        ):
+        before, found = outcome.state, outcome.after
+        for sort in sorts:
+            candidates = self._proposed(found, editor, sort)
+            if sort is CHANGES:
+                candidates = itertools.chain(candidates, _exchanges(editor))
             outcome.state = self._best(self._wanted(candidates, editor), outcome)
             if outcome.state is not before:
                 return True
@@ -198,7 +221,8 @@ class _Search:
                     return changed
                 smaller = len(_extent(changed.found)) < len(_extent(least.found))
                 if smaller and _extent(changed.found) < _extent(found):
-                    least = changed
+                    computed = frozenset() if piece is None else _computed(piece)
+                    least = replace(changed, taken=(*outcome.taken, replace(changed.taken[-1], left=computed)))
                     continue
             self._journal.add(self._line(taken))
         return least
@@ -291,8 +315,13 @@ def _error(found: Found) -> float:
 
 def _extent(found: Found) -> frozenset[str]:
     """What the source computes in all guilty pieces."""
-    computed = {name for piece in found.guilty for node in piece.region.source.nodes for name in node.outputs}
-    return frozenset(computed | _sources(found.guilty))
+    return frozenset().union(*map(_computed, found.guilty))
+
+
+def _computed(piece: Guilty) -> frozenset[str]:
+    """What the source computes in a piece."""
+    inside = {name for node in piece.region.source.nodes for name in node.outputs}
+    return frozenset(inside | {piece.judged.cut.pair.source})
 
 
 def _mends(again: Found, found: Found, piece: Guilty | None) -> bool:

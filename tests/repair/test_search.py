@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
@@ -43,9 +43,36 @@ def chain(path: Path, arrays: list[np.ndarray]) -> Model:
     return Model("onnx", str(path), sha256_of(path))
 
 
-def searched(wrong: list[np.ndarray], folder: Path) -> Outcome:
-    right = chain(folder / "right.onnx", weights())
-    faulty = chain(folder / "wrong.onnx", wrong)
+def normalized(path: Path, *, spelled_out: bool) -> Model:
+    """A normalization and a Sigmoid between products; spelled out, without the Sigmoid, with a maximum for the mean."""
+    first, last, *_ = weights()
+    numbers = np.random.default_rng(7)
+    scale, bias = (numbers.normal(1.0, 0.3, size=_WIDTH).astype(np.float32) for _ in range(2))
+    constants = {"first": first, "last": last, "scale": scale, "bias": bias, "small": np.float32(1e-5)}
+    written = (
+        "a = MatMul (x, first) m = ReduceMax <axes = [-1]> (a) d = Sub (a, m) s = Mul (d, d)"
+        " v = ReduceMean <axes = [-1]> (s) e = Add (v, small) r = Sqrt (e) q = Div (d, r) p = Mul (q, scale)"
+        " n = Add (p, bias) y = MatMul (n, last)"
+        if spelled_out
+        else "a = MatMul (x, first) n = LayerNormalization <axis = -1> (a, scale, bias) g = Sigmoid (n)"
+        " y = MatMul (g, last)"
+    )
+    text = (
+        f'<ir_version: 8, opset_import: ["": 17]> net (float[n, {_WIDTH}] x) => (float[n, {_WIDTH}] y) {{{written}}}'
+    )
+    proto = parser.parse_model(text)
+    for place, node in enumerate(proto.graph.node):
+        node.name = f"node{place}"
+    proto.graph.initializer.extend(
+        numpy_helper.from_array(np.ascontiguousarray(array), name)
+        for name, array in constants.items()
+        if any(name in node.input for node in proto.graph.node)
+    )
+    onnx_ir.save(onnx_ir.from_proto(proto), path)
+    return Model("onnx", str(path), sha256_of(path))
+
+
+def searched(right: Model, faulty: Model, folder: Path) -> Outcome:
     data = folder / "data.npz"
     np.savez(data, x=np.random.default_rng(6).normal(size=(_SAMPLES, _WIDTH)).astype(np.float32))
     inputs = framework("onnx").describe(right).inputs
@@ -57,10 +84,18 @@ def searched(wrong: list[np.ndarray], folder: Path) -> Outcome:
 @pytest.mark.parametrize("places", [(1,), (1, 2), (0, 1, 2), (0, 1, 2, 3)])
 def test_as_many_edits_as_faults(places: tuple[int, ...], tmp_path: Path) -> None:
     wrong = [array[::-1].T if place in places else array for place, array in enumerate(weights())]
-    outcome = searched(wrong, tmp_path)
+    outcome = searched(chain(tmp_path / "right.onnx", weights()), chain(tmp_path / "wrong.onnx", wrong), tmp_path)
     assert outcome.before.result.faults
     assert not outcome.after.result.faults
     assert outcome.after.result.output_error < 1e-6
     edited = [edit.node for edit in outcome.patch.edits if isinstance(edit, SetParameter)]
     assert len(edited) == len(outcome.patch.edits)
     assert sorted(edited) == [f"product{place}" for place in places]
+
+
+def test_a_piece_that_only_became_smaller_is_written_anew_as_it_was(tmp_path: Path) -> None:
+    right = normalized(tmp_path / "right.onnx", spelled_out=False)
+    outcome = searched(right, normalized(tmp_path / "wrong.onnx", spelled_out=True), tmp_path)
+    assert outcome.before.result.faults
+    assert not outcome.after.result.faults
+    assert outcome.after.result.output_error < 1e-6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.differences import layouts_of
 from conrepair.repair.edits import SetAttributes, SetOperator, SwapInputs
@@ -39,9 +40,11 @@ def _of_all_axes(pads: tuple[object, ...], *, last: bool) -> tuple[int, ...]:
 
 
 def operator_proposals(setting: Setting) -> Iterator[Proposal]:
-    """The source's operator where the target has another one."""
+    """The source's operator where the target has another one of as many operands."""
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op == theirs.op or len(theirs.nodes) > 1:
+            continue
+        if len(ours.nodes) == 1 and _operands(ours.nodes[0]) != _operands(theirs.nodes[0]):
             continue
         node = setting.places.of(theirs.nodes[0])
         if node is not None and len(ours.nodes) == 1:
@@ -49,6 +52,11 @@ def operator_proposals(setting: Setting) -> Iterator[Proposal]:
             yield (SetOperator(node.name, right.op, dict(right.attributes)),)
         elif node is not None and ours.op != "Function":
             yield (SetOperator(node.name, ours.op, dict(ours.attributes)),)
+
+
+def _operands(node: Node) -> int:
+    """How many tensors an operator reads that aren't weights, with one that's constant."""
+    return len(node.inputs) + ("operand" in node.parameters)
 
 
 def order_proposals(setting: Setting) -> Iterator[Proposal]:

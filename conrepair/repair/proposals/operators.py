@@ -30,7 +30,7 @@ def extra_proposals(setting: Setting) -> Iterator[Proposal]:
             yield tuple(edits)
         alone += edits
     if len(alone) > 1:
-        yield tuple(alone)
+        yield tuple(dict.fromkeys(alone))
 
 
 def move_proposals(setting: Setting) -> Iterator[Proposal]:
