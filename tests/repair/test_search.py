@@ -44,7 +44,7 @@ def chain(path: Path, arrays: list[np.ndarray]) -> Model:
 
 
 def normalized(path: Path, *, spelled_out: bool) -> Model:
-    """A normalization and a Sigmoid between products; spelled out, without the Sigmoid, with a maximum for the mean."""
+    """A normalization and a Sigmoid; spelled out without the Sigmoid, and with a maximum for the mean."""
     first, last, *_ = weights()
     numbers = np.random.default_rng(7)
     scale, bias = (numbers.normal(1.0, 0.3, size=_WIDTH).astype(np.float32) for _ in range(2))
