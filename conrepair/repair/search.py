@@ -333,20 +333,18 @@ def _mends(again: Found, found: Found, piece: Guilty | None) -> bool:
     here = piece.judged.cut.pair.source
     if guilty - known or here in guilty:
         return False
-    fewer = len(again.result.faults) <= len(found.result.faults)
     if again.result.faults:
-        return fewer and again.result.output_error <= found.result.output_error
-    return _is_nearer(again, found, piece)
+        fewer = len(again.result.faults) <= len(found.result.faults)
+        # Faults may make up for one another, so that the outputs say little while some are left.
+        return fewer and (_is_seen_nearer(again, piece) or again.result.output_error <= found.result.output_error)
+    return _is_seen_nearer(again, piece) or again.result.output_error < found.result.output_error
 
 
-def _is_nearer(again: Found, found: Found, piece: Guilty) -> bool:
-    """Whether a candidate's piece, where it can still be seen, or its outputs, are nearer to the source's.
-
-    Where the piece can't be told from its surroundings any more, nothing is at fault as nothing is looked at.
-    """
+def _is_seen_nearer(again: Found, piece: Guilty) -> bool:
+    """Whether a candidate's piece is nearer to the source's, and can still be told from its surroundings."""
     rows = [row for row in again.result.layers if row.source_tensor == piece.judged.cut.pair.source]
     before = piece.judged.cut.introduced.relative_l2
-    return any(row.introduced_error < before for row in rows) or again.result.output_error < found.result.output_error
+    return any(row.introduced_error < before for row in rows)
 
 
 def _sources(pieces: Sequence[Guilty]) -> set[str]:

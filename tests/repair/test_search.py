@@ -99,3 +99,22 @@ def test_a_piece_that_only_became_smaller_is_written_anew_as_it_was(tmp_path: Pa
     assert outcome.before.result.faults
     assert not outcome.after.result.faults
     assert outcome.after.result.output_error < 1e-6
+
+
+def test_faults_that_make_up_for_one_another(tmp_path: Path) -> None:
+    """Either alone is further off than both; each is mended as soon as its edit is tried."""
+    right, wrong = weights(), weights()
+    wrong[0] = wrong[0][:, ::-1]
+    values = np.random.default_rng(6).normal(size=(_SAMPLES, _WIDTH)).astype(np.float32)
+    reached, wanted = values, values
+    for ours, theirs in zip(right[:3], wrong[:3], strict=True):
+        wanted, reached = np.tanh(wanted @ ours), np.tanh(reached @ theirs)
+    fitted = np.linalg.lstsq(reached, wanted @ right[3], rcond=None)[0]
+    wrong[3] = 0.9 * fitted.astype(np.float32) + 0.1 * right[3]
+    source = chain(tmp_path / "right.onnx", right)
+    outcome = searched(source, chain(tmp_path / "wrong.onnx", wrong), tmp_path)
+    one = searched(source, chain(tmp_path / "one.onnx", [wrong[0], *right[1:]]), tmp_path).before
+    assert one.result.output_error > outcome.before.result.output_error
+    assert not outcome.after.result.faults
+    assert outcome.after.result.output_error < 1e-6
+    assert outcome.tried == 4  # both edits, and whether each is needed
