@@ -205,7 +205,7 @@ class Node:
         Returns:
             What the call returned.
         """
-        layer = kind(name=self._workspace.unique(self.name), dtype=self._policy(tensors), **arguments)
+        layer = kind(name=self._workspace.unique_operation(self.name), dtype=self._policy(tensors), **arguments)
         result = layer(*tensors)
         if weights:
             layer.set_weights([np.asarray(weight) for weight in weights])

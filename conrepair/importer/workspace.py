@@ -40,7 +40,7 @@ class Workspace:
         self._kept: list[Any] = []  # keeps the ids in the dictionaries above valid
 
     def unique(self, name: str) -> str:
-        """A name for a layer: like the given one, but allowed in Keras, and new."""
+        """A name for an input or an output: like the given one, but allowed in Keras, and new."""
         plain = re.sub(r"[^A-Za-z0-9_.\-]", "_", name).strip("_.-") or "node"
         candidate, number = plain, 1
         while candidate.lower() in self._names:
@@ -48,6 +48,10 @@ class Workspace:
             candidate = f"{plain}_{number}"
         self._names.add(candidate.lower())
         return candidate
+
+    def unique_operation(self, name: str) -> str:
+        """The same for an operation. Keras on PyTorch can't load a layer with weights that has a dot in its name."""
+        return self.unique(name.replace(".", "_"))
 
     # --- layouts ------------------------------------------------------------------------------------------
 
@@ -147,7 +151,7 @@ class Workspace:
         self._named.add(id(operation))
         self._kept.append(operation)
         if not isinstance(operation, keras.Layer):
-            operation.name = self.unique(name)
+            operation.name = self.unique_operation(name)
         if operation._inbound_nodes:
             for tensor in operation._inbound_nodes[history.node_index].input_tensors:
                 self._rename(tensor, name)

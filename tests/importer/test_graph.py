@@ -122,6 +122,20 @@ def test_names():
     assert {"features_MatMul_k", "features_Add_l"} & set(names)
 
 
+def test_only_names_of_inputs_and_outputs_have_dots():
+    """PyTorch, where Keras computes with it, has no parameters with a dot in their names."""
+    model = text_model("h = MatMul (x, w) y = Relu (h)", {"x": random(2, 3)}, {"w": random(3, 4)})
+    product, activation = model.graph.node
+    product.name, activation.name = "/layers.0/MatMul", "/layers.0/Relu"
+    model.graph.input[0].name = product.input[0] = "x.1"
+    model.graph.output[0].name = activation.output[0] = "y.1"
+    network = load(model)
+    assert input_names(network) == ["x.1"]
+    assert output_names(network) == ["y.1"]
+    inner = {operation.name for operation in network.operations} - {"x.1", "y.1"}
+    assert inner == {"layers_0_MatMul", "layers_0_Relu"}
+
+
 def test_inputs_and_outputs_keep_their_names_whatever_nodes_are_called():
     model = text_model("t = Neg (x) y = Exp (t) z = Abs (y)", {"x": random(3)}, outputs=["y", "z"])
     for node, name in zip(model.graph.node, ["x", "z", "y"], strict=True):
