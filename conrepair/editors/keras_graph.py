@@ -16,9 +16,10 @@ from conrepair.editors.keras_operators import (
     meaning_of,
     variables_of,
 )
+from conrepair.frameworks.keras import functional_of
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
 
-__all__ = ["ACTIVATION", "LINEAR", "functional_of", "graph_of_network"]
+__all__ = ["ACTIVATION", "LINEAR", "graph_of_network"]
 
 ACTIVATION = "/activation"
 LINEAR = ":inside"  # as networks of Keras files call what lies in front of a layer's activation
@@ -40,11 +41,6 @@ def graph_of_network(network: Any) -> tuple[LayerGraph, dict[str, Any], dict[str
     inputs = tuple(tensor.name for tensor in network.inputs)
     graph = LayerGraph(inputs, outputs, listing.tensors, tuple(listing.nodes))
     return graph, listing.layers, {name: tuple(ids) for name, ids in listing.ids.items()}
-
-
-def functional_of(network: Any) -> Any:
-    """The graph of calls, which a Sequential model keeps inside."""
-    return getattr(network, "_functional", None) or network
 
 
 class _Listing:

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.keras_graph import functional_of
+from conrepair.frameworks.keras import functional_of
 
 __all__ = ["Changes", "Graft", "rebuild"]
 

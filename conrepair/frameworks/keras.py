@@ -15,7 +15,16 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["FRAMEWORK", "KerasFramework", "KerasRunnable", "flat_layers", "load_flat_keras", "load_keras", "spec_of"]
+__all__ = [
+    "FRAMEWORK",
+    "KerasFramework",
+    "KerasRunnable",
+    "flat_layers",
+    "functional_of",
+    "load_flat_keras",
+    "load_keras",
+    "spec_of",
+]
 
 
 def load_keras(model: Model) -> Any:
@@ -40,9 +49,18 @@ def load_keras(model: Model) -> Any:
 
 
 def load_flat_keras(model: Model) -> Any:
-    """Load a Keras model with its inputs in a list: the converters don't take models of a dict."""
+    """Load a Keras model as a graph of calls with its inputs in a list.
+
+    Converters don't take models of a dict, nor a Sequential that was loaded: it has no `input`.
+    """
     network = load_keras(model)
-    return keras.Model(network.inputs, network.outputs) if isinstance(network.input, Mapping) else network
+    is_flat = functional_of(network) is network and not isinstance(network.input, Mapping)
+    return network if is_flat else keras.Model(network.inputs, network.outputs)
+
+
+def functional_of(network: Any) -> Any:
+    """The graph of calls, which a Sequential model keeps inside."""
+    return getattr(network, "_functional", None) or network
 
 
 class KerasRunnable(Runnable):
@@ -167,7 +185,7 @@ def _rebuilt(network: Any, made: dict[int, Any]) -> Any:
         dtype = "float64" if spec_of(tensor).is_float else tensor.dtype
         return keras.Input(batch_shape=tensor.shape, dtype=dtype, name=tensor.name)
 
-    inputs = keras.tree.map_structure(retype, network.input)
+    inputs = keras.tree.map_structure(retype, functional_of(network).input)
     return keras.models.clone_model(network, inputs, clone_function=rebuild)
 
 
