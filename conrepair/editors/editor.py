@@ -27,8 +27,13 @@ class Editor(abc.ABC):
 
     graph: LayerGraph
 
-    def __init__(self) -> None:
+    def __init__(self, model: Model) -> None:
+        self._model = model
         self.touched: set[str] = set()
+
+    def again(self) -> Editor:
+        """Another editor of the same model as it came; this one must not have changed anything."""
+        return type(self)(self._model)
 
     def names(self, node: Node) -> frozenset[str]:
         """What the file calls a node's layer."""

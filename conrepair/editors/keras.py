@@ -32,8 +32,7 @@ class KerasEditor(Editor):
     """Changes of a functional or sequential model; layers are called as they are named."""
 
     def __init__(self, model: Model) -> None:
-        super().__init__()
-        self._model = model
+        super().__init__(model)
         self._network = load_keras(model)
         self._changes = Changes()
         self.graph, self._layers, self._ids = graph_of_network(self._network)

@@ -39,8 +39,7 @@ class OnnxEditor(Editor):
     """
 
     def __init__(self, model: Model) -> None:
-        super().__init__()
-        self._model = model
+        super().__init__(model)
         self._sizes = sizes_of(model)
         network = open_network(model, self._sizes)
         self.graph = without_sizes(network.graph)

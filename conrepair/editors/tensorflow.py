@@ -31,8 +31,7 @@ class TensorFlowEditor(Editor):
     """
 
     def __init__(self, model: Model) -> None:
-        super().__init__()
-        self._model = model
+        super().__init__(model)
         self._file = TensorFlowFile(model)
         self.graph = without_sizes(TensorFlowNetwork(self._file.function, self._file.owner, self._file.sizes).graph)
         self._read = {name: data_inputs(item) for name, item in self._file.operators.items()}  # as in the file

@@ -34,9 +34,8 @@ class TfliteEditor(Editor):
     """Changes of the main graph; layers are called by the tensors that they compute."""
 
     def __init__(self, model: Model) -> None:
-        super().__init__()
+        super().__init__(model)
         TfliteRunnable(model)  # says what is wrong with the file, if anything
-        self._model = model
         self._file = TfliteFile(Path(model.path))
         self.graph, self._operators = graph_of_file(self._file)
         self._instead: dict[str, int] = {}  # what stands for tensors by now

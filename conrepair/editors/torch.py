@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,15 +38,20 @@ _GLOBAL = {"ReduceMean": torch.ops.aten.mean.dim, "ReduceMax": torch.ops.aten.am
 class TorchEditor(Editor):
     """Changes of the graph are written as .pt2; a factory's module keeps its form when only numbers change."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__()
-        self._model = model
-        self._program = _program(model)
+    def __init__(self, model: Model, program: torch.export.ExportedProgram | None = None) -> None:
+        super().__init__(model)
+        self._program = _program(model) if program is None else program
         self._state: dict[str, torch.Tensor] = {}
         self._reshaped = False
         self._instead: dict[str, torch.fx.Node] = {}  # what stands for results by now
         self._nodes = {node.name: node for node in self._program.graph.nodes}
         self.graph = graph_of_program(self._program)
+
+    def again(self) -> TorchEditor:
+        """To export a module takes a hundred times as long as to copy what came of it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # copying its own trees, PyTorch warns of how it looks at them
+            return TorchEditor(self._model, copy.deepcopy(self._program))
 
     def names(self, node: Node) -> frozenset[str]:
         """The fx node's name and the module's path."""

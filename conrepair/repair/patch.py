@@ -13,6 +13,7 @@ import numpy as np
 
 from conrepair.data.recipe import Recipe
 from conrepair.data.recipe_file import write_recipe
+from conrepair.editors.editor import Editor
 from conrepair.editors.operation import Operation
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
@@ -71,7 +72,14 @@ class Patch:
             NotEditableError: if its format can't express an edit.
             UsageError: if there's no editor for its format.
         """
-        editor = open_editor(model)
+        return self.make(open_editor(model), folder, stem)
+
+    def make(self, editor: Editor, folder: Path, stem: str) -> Model:
+        """The same, with an editor of the model, that's used up by that.
+
+        Raises:
+            NotEditableError: if its format can't express an edit.
+        """
         for edit in self.of_file:
             edits.apply(edit, editor)
         return editor.save(folder, stem)

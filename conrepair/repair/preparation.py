@@ -46,7 +46,9 @@ def prepared_wrongly(found: Found) -> bool:
     return any(fault.kind in _OF_INPUTS for fault in found.result.faults)
 
 
-def mend_preparation(bench: Bench, source: Subject, model: Model, folder: Path, *, end: float) -> Preparation | None:
+def mend_preparation(
+    bench: Bench, source: Subject, model: Model, before: Found, folder: Path, *, end: float
+) -> Preparation | None:
     """Find the recipe by which a target's inputs are right; it's fed by that from then on.
 
     The source's own recipe is tried first, then the best of a search. Where it can't be told whether the preparation
@@ -56,6 +58,7 @@ def mend_preparation(bench: Bench, source: Subject, model: Model, folder: Path, 
         bench: Judges.
         source: The model that is right.
         model: The target, maybe with some edits.
+        before: What localization says of it as it's fed now.
         folder: For photos in another geometry; must stay as long as the bench is used.
         end: Of the time, by `time.monotonic`.
 
@@ -66,7 +69,7 @@ def mend_preparation(bench: Bench, source: Subject, model: Model, folder: Path, 
         ModelLoadError: if the target can't be opened.
         InferenceError: if it can't be run.
     """
-    before, target = bench.localize(model), bench.target
+    target = bench.target
     certain, doubtful = prepared_wrongly(before), bool(before.result.faults and before.result.notes)
     if target.recipe is None or source.recipe is None or not (certain or doubtful):
         return None

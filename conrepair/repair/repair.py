@@ -22,7 +22,7 @@ from conrepair.repair.edits import in_words
 from conrepair.repair.patch import RECIPE, Patch, write_patch
 from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
-from conrepair.repair.search import Outcome, search
+from conrepair.repair.search import STEM, Outcome, search
 from conrepair.repair.storage import storage_of
 from conrepair.repair.verify import Agreement, agreement, answers, is_worse
 from conrepair.runtime.errors import ConrepairError, DataError, ModelLoadError
@@ -31,7 +31,6 @@ from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = ["PATCH", "RepairOptions", "apply_patch", "repair_models"]
 
-_STEM = "repaired"
 _OTHER = "onnx"  # what is delivered where the target's format can't be edited
 _REASONS = 3
 
@@ -88,18 +87,15 @@ def repair_models(
         feeds_may_change = options.edits is None or "recipe" in options.edits
         preparation = None
         if feeds_may_change:
-            preparation = mend_preparation(bench, source, target.model, room / "before", end=end)
+            preparation = mend_preparation(bench, source, target.model, first, room / "before", end=end)
         searched = _searched(bench, source, room, options, journal, end)
         outcome, bench = searched.outcome, searched.bench
         found, model = outcome.after, None
-        written, with_recipe = (_made(room / name) for name in ("written", "baked"))
         if outcome.patch.edits:
-            model = outcome.patch.apply(bench.target.model, written, _STEM)
-            if model.sha256 != outcome.state.sha256:  # another file than the one that was judged
-                found = bench.localize(model)
+            model = outcome.state.model
             if preparation is None and feeds_may_change:
                 # Layers at fault hide what a recipe would bring, and how photos must be prepared.
-                preparation = mend_preparation(bench, source, model, room / "after", end=end)
+                preparation = mend_preparation(bench, source, model, found, room / "after", end=end)
                 found = found if preparation is None else preparation.found
         set_recipe = () if preparation is None else (preparation.edit,)
         patch = Patch((*set_recipe, *outcome.patch.edits))
@@ -107,7 +103,9 @@ def repair_models(
         if preparation is not None and options.bake_recipe:
             fed = replace(bench.target, recipe=target.recipe, data=target.data)
             try:
-                baked = bake(bench, fed, preparation.edit.recipe, patch.of_file, found, with_recipe, _STEM)
+                with_recipe = room / "baked"
+                with_recipe.mkdir()
+                baked = bake(bench, fed, preparation.edit.recipe, patch.of_file, found, with_recipe, STEM)
                 patch, model, found = baked.patch, baked.model, baked.found
             except NotEditableError as error:
                 not_baked = str(error)
@@ -147,7 +145,7 @@ def repair_models(
         None if patch.recipe is None else recipe_fields(patch.recipe),
         str(folder / PATCH) if patch.edits else None,
         None if model is None else searched.delivery,
-        None if model is None else storage_of(target.model, model),
+        None if model is None else storage_of(outcome.graph, target.model, model),
         not_baked,
     )
 
@@ -157,11 +155,6 @@ def _more(before: Agreement, after: Agreement) -> str:
     if after.top1_differing is None:
         return words
     return f"{words}; {after.top1_differing} answers differ, {before.top1_differing or 0} before"
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 @dataclass(frozen=True)
@@ -239,4 +232,4 @@ def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> M
     folder.mkdir(parents=True, exist_ok=True)
     if patch.recipe is not None:
         write_recipe(patch.recipe, folder / RECIPE)
-    return patch.apply(model, folder, _STEM) if patch.of_file else None
+    return patch.apply(model, folder, STEM) if patch.of_file else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from conrepair.config.model import EditKind
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.localize import Found
 from conrepair.localize.located import Guilty
 from conrepair.repair.bench import Bench
@@ -26,7 +28,9 @@ from conrepair.repair.proposals.proposal import Proposal, Proposer
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.journal import Journal
 
-__all__ = ["Outcome", "State", "Taken", "search"]
+__all__ = ["STEM", "Outcome", "State", "Taken", "search"]
+
+STEM = "repaired"
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,12 @@ class State:
     Attributes:
         taken: Those, in the order in which they were found.
         found: What localization says of it.
-        sha256: Of the file that was judged.
+        model: That was judged: the target as it came, or a copy in a folder of its own.
     """
 
     taken: tuple[Taken, ...]
     found: Found
-    sha256: str
+    model: Model
 
 
 @dataclass
@@ -64,7 +68,8 @@ class Outcome:
     """What a search came to.
 
     Attributes:
-        before: The target as it came.
+        graph: Of the target as it came.
+        before: What localization says of it.
         state: The best that was found, with the proposals that help.
         tried: How many candidates were judged.
         in_time: Whether the search ended within its time.
@@ -73,6 +78,7 @@ class Outcome:
         refused: What the target's format can't express of what was proposed, each once.
     """
 
+    graph: LayerGraph
     before: Found
     state: State
     tried: int = 0
@@ -116,7 +122,7 @@ def search(
     Args:
         bench: Judges.
         model: The target as it came; its file isn't changed.
-        folder: For candidates; they're removed.
+        folder: Receives the candidates that help, as copies of the target called `STEM`; others are removed.
         seconds: After which no further candidate is begun. The best state that was verified is kept.
         journal: Keeps which candidates are none, for a search that goes on where this one is stopped; may ask it to
             end.
@@ -146,10 +152,11 @@ class _Search:
         self._bench, self._model, self._folder, self._end = bench, model, folder, end
         self._journal, self._kinds = journal, kinds
         self._refused: dict[str, None] = {}
+        self._editor = open_editor(model)
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
-        outcome = Outcome(before, State((), before, self._model.sha256))
+        outcome = Outcome(self._editor.graph, before, State((), before, self._model))
         states = [outcome.state]
         retreats = list[tuple[State, frozenset[str]]]()
         while outcome.after.result.faults and self._mend_one(outcome, retreats):
@@ -189,21 +196,21 @@ class _Search:
 
     def _advance(self, outcome: Outcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
         """Take the best edit of the first sort that has any."""
-        editor = open_editor(self._model)
         before, found = outcome.state, outcome.after
         for sort in sorts:
-            candidates = self._proposed(found, editor, sort)
+            candidates = self._proposed(found, sort)
             if sort is CHANGES:
-                candidates = itertools.chain(candidates, _exchanges(editor))
-            outcome.state = self._best(self._wanted(candidates, editor), outcome)
+                candidates = itertools.chain(candidates, _exchanges(self._editor))
+            outcome.state = self._best(self._wanted(candidates), outcome)
             if outcome.state is not before:
                 return True
         return False
 
-    def _wanted(self, candidates: Candidates, editor: Editor) -> Candidates:
+    def _wanted(self, candidates: Candidates) -> Candidates:
         """Those of the sorts that are wanted."""
+        graph = self._editor.graph
         for piece, proposal in candidates:
-            if self._kinds is None or {kind_of(edit, editor.graph) for edit in proposal} <= self._kinds:
+            if self._kinds is None or {kind_of(edit, graph) for edit in proposal} <= self._kinds:
                 yield piece, proposal
 
     def _best(self, candidates: Candidates, outcome: Outcome) -> State:
@@ -221,9 +228,12 @@ class _Search:
                     return changed
                 smaller = len(_extent(changed.found)) < len(_extent(least.found))
                 if smaller and _extent(changed.found) < _extent(found):
+                    if least is not outcome.state:
+                        _remove(least)
                     computed = frozenset() if piece is None else _computed(piece)
                     least = replace(changed, taken=(*outcome.taken, replace(changed.taken[-1], left=computed)))
                     continue
+                _remove(changed)
             self._journal.add(self._line(taken))
         return least
 
@@ -238,10 +248,10 @@ class _Search:
         fed = repr((self._bench.target.recipe, self._bench.target.data.count))
         return hashlib.sha256(f"{self._model.sha256} {_patch_of(taken).digest} {fed}".encode()).hexdigest()
 
-    def _proposed(self, found: Found, editor: Editor, proposers: Sequence[Proposer]) -> Candidates:
+    def _proposed(self, found: Found, proposers: Sequence[Proposer]) -> Candidates:
         for piece in _guiltiest(found):
             named = [name for fault in found.result.faults for name in fault.target_layers]
-            proposed = proposals(piece.region, editor, self._bench.range_of, proposers, named)
+            proposed = proposals(piece.region, self._editor, self._bench.range_of, proposers, named)
             yield from ((piece, proposal) for proposal in proposed)
 
     def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:
@@ -253,18 +263,18 @@ class _Search:
         if self._line(taken) in self._journal:
             outcome.recalled += 1
             return None
-        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-            try:
-                changed = _patch_of(taken).apply(self._model, Path(folder), "candidate")
-                return State(taken, self._bench.localize(changed), changed.sha256)
-            except NotEditableError as error:
-                self._refused.setdefault(str(error))
-                return None
-            # Whatever an editor or a framework says about a candidate, it's no repair.
-            except Exception as error:
-                if explain_write_error(error, self._folder) is not None:
-                    raise  # that says nothing about the candidate
-                return None
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        try:
+            changed = _patch_of(taken).make(self._editor.again(), folder, STEM)
+            return State(taken, self._bench.localize(changed), changed)
+        except NotEditableError as error:
+            self._refused.setdefault(str(error))
+        # Whatever an editor or a framework says about a candidate, it's no repair.
+        except Exception as error:
+            if explain_write_error(error, self._folder) is not None:
+                raise  # that says nothing about the candidate
+        shutil.rmtree(folder)
+        return None
 
     def _minimize(self, outcome: Outcome) -> None:
         """Drop each edit without which the result is as good."""
@@ -275,8 +285,15 @@ class _Search:
             if changed is not None and len(changed.found.result.faults) <= len(outcome.after.result.faults):
                 outcome.state = changed
             else:
+                if changed is not None:
+                    _remove(changed)
                 self._journal.add(self._line(fewer))
                 place += 1
+
+
+def _remove(state: State) -> None:
+    """Remove the file of a candidate that isn't taken."""
+    shutil.rmtree(Path(state.model.path).parent)
 
 
 def _exchanges(editor: Editor) -> Candidates:

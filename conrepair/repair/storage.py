@@ -9,6 +9,7 @@ from conrepair.editors.operation import NotEditableError
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.identity import model_files
 from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import LayerGraph
 from conrepair.runtime.errors import ConrepairError
 
 __all__ = ["Storage", "storage_of"]
@@ -34,10 +35,11 @@ class Storage:
     bytes: int
 
 
-def storage_of(before: Model, after: Model) -> Storage | None:
+def storage_of(graph: LayerGraph, before: Model, after: Model) -> Storage | None:
     """Compare two models of one format.
 
     Args:
+        graph: Of the target.
         before: The target.
         after: Its repaired copy.
 
@@ -46,16 +48,19 @@ def storage_of(before: Model, after: Model) -> Storage | None:
     """
     if before.framework != after.framework:
         return None
+    held = _quantized(graph)
+    if not held:
+        return None
     try:
-        held, kept = _quantized(before), _quantized(after)
+        kept = _quantized(open_editor(after).graph)
     except (NotEditableError, ConrepairError):  # what an editor can't open isn't counted
         return None
-    return Storage(held, kept, _size(before), _size(after)) if held else None
+    return Storage(held, kept, _size(before), _size(after))
 
 
-def _quantized(model: Model) -> int:
+def _quantized(graph: LayerGraph) -> int:
     found = set()
-    for node in open_editor(model).graph.nodes:
+    for node in graph.nodes:
         for role, item in node.parameters.items():
             few = item.bits is not None and item.bits <= _MOST_BITS
             if few or (item.dtype in _WHOLE and len(item.shape) > 1):

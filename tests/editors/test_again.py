@@ -1,0 +1,46 @@
+"""An editor's other editors: each changes a copy of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.registry import framework
+from conrepair.graph.layer_graph import Node
+from tests.support.native_models import feeds_of, keras_file, tflite_file, torch_factory_model, torch_file
+
+_FILES = {
+    "torch": torch_file,
+    "torch-factory": torch_factory_model,
+    "keras": keras_file,
+    "tflite": tflite_file,
+}
+
+
+def weighted(nodes: tuple[Node, ...]) -> Node:
+    return next(node for node in nodes if node.op in {"Conv", "MatMul"} and "weight" in node.parameters)
+
+
+@pytest.mark.parametrize("kind", list(_FILES))
+def test_changes_of_one_are_none_of_another(kind: str, tmp_path: Path) -> None:
+    model = _FILES[kind]("image", tmp_path)
+    first = open_editor(model)
+    one, other = first.again(), first.again()
+    node = weighted(one.graph.nodes)
+    one.set_parameter(node, "weight", np.zeros_like(node.parameters["weight"].numpy()))
+    relu = next(item for item in one.graph.nodes if item.op in {"Relu", "Clip"})
+    one.remove(relu)
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+    changed, same = one.save(tmp_path / "one", "net"), other.save(tmp_path / "other", "net")
+    answers = []
+    for item in (model, changed, same):
+        runnable = framework(item.framework).load(item)
+        fed = feeds_of("image", channels_last=kind in {"keras", "tflite"}).values()
+        names = (spec.name for spec in runnable.inputs)
+        answers.append(next(iter(runnable.run(dict(zip(names, fed, strict=True))).values())))
+    np.testing.assert_array_equal(answers[2], answers[0])
+    assert np.abs(answers[1] - answers[0]).max() > 1e-3
