@@ -65,26 +65,33 @@ class Converts:
         return Success({"side": {"made": made}}, 1.0)
 
 
+def _case(source: str, target: str) -> OlderCase:
+    return OlderCase("resnet101", source, target, "torchvision")
+
+
 def test_what_several_conversions_start_with_is_made_once(tmp_path: Path) -> None:
-    workers = Converts()
-    made = Made(tmp_path, workers)  # type: ignore[arg-type]
-    assert made.source("resnet101", "torch") == {"made": ["resnet101"]}
-    source = made.source("resnet101", "tf")["made"]
-    assert source[2:] == ["onnx-keras", "keras-savedmodel"]
-    assert made.target("resnet101", "tf", "tflite")["made"] == [*source, "savedmodel-tflite"]
-    assert made.target("resnet101", "tf", "keras")["made"][:4] == source
-    assert made.target("resnet101", "torch", "tf") == {"made": source}
+    workers, made = Converts(), Made(tmp_path)
+    cases = [_case("tf", "tflite"), _case("torch", "tf"), _case("tf", "keras")]
+    for _ in range(2):
+        made.make(cases, workers)  # type: ignore[arg-type]
     assert len(workers.asked) == len({tuple(item) for item in workers.asked})
+    assert workers.asked[0] == ["resnet101"]
+    source, target = made.sides(cases[0])
+    assert source["made"][2:] == ["onnx-keras", "keras-savedmodel"]
+    assert target["made"] == [*source["made"], "savedmodel-tflite"]
+    assert made.sides(cases[1]) == ({"made": ["resnet101"]}, source)
+    assert made.sides(cases[2])[1]["made"][:4] == source["made"]
 
 
 def test_a_conversion_that_fails_names_the_converter_and_leaves_the_others(tmp_path: Path) -> None:
-    workers = Converts("savedmodel-tflite")
-    made = Made(tmp_path, workers)  # type: ignore[arg-type]
-    for _ in range(2):
-        with pytest.raises(NotMadeError, match="savedmodel-tflite: KeyError: axis"):
-            made.target("resnet101", "tf", "tflite")
-    assert sum(item[-1] == "savedmodel-tflite" for item in workers.asked) == 1
-    assert made.target("resnet101", "tf", "keras")["made"][-1] == "onnx-keras"
+    workers, made = Converts("savedmodel-onnx-tf2onnx"), Made(tmp_path)
+    cases = [_case("tf", "keras"), _case("tf", "torch"), _case("tf", "tflite")]
+    made.make(cases, workers)  # type: ignore[arg-type]
+    for case in cases[:2]:
+        with pytest.raises(NotMadeError, match="savedmodel-onnx-tf2onnx: KeyError: axis"):
+            made.sides(case)
+    assert sum(item[-1] == "savedmodel-onnx-tf2onnx" for item in workers.asked) == 1
+    assert made.sides(cases[2])[1]["made"][-1] == "savedmodel-tflite"
 
 
 def test_a_network_of_random_weights_tells_photos_apart(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ change with what a network is fed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from benchmarks.common.making import build, photo_inputs, side_of
 from benchmarks.common.models import MODELS
-from benchmarks.repair.older.cases import RIGHT
+from benchmarks.repair.older.cases import RIGHT, OlderCase
 from conrepair.converters.routes import find_route
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Model
@@ -40,52 +41,62 @@ class NotMadeError(Exception):
 
 
 class Made:
-    """Makes what cases need, and knows where it is.
+    """Makes what cases need, each side once, and knows where it is.
 
     Args:
         folder: For models.
-        workers: Where they're made.
     """
 
-    def __init__(self, folder: Path, workers: Workers) -> None:
-        self._folder, self._workers = folder, workers
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._known: dict[tuple[str, ...], dict[str, Any] | str] = {}
 
-    def source(self, model: str, form: str) -> dict[str, Any]:
-        """A model in a format."""
-        return self._chain(model, _CHAINS[form])
+    def make(self, cases: Iterable[OlderCase], workers: Workers) -> None:
+        """Make the sides of cases, and what is on the way to them, where they aren't there yet."""
+        for case in cases:
+            for key in map(_steps, itertools.repeat(case.model), _chains(case)):
+                for end in range(1, len(key) + 1):
+                    if key[:end] not in self._known:
+                        self._known[key[:end]] = self._made(key[:end], workers)
 
-    def target(self, model: str, source: str, target: str) -> dict[str, Any]:
-        """What that source is converted to, by the route that the product takes."""
-        return self._chain(model, (*_CHAINS[source], target))
+    def sides(self, case: OlderCase) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Source and target of a case; the target by the route that the product takes.
 
-    def _chain(self, model: str, formats: Sequence[str]) -> dict[str, Any]:
-        names, here = [], "torch"
-        for form in formats:
-            names += [step.name for step in find_route(_FRAMEWORKS[here], _FRAMEWORKS[form]).steps]
-            here = form
-        return self._side(model, *names)
+        Raises:
+            NotMadeError: if one couldn't be made.
+        """
+        found = [self._known[_steps(case.model, chain)] for chain in _chains(case)]
+        for side in found:
+            if isinstance(side, str):
+                raise NotMadeError(side)
+        source, target = (side for side in found if not isinstance(side, str))
+        return source, target
 
-    def _side(self, model: str, *converters: str) -> dict[str, Any]:
-        key = (model, *converters)
-        if key not in self._known:
-            self._known[key] = self._made(key)
-        made = self._known[key]
-        if isinstance(made, str):
-            raise NotMadeError(made)
-        return made
-
-    def _made(self, key: tuple[str, ...]) -> dict[str, Any] | str:
+    def _made(self, key: tuple[str, ...], workers: Workers) -> dict[str, Any] | str:
         *before, last = key
+        payload, function = {"model": last}, "benchmarks.repair.older.making:make"
         if before:
-            payload = {"side": self._side(*before), "converter": last, "options": {}}
+            parent = self._known[tuple(before)]
+            if isinstance(parent, str):
+                return parent
+            payload = {"side": parent, "converter": last, "options": {}}
             function = "benchmarks.common.making:convert"
-        else:
-            payload, function = {"model": last}, "benchmarks.repair.older.making:make"
         folder = self._folder / str(len(self._known))
         folder.mkdir(parents=True)
-        outcome = self._workers.call(Job(function, payload, folder, timeout=_TIMEOUT))
+        outcome = workers.call(Job(function, payload, folder, timeout=_TIMEOUT))
         return outcome.value["side"] if isinstance(outcome, Success) else f"{last}: {outcome}"
+
+
+def _chains(case: OlderCase) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Through which formats source and target come from PyTorch."""
+    return _CHAINS[case.source], (*_CHAINS[case.source], case.target)
+
+
+def _steps(model: str, formats: Sequence[str]) -> tuple[str, ...]:
+    """A model and the converters through formats: of each pair, the route that the product takes."""
+    names = [_FRAMEWORKS[form] for form in ("torch", *formats)]
+    routes = (find_route(*pair) for pair in itertools.pairwise(names))
+    return (model, *(step.name for route in routes for step in route.steps))
 
 
 def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

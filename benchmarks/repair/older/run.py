@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -60,14 +61,14 @@ def measure(cases: Sequence[OlderCase], photos: int, folder: Path) -> Iterator[O
         photos: How many at most.
         folder: For models and audits.
     """
-    with some_workers(1) as workers:
-        made = Made(folder / "models", workers)
-        for case in cases:
+    made = Made(folder / "models")
+    for _, group in itertools.groupby(cases, key=lambda case: (case.model, case.published)):
+        some = list(group)
+        with some_workers(1) as workers:  # which are gone, with what converters keep in memory, before the audits
+            made.make(some, workers)
+        for case in some:
             try:
-                source, target = (
-                    made.source(case.model, case.source),
-                    made.target(case.model, case.source, case.target),
-                )
+                source, target = made.sides(case)
                 row = audited(case, source, target, photos, folder / "audits")
             except (ConrepairError, NotMadeError) as error:
                 row = OlderRow(case.name, "failed", str(error))
