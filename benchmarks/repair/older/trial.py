@@ -27,7 +27,7 @@ __all__ = ["audited"]
 
 _SOURCE, _TARGET = "source", "target"
 _TIMEOUT = 1200.0
-_LOCALIZED = 8
+_LOCALIZED = 4
 _MEMORY_GB = 8.0
 
 
@@ -98,7 +98,7 @@ def _audit(models: Sequence[Mapping[str, Any]], photos: int, folder: Path, *, re
         "dataset": {"zoo": "photos", "limit": photos},
         "limits": {"workers": 1, "seconds": _TIMEOUT, "memory_gb": _MEMORY_GB},
         "stages": {"localize": repair, "repair": repair},
-        "localize": {"when": "always", "samples": _LOCALIZED},
+        "localize": {"samples": _LOCALIZED},
         "models": list(models),
     }
     with contextlib.ExitStack() as stack:
