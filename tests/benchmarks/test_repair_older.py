@@ -149,12 +149,15 @@ def test_the_table_counts_published_conversions_by_themselves(tmp_path: Path) ->
     published, other = CASES[0].name, CASES[-1].name
     rows = [
         OlderRow(published, "measured", photos=4, classes=3, before=0.25, after=0.0, edits=("a", "b"), seconds=1.6),
+        OlderRow(CASES[1].name, "measured", photos=4, classes=3, before=0.5, after=0.0, recipe=("x / 255", "cut")),
         OlderRow(other, "failed", "onnx2torch: KeyError: axis"),
     ]
     write_older(tmp_path / "rows.json", {}, rows)
     text = report_older(read_older(tmp_path / "rows.json")[1])
     assert f"| {published} | 4 | 3 | 25.00 % |  |  | a; b | 0.00 % |  | 2 |" in text
-    assert "1 of 1 published cases end" in text
+    assert f"| {CASES[1].name} | 4 | 3 | 50.00 % |  | 1 |  | 0.00 % |  | 0 |" in text
+    assert "Recipe 1: x / 255; cut." in text
+    assert "2 of 2 published cases end" in text
     assert f"| {other} | failed: onnx2torch: KeyError: axis |" in text
     assert "0 of 1 not published cases end" in text
 

@@ -22,12 +22,15 @@ def report_older(rows: Sequence[OlderRow]) -> str:
 
 
 def _table(part: str, rows: Sequence[OlderRow]) -> str:
-    lines = [f"| {' | '.join(_TITLES)} |", f"|{'---|' * len(_TITLES)}", *map(_line, rows)]
+    recipes = list(dict.fromkeys(row.recipe for row in rows if row.recipe))
+    lines = [f"| {' | '.join(_TITLES)} |", f"|{'---|' * len(_TITLES)}", *(_line(row, recipes) for row in rows)]
     equal = sum(row.after == 0 for row in rows)
-    return "\n".join([*lines, "", f"{equal} of {len(rows)} {part} cases end with no photo answered otherwise."])
+    words = [f"Recipe {place}: {'; '.join(recipe)}." for place, recipe in enumerate(recipes, 1)]
+    sums = f"{equal} of {len(rows)} {part} cases end with no photo answered otherwise."
+    return "\n".join([*lines, "", *words, sums])
 
 
-def _line(row: OlderRow) -> str:
+def _line(row: OlderRow, recipes: Sequence[tuple[str, ...]]) -> str:
     if row.status == "failed":
         return f"| {row.name} | failed: {row.words} |{' |' * (len(_TITLES) - 2)}"
     cells = (
@@ -36,7 +39,7 @@ def _line(row: OlderRow) -> str:
         str(row.classes),
         share(row.before),
         ", ".join(row.found),
-        "; ".join(row.recipe),
+        str(recipes.index(row.recipe) + 1) if row.recipe else "",
         "; ".join(row.edits),
         share(row.after),
         ", ".join(row.left),
