@@ -28,7 +28,7 @@ from conrepair.runtime.files import sha256_of, whole_output
 from conrepair.zoo.catalog import zoo_model, zoo_photos
 from conrepair.zoo.packages import cache_folder
 
-__all__ = ["FOLDED", "KEPT", "OWN", "convert", "make"]
+__all__ = ["FOLDED", "KEPT", "OWN", "build", "convert", "make", "photo_inputs", "side_of"]
 
 OWN, FOLDED, KEPT = "torch", "onnx", "onnx-kept"
 _SEED = 20261120  # of weights
@@ -50,12 +50,12 @@ def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     wanted = dataclasses.replace(wanted, samples=payload.get("samples", wanted.samples))
     built = folder / OWN
     built.mkdir()
-    own = _build(wanted, built)
+    own = build(wanted, built)
     own = dataclasses.replace(own, inputs=framework(own.framework).describe(own).inputs)
     models = {OWN: own, FOLDED: _folded(own, folder / FOLDED)}
     if wanted.normalized:
         models[KEPT] = _kept(own, folder / KEPT)
-    sides = {name: _side(model) for name, model in models.items()}
+    sides = {name: side_of(model) for name, model in models.items()}
     names = [spec["name"] for spec in sides[FOLDED]["inputs"]]
     data = folder / "data.npz"
     np.savez(data, **dict(zip(names, _inputs(wanted), strict=True)))
@@ -82,7 +82,8 @@ def convert(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {"side": {"model": to_json(made), "inputs": value["description"]["inputs"]}}
 
 
-def _build(wanted: BenchmarkModel, folder: Path) -> Model:
+def build(wanted: BenchmarkModel, folder: Path) -> Model:
+    """The network with its weights, as what PyTorch loads."""
     weights = None
     if wanted.trained:
         weights = _trained()
@@ -144,7 +145,8 @@ def _kept(model: Model, folder: Path) -> Model:
     return Model("onnx", str(path), sha256_of(path))
 
 
-def _side(model: Model) -> dict[str, Any]:
+def side_of(model: Model) -> dict[str, Any]:
+    """A model and its inputs as plain values, which `convert` takes."""
     description = framework(model.framework).describe(model)
     return {"model": to_json(model), "inputs": [to_json(spec) for spec in description.inputs]}
 
@@ -153,7 +155,7 @@ def _inputs(wanted: BenchmarkModel) -> list[np.ndarray]:
     if wanted.trained:
         return [read_digits()[0][-wanted.samples :]]
     if wanted.recipe:
-        return [_photos(wanted)]
+        return [photo_inputs(wanted)]
     # Other than those that random networks' statistics were set on.
     return [
         calibration_inputs(dataclasses.replace(spec, shape=(wanted.samples, *spec.shape[1:])), _INPUT_SEED + place)
@@ -161,7 +163,7 @@ def _inputs(wanted: BenchmarkModel) -> list[np.ndarray]:
     ]
 
 
-def _photos(wanted: BenchmarkModel) -> np.ndarray:
+def photo_inputs(wanted: BenchmarkModel) -> np.ndarray:
     """As many as are wanted; where there are fewer, the first ones follow once more, mirrored."""
     folders = [folder for _, folder in zoo_photos("photos")]
     paths = [photo.path for folder in folders for photo in read_photo_folder(folder, labels="none").photos]

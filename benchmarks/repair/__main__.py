@@ -3,7 +3,8 @@
     python -m benchmarks.repair [--quick] [--only MODEL,...] [--formats FORMAT,...] [--groups GROUP,...]
                                 [--seeds development|reporting] [--case NAME ...] [--list] [--lanes N]
                                 [--first N] [--seconds N] [--json FILE] [--fresh] [-o FILE]
-    python -m benchmarks.repair --cases older [--only MODEL,...] [--photos N] [--json FILE] [--fresh] [-o FILE]
+    python -m benchmarks.repair --cases older [--only MODEL,...] [--case NAME ...] [--list] [--photos N]
+                                [--json FILE] [--fresh] [-o FILE]
     python -m benchmarks.repair --tables FILE
 
 The models, faults and conversions of `benchmarks.localization`, each repaired in a worker process. What counts is
@@ -16,7 +17,9 @@ that are meant to be stored in eight bits.
 Cases are run in a random order that's always the same, so that a part of them stands for all. With --json, rows are
 written as they come, and a run that was interrupted is continued; --fresh begins anew.
 
-"--cases older" are the conversions of the older ConRepAIr, see `benchmarks.repair.older`.
+"--cases older" are the conversions of the older ConRepAIr, see `benchmarks.repair.older.cases`; the photos of the
+target are prepared rightly or wrongly. What counts is the share of photos whose best class differs, measured by a
+second audit of what came out: the repaired file if there's one, fed by the recipe that repair set if it set one.
 """
 
 from __future__ import annotations
@@ -31,8 +34,9 @@ from benchmarks.common.continuing import run_rows
 from benchmarks.common.rows import read_rows
 from benchmarks.common.running import add_options, chosen_cases, run_cases
 from benchmarks.repair.cases import asked_by_command, plan
-from benchmarks.repair.older import report as report_older
-from benchmarks.repair.older import run_older
+from benchmarks.repair.older.cases import chosen as chosen_older
+from benchmarks.repair.older.run import run_older
+from benchmarks.repair.older.tables import report_older
 from benchmarks.repair.rows import Row
 from benchmarks.repair.sums import sums
 from benchmarks.repair.tables import report
@@ -62,7 +66,14 @@ def main() -> int:
 
 
 def _older(options: argparse.Namespace) -> int:
-    rows = run_older(options.only, options.photos, options.json, fresh=options.fresh)
+    try:
+        cases = chosen_older(options.only, options.case)
+    except ValueError as error:
+        sys.exit(str(error))
+    if options.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    rows = run_older(cases, options.photos, options.json, fresh=options.fresh)
     _tell(options, report_older(rows))
     return int(any(row.after != 0 for row in rows))
 

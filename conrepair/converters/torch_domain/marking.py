@@ -27,7 +27,7 @@ OPERANDS: Mapping[str, frozenset[int]] = {
     "GRU": frozenset({4}),
     "Gather": frozenset({1}),
     "LSTM": frozenset({4}),
-    "Pad": frozenset({1, 3}),
+    "Pad": frozenset({1, 2, 3}),
     "RNN": frozenset({4}),
     "Range": frozenset({0, 1, 2}),
     "ReduceSum": frozenset({1}),
@@ -41,7 +41,7 @@ OPERANDS: Mapping[str, frozenset[int]] = {
     "Trilu": frozenset({1}),
     "Unsqueeze": frozenset({1}),
 }
-"""Operators on tensors that take integers, and the positions of those operands."""
+"""Operators on tensors that take integers, or a number that may be none, and the positions of those operands."""
 
 REPLACED = {
     "Acosh", "Asinh", "Atanh", "Cosh", "CumSum", "GRU", "GatherElements", "GlobalMaxPool", "IsInf", "LSTM",

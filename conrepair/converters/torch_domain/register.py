@@ -26,7 +26,7 @@ def register() -> None:
 
 
 class Operator(torch.nn.Module):
-    """A function with its attributes and those of its operands that are constant integers."""
+    """A function with its attributes and those of its operands that are constant numbers."""
 
     def __init__(self, function: Callable[..., Any], operands: list[Any], attributes: Mapping[str, Any]) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ def _converter(function: Callable[..., Any], places: frozenset[int] | None) -> C
 
     Args:
         function: Computes the operator.
-        places: Positions of its operands that are integers; None: all.
+        places: Positions of its operands that are numbers, not tensors; None: all.
     """
 
     def convert(node: Any, graph: Any) -> Any:
@@ -62,7 +62,7 @@ def _converter(function: Callable[..., Any], places: frozenset[int] | None) -> C
             if not name:
                 operands.append(None)
             elif name in graph.initializers and (places is None or index in places):
-                operands.append(_integers(graph.initializers[name].to_torch()))
+                operands.append(_numbers(graph.initializers[name].to_torch()))
             else:
                 operands.append(_GIVEN)
                 names.append(name)
@@ -78,7 +78,7 @@ def _converter(function: Callable[..., Any], places: frozenset[int] | None) -> C
     return convert
 
 
-def _integers(tensor: torch.Tensor) -> Integers:
+def _numbers(tensor: torch.Tensor) -> Integers:
     return np.array(tensor.tolist(), dtype=object)
 
 

@@ -57,6 +57,8 @@ TO_FLOAT = "y = Cast<to = 1>(r)"
         ("s = Shape(x) b = Gather(s, i0) m = Mod(b, i1) f = Cast<to = 1>(m) y = Add(x, f)", 3),
         ("s = Shape(x) e = Equal(s, minus3) n = Where(e, ones, s) w = Expand(half, n) y = Mul(x, w)", 3),
         ("p = Pad(x, pads) y = Slice(p, a1, big, a1)", 3),
+        ("y = Pad(x, pads, lowest)", 3),
+        ("y = Pad(x, pads, f1)", 3),
         ("y = Slice(x, minus, small, a1, minus)", 3),
         ("g = Gather<axis = 1>(x, i1) y = Relu(g)", 2),
         ("g = Gather<axis = 1>(x, several) y = Relu(g)", 3),
@@ -74,6 +76,7 @@ def test_sizes_of_any_batch(tmp_path: Path, text: str, rank: int) -> None:
         "small": np.array([-(2**62)]), "pads": np.array([0, 1, 2, 0, 0, 3]),
         "several": np.array([2, -3]), "twice": np.array([1, 2, 1]),
         "parts": np.array([1, 2]), "u3": np.ones((1, 3, 4), np.float32), "f1": np.float32(3),
+        "lowest": np.float32(-np.inf),
     }  # fmt: skip
     used = {name: value for name, value in known.items() if f" {name}" in text or f"({name}" in text}
     check(tmp_path, text, rank=rank, **used)

@@ -1,0 +1,147 @@
+"""The models that are converted, each made and converted on once.
+
+MobileNetV2 is pretrained. ResNet101 and InceptionV3 have random weights. Such a network gives nearly the same answers
+to every photo: what its features have in common over all photos outweighs what they tell apart. So the mean answer on
+photos is taken out of its last layer's bias. Its classes still mean nothing, but they differ from photo to photo, and
+change with what a network is fed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common.making import build, photo_inputs, side_of
+from benchmarks.common.models import MODELS
+from benchmarks.repair.older.cases import RIGHT, OlderCase
+from conrepair.converters.routes import find_route
+from conrepair.frameworks.factories import call_factory
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.runtime.files import sha256_of
+from conrepair.runtime.workers import Job, Success, Workers
+
+__all__ = ["Made", "NotMadeError", "make", "with_answers"]
+
+_FRAMEWORKS = {"torch": "torch", "keras": "keras", "tf": "tensorflow", "tflite": "tflite"}
+_CHAINS = {"torch": (), "keras": ("keras",), "tf": ("keras", "tf"), "tflite": ("keras", "tflite")}
+"""How a model of each format is made of PyTorch's."""
+
+_TIMEOUT = 1200.0
+_PHOTOS, _AT_ONCE = 24, 8
+
+
+class NotMadeError(Exception):
+    """A model couldn't be made or converted; says by what."""
+
+
+class Made:
+    """Makes what cases need, each side once, and knows where it is.
+
+    Args:
+        folder: For models.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[tuple[str, ...], dict[str, Any] | str] = {}
+
+    def make(self, cases: Iterable[OlderCase], workers: Workers) -> None:
+        """Make the sides of cases, and what is on the way to them, where they aren't there yet."""
+        for case in cases:
+            for key in map(_steps, itertools.repeat(case.model), _chains(case)):
+                for end in range(1, len(key) + 1):
+                    if key[:end] not in self._known:
+                        self._known[key[:end]] = self._made(key[:end], workers)
+
+    def sides(self, case: OlderCase) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Source and target of a case; the target by the route that the product takes.
+
+        Raises:
+            NotMadeError: if one couldn't be made.
+        """
+        found = [self._known[_steps(case.model, chain)] for chain in _chains(case)]
+        for side in found:
+            if isinstance(side, str):
+                raise NotMadeError(side)
+        source, target = (side for side in found if not isinstance(side, str))
+        return source, target
+
+    def _made(self, key: tuple[str, ...], workers: Workers) -> dict[str, Any] | str:
+        *before, last = key
+        payload, function = {"model": last}, "benchmarks.repair.older.making:make"
+        if before:
+            parent = self._known[tuple(before)]
+            if isinstance(parent, str):
+                return parent
+            payload = {"side": parent, "converter": last, "options": {}}
+            function = "benchmarks.common.making:convert"
+        folder = self._folder / str(len(self._known))
+        folder.mkdir(parents=True)
+        outcome = workers.call(Job(function, payload, folder, timeout=_TIMEOUT))
+        return outcome.value["side"] if isinstance(outcome, Success) else f"{last}: {outcome}"
+
+
+def _chains(case: OlderCase) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Through which formats source and target come from PyTorch."""
+    return _CHAINS[case.source], (*_CHAINS[case.source], case.target)
+
+
+def _steps(model: str, formats: Sequence[str]) -> tuple[str, ...]:
+    """A model and the converters through formats: of each pair, the route that the product takes."""
+    names = [_FRAMEWORKS[form] for form in ("torch", *formats)]
+    routes = (find_route(*pair) for pair in itertools.pairwise(names))
+    return (model, *(step.name for route in routes for step in route.steps))
+
+
+def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """In a worker: the network in PyTorch.
+
+    Args:
+        payload: "model" (its name).
+        folder: Receives its weights.
+
+    Returns:
+        "side".
+    """
+    wanted = MODELS[payload["model"]]
+    model = build(wanted, folder)
+    if not wanted.pretrained:
+        photos = photo_inputs(dataclasses.replace(wanted, recipe=RIGHT, samples=_PHOTOS))
+        model = with_answers(model, photos)
+    return {"side": side_of(dataclasses.replace(model, inputs=framework("torch").describe(model).inputs))}
+
+
+def with_answers(model: Model, photos: np.ndarray) -> Model:
+    """A classifier of random weights that answers differently from photo to photo; its file is written anew.
+
+    Args:
+        model: Of PyTorch, with a factory and a state dict; ends in a Linear layer.
+        photos: (N, 3, H, W), float32, prepared.
+
+    Raises:
+        ValueError: if the network doesn't end in a Linear layer with a bias.
+    """
+    import torch
+
+    if model.factory is None:
+        raise ValueError("a state dict needs its factory")
+    network = call_factory(model.factory)
+    network.load_state_dict(torch.load(model.path, map_location="cpu", weights_only=True))
+    network.eval()
+    *_, last = (layer for layer in network.modules() if isinstance(layer, torch.nn.Linear))
+    own: list[torch.Tensor] = []
+    hook = last.register_forward_hook(lambda _, __, answers: own.append(answers))
+    with torch.no_grad():
+        answers = torch.cat([network(rows) for rows in torch.from_numpy(photos).split(_AT_ONCE)])
+        hook.remove()
+        if not own or last.bias is None or not torch.equal(torch.cat(own), answers):
+            raise ValueError(f"{model.factory.target} doesn't end in a Linear layer with a bias")
+        last.bias -= answers.mean(0)
+    torch.save(network.state_dict(), model.path)
+    return dataclasses.replace(model, sha256=sha256_of(Path(model.path)))
