@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.localize.matching import EQUAL, LEAST, Pair, match
+from conrepair.localize.matching import EXACT, LEAST, Likeness, Pair, match
 from conrepair.localize.similarity import Matrix, Similarity, compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
 
@@ -34,6 +34,7 @@ class Evidence:
         similarity: Of values; grows.
         structure: Of the graphs.
         expected: Gives the source's values.
+        likeness: When values are the same.
     """
 
     source: Neighbourhood
@@ -41,10 +42,12 @@ class Evidence:
     similarity: Similarity
     structure: Structure
     expected: Fetch
+    likeness: Likeness = EXACT
 
     def match(self, shaken: Matrix | float = 0.0, least: float = LEAST) -> list[Pair]:
         """The pairs that are likeliest by what's known."""
-        return match(self.source, self.target, self.similarity, self.structure, shaken=shaken, least=least)
+        sides = self.source, self.target, self.similarity, self.structure
+        return match(*sides, likeness=self.likeness, shaken=shaken, least=least)
 
     def known(self) -> list[Pair]:
         """Those of them that values, or what's computed from them, show."""
@@ -130,7 +133,7 @@ class _Trials:
     def inside(self, known: Sequence[Pair], guesses: Sequence[Pair]) -> Chosen | None:
         """The first guesses between what's known and the tensors behind faults, so that less lies between them."""
         similarity, target = self._evidence.similarity, self._evidence.target
-        wrong = np.asarray((similarity.proven & (similarity.error >= EQUAL)).any(axis=0))
+        wrong = np.asarray((similarity.proven & (similarity.error >= self._evidence.likeness.error)).any(axis=0))
         ends = [name for name, place in self._columns.items() if wrong[place]]
         partner = {pair.target: pair.source for pair in known}
         ours = _between(self._evidence.source.graph, partner.values(), [partner[name] for name in ends])
@@ -170,6 +173,7 @@ def _learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values
     target, similarity = evidence.target, evidence.similarity
     rows = {name: place for place, name in enumerate(evidence.source.names)}
     columns = {name: place for place, name in enumerate(target.names)}
+    alike = evidence.likeness.error
     found = compare_values(evidence.source.names, evidence.expected, names, values)
     guesses = {pair.target: pair for pair in fed if pair.confidence < 1.0}
     known = {pair.target for pair in fed} | set(target.graph.inputs)
@@ -181,7 +185,7 @@ def _learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values
         guessed = [guesses[item] for item in read if item in guesses]
         same = [
             evidence.source.names[int(row)]
-            for row in np.flatnonzero((found.error[:, place] < EQUAL) & (similarity.layout[:, columns[name]] >= 0))
+            for row in np.flatnonzero((found.error[:, place] < alike) & (similarity.layout[:, columns[name]] >= 0))
             if all(evidence.source.reaches[rows[pair.source], row] for pair in guessed)
         ]
         if not same:
@@ -192,11 +196,11 @@ def _learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values
         if len(guessed) < len(read) or meant or _tells(target.graph, known, name):
             proven.update((pair.target, pair) for pair in guessed)
     right = [place for place, guessed in computed.items() if all(pair.target in proven for pair in guessed)]
-    before = similarity.equal(EQUAL)
+    before = similarity.equal(alike)
     similarity.improve(found.chosen(right), [columns[names[place]] for place in right])
     for name, pair in proven.items():
         similarity.prove(rows[pair.source], columns[name], pair.layout)
-    return bool(proven) or similarity.equal(EQUAL) > before
+    return bool(proven) or similarity.equal(alike) > before
 
 
 def _tells(graph: LayerGraph, known: Collection[str], name: str) -> bool:

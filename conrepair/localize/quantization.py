@@ -34,7 +34,8 @@ class QuantizationErrors:
     of small errors (`Cut.disturbed`) it makes of these too. A bit width explains steps that are as fine as it allows
     for the values: where a scale is for much larger ones, what that costs isn't explained. (For somewhat larger ones
     an activation's may be: calibration sees more than these samples.) Nor is a single activation in few bits, where
-    the target's layers with quantized weights read real numbers.
+    the target's layers with quantized weights read real numbers. Layers that share their weights are turns of a loop,
+    each of which gives a part of the result, or carries it on: together they're worth as much as one.
 
     Source:
         Widrow and Kollar, Quantization Noise, 2008, chapter 5: the uniform model of rounding errors.
@@ -67,16 +68,20 @@ class QuantizationErrors:
             0 where nothing is quantized.
         """
         squares = [self._of_activation(name, cut) ** 2 for name in begins]
+        shared: dict[str, float] = {}
         for node in nodes:
             squares += [self._of_activation(name, cut) ** 2 for name in node.outputs]
             rounded = [item for item in node.parameters.values() if item.bits or _is_stored_whole(item)]
-            squares += [self._of_parameter(parameter) ** 2 for parameter in rounded]
+            shared |= {_key(parameter): self._of_parameter(parameter) ** 2 for parameter in rounded}
             if node.op in _DYNAMIC or (
                 rounded and node.op in _WITH_WEIGHTS | _RUNNING and not self._is_quantized(node.inputs[0])
             ):
-                squares.append(self._as_it_runs(node.inputs[0], cut) ** 2)
+                turn = "/".join(map(_key, rounded)) or node.name
+                shared[f"as it runs: {turn}"] = max(
+                    self._as_it_runs(node.inputs[0], cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
+                )
         amplification = max(1.0, cut.disturbed / self._disturbance)
-        return amplification * math.sqrt(sum(squares))
+        return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
     def _is_quantized(self, name: str) -> bool:
         tensor = self._target.tensors.get(name)
@@ -131,7 +136,7 @@ class QuantizationErrors:
         return error.peak / _DYNAMIC_STEPS / _UNIFORM / error.reference_rms if error.reference_rms else 0.0
 
     def _of_parameter(self, parameter: Parameter) -> float:
-        key = parameter.name or str(id(parameter))
+        key = _key(parameter)
         if key not in self._parameters:
             values, steps = parameter.numpy().astype(np.float64), np.asarray(parameter.scales, dtype=np.float64)
             size = float(np.sqrt(np.mean(values**2))) if values.size else 0.0
@@ -153,6 +158,10 @@ def _quantizes_activations(graph: LayerGraph) -> bool:
     dequantized = [producer is not None and producer.op == "DequantizeLinear" for producer in producers]
     quantized = [graph.tensors[name].quantization is not None for name in reading if name]
     return sum(dequantized) + sum(quantized) >= len(reading) / 2
+
+
+def _key(parameter: Parameter) -> str:
+    return parameter.name or str(id(parameter))
 
 
 def _reach(quantization: Quantization, dtype: str) -> float:
