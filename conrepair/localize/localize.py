@@ -15,6 +15,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.compilation import align_compiled, with_compilation
+from conrepair.localize.doubtful import with_wrong_weights
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.located import Guilty, located_faults
 from conrepair.localize.measurement import Cut, Feeds, measure
@@ -108,6 +109,8 @@ def localize_target(
     cuts = measure(reference, alignment.pairs, first, rest(), outputs=alignment.outputs)
     clock("isolate")
     judged = _judge(source, target, alignment, cuts, options)
+    if options.quantized:
+        judged = with_wrong_weights((source.graph, target.graph), alignment.pairs, judged)
     advance("diagnosing")
     located = located_faults(first, alignment, judged)
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
