@@ -9,6 +9,7 @@ import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.localize.activations import Activations
 from conrepair.localize.measurement import Cut
 
 __all__ = ["QuantizationErrors"]
@@ -41,15 +42,18 @@ class QuantizationErrors:
         Widrow and Kollar, Quantization Noise, 2008, chapter 5: the uniform model of rounding errors.
     """
 
-    def __init__(self, target: LayerGraph, cuts: Sequence[Cut], disturbance: float) -> None:
+    def __init__(
+        self, target: LayerGraph, cuts: Sequence[Cut], disturbance: float, given: Activations | None = None
+    ) -> None:
         """Note what tensors of the target are worth.
 
         Args:
             target: The quantized network.
             cuts: Measured, with the sizes of the source's values.
             disturbance: The relative change that `Cut.disturbed` answers.
+            given: What the target computes of a batch, for the values of tensors that weren't measured.
         """
-        self._target = target
+        self._target, self._given = target, given
         self._disturbance = disturbance
         self._measured: Mapping[str, Cut] = {cut.pair.target: cut for cut in cuts}
         self._parameters: dict[str, float] = {}
@@ -120,15 +124,33 @@ class QuantizationErrors:
         the largest values of all tensors with it allow. None is known where an input or a kernel prescribes it.
         """
         found: dict[Quantization, float] = {}
+        peaks = self._peaks()
         for name, tensor in self._target.tensors.items():
-            if tensor.quantization is None or not tensor.observable:
-                continue
+            if tensor.quantization is not None and tensor.observable:
+                step = math.inf
+                if name in peaks:
+                    step = tensor.quantization.scale * peaks[name] / _reach(tensor.quantization, tensor.dtype)
+                found[tensor.quantization] = max(step, found.get(tensor.quantization, 0.0))
+        return found
+
+    def _peaks(self) -> Mapping[str, float]:
+        """The largest values of tensors whose quantization is their own: the source's, or else what they hold."""
+        found: dict[str, float] = {}
+        others = []
+        for name, tensor in self._target.tensors.items():
             producer = self._target.producers.get(name)
+            if tensor.quantization is None or not tensor.observable or tensor.dtype not in _STORED:
+                continue
+            if producer is None or producer.op in _OWN_RANGE:
+                continue
             cut = next((self._measured[same] for same in self._same_values(name) if same in self._measured), None)
-            step = math.inf
-            if producer is not None and producer.op not in _OWN_RANGE and cut is not None and tensor.dtype in _STORED:
-                step = tensor.quantization.scale * cut.introduced.peak / _reach(tensor.quantization, tensor.dtype)
-            found[tensor.quantization] = max(step, found.get(tensor.quantization, 0.0))
+            if cut is not None:
+                found[name] = cut.introduced.peak
+            else:
+                others.append(name)
+        if self._given is not None and others:
+            self._given.compute(others)
+            found |= {name: float(np.abs(self._given[name]).max(initial=0.0)) for name in others}
         return found
 
     def _as_it_runs(self, name: str, end: Cut) -> float:

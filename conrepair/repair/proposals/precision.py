@@ -11,7 +11,8 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter, Tensor
 from conrepair.localize.diagnosis.steps import Step
-from conrepair.repair.edits import ComputeInFloat, Remove, Requantize, SetRange
+from conrepair.repair.edits import ComputeInFloat, Remove, Requantize, SetParameter, SetRange
+from conrepair.repair.proposals.parameters import wanted_parameter
 from conrepair.repair.proposals.partners import is_quantized
 from conrepair.repair.proposals.proposal import Proposal, Setting
 from conrepair.repair.proposals.rewritten import piece_anew, steps_anew
@@ -122,7 +123,10 @@ def _stored(name: str, setting: Setting) -> Tensor | None:
 
 
 def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]]:
-    """Proposals, each with the right numbers and the parameter that it's for."""
+    """Proposals, each with the right numbers and the parameter that it's for.
+
+    A bias in steps of the weights' is wrong where their scales are: with them it's the source's, too.
+    """
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op != theirs.op or len(theirs.nodes) > 1:
             continue
@@ -133,9 +137,13 @@ def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]
             if node is None or held is None or given is None or not given.bits or given.bits > _MOST_BITS:
                 continue
             values = right.numpy()
-            if values.size == int(np.prod(held.shape, dtype=np.int64)):
-                edit = Requantize(node.name, role, np.ascontiguousarray(values.reshape(held.shape)))
-                yield (edit,), values, given
+            if values.size != int(np.prod(held.shape, dtype=np.int64)):
+                continue
+            edit = Requantize(node.name, role, np.ascontiguousarray(values.reshape(held.shape)))
+            yield (edit,), values, given
+            bias = wanted_parameter(ours, theirs, node, "bias") if "bias" in ours.parameters else None
+            if bias is not None:
+                yield (edit, SetParameter(node.name, "bias", bias)), values, given
 
 
 def _fits(values: Array, given: Parameter) -> bool:
