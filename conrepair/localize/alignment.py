@@ -28,7 +28,9 @@ __all__ = ["Alignment", "align", "comparable"]
 _OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
 _NEAR = 0.1  # relative L2 that a quantized network's activations may differ by, at least
 _NEARER = 4.0  # times that of its outputs, if that's more
-_LEAST_NEAR = 0.01  # as near as a quantized network's activations are at best
+_STORED_NEAR = (0.03, 0.1)  # relative L2 by which layers with activations in few bits are off, together and at most
+_WEIGHTS_NEAR = (0.01, 0.02)  # the same where weights alone are in few bits
+_STORED = 0.25  # of a network's tensors are in few bits where activations are meant to be
 _RIVAL = 2.0  # times the error to the nearest tensor, which is the one that's meant
 _HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 _TRIALS = 40
@@ -132,13 +134,17 @@ def _quantized_likeness(
 ) -> Likeness:
     """When values of a quantized network are the source's: where they're nearer than its outputs are.
 
-    So what is far off shows, whatever the bits explain, and proves the guesses that bring it near.
+    So what is far off shows, whatever the bits explain, and proves the guesses that bring it near. Where only weights
+    are in few bits, less is lost; and a normalization of what's normalized already changes as little as bits of
+    activations do.
     """
     rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
     ends = [(source.output_names[one], target.output_names[two]) for one, two in partners(source, target, {})]
     errors = [similarity.error[rows[one], columns[two]] for one, two in ends if one in rows and two in columns]
     worst = float(max(errors, default=math.inf))
-    return Likeness(min(max(worst / _NEARER, _LEAST_NEAR), _NEAR), _RIVAL)
+    tensors = [target.graph.tensors[name] for name in names[1]]
+    stored = sum(tensor.quantization is not None for tensor in tensors) >= _STORED * len(tensors)
+    return Likeness(float(np.clip(worst / _NEARER, *(_STORED_NEAR if stored else _WEIGHTS_NEAR))), _RIVAL)
 
 
 def comparable(graph: LayerGraph) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localize.matching import EXACT, LEAST, Likeness, Pair, match
 from conrepair.localize.similarity import Matrix, Similarity, compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
+from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["Evidence", "prove"]
 
@@ -19,6 +20,7 @@ _IDLE = 12  # rounds that show nothing, after which nothing more is expected
 _SHAKEN = 0.02  # of a score, for each of them
 _LEAST_INSIDE = 0.1  # of a score from 0 to 1, where few are possible
 _SEED = 20261120
+_STORED = {"int8", "uint8", "int16", "uint16"}
 
 Fetch = Callable[[str], Array]
 Compute = Callable[[Sequence[Pair], Sequence[str]], Fetch]
@@ -48,6 +50,16 @@ class Evidence:
         """The pairs that are likeliest by what's known."""
         sides = self.source, self.target, self.similarity, self.structure
         return match(*sides, likeness=self.likeness, shaken=shaken, least=least)
+
+    def holds(self, pair: Pair) -> bool:
+        """Whether the target's tensor can hold the source's values: what's cut off when it's fed proves nothing."""
+        tensor = self.target.graph.tensors[pair.target]
+        if tensor.quantization is None or tensor.dtype not in _STORED:
+            return True
+        scale, zero = tensor.quantization.scale, tensor.quantization.zero_point
+        low, high = (scale * (int(edge) - zero) for edge in (np.iinfo(tensor.dtype).min, np.iinfo(tensor.dtype).max))
+        values = self.expected(pair.source)
+        return relative_l2(values, np.clip(values, low, high)) <= self.likeness.error
 
     def known(self) -> list[Pair]:
         """Those of them that values, or what's computed from them, show."""
@@ -147,13 +159,16 @@ class _Trials:
         """Pairs that were not tried, of tensors that aren't known."""
         noise = self._generator.normal(0, shaken, self._tried.shape)
         ours, theirs = ({getattr(pair, side) for pair in known} for side in ("source", "target"))
-        return [
-            pair
-            for pair in self._evidence.match(noise - self._tried, least)
-            if pair.source not in ours
-            and pair.target not in theirs
-            and not self._tried[self._rows[pair.source], self._columns[pair.target]]
-        ]
+        found = []
+        for pair in self._evidence.match(noise - self._tried, least):
+            place = self._rows[pair.source], self._columns[pair.target]
+            if pair.source in ours or pair.target in theirs or self._tried[place]:
+                continue
+            if self._evidence.holds(pair):
+                found.append(pair)
+            else:
+                self._tried[place] = True
+        return found
 
 
 def _between(graph: LayerGraph, known: Iterable[str], ends: Sequence[str]) -> set[str]:
