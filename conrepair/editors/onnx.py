@@ -16,6 +16,7 @@ from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile, sizes_of, tensor_of
 from conrepair.editors.onnx_graft import graft
 from conrepair.editors.onnx_grids import requantize, set_range
+from conrepair.editors.onnx_integers import is_of_integers, requantize_own, set_own
 from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, take_out
 from conrepair.editors.onnx_save import renew_types, save, with_sizes
 from conrepair.editors.onnx_write import become, set_input
@@ -62,6 +63,9 @@ class OnnxEditor(Editor):
         index = self._origins[node.name].parameters.get(role)
         if index is None:
             self._set_tensor(node, target, role, array)
+        elif is_of_integers(target):
+            with self._file.changing(target):
+                set_own(self._file, target, index, array)
         else:
             stored = to_file(self._file, target, index, array)
             held = None if (value := target.inputs[index]) is None else self._file.shape(value)
@@ -73,13 +77,16 @@ class OnnxEditor(Editor):
         self.touched |= self.names(node)
 
     def requantize(self, node: Node, role: str, array: Array) -> None:
-        """A constant behind a DequantizeLinear, which gets new scales; a bias in steps of them follows."""
+        """A constant of integers, which gets new scales wherever they're written; a bias in steps of them follows."""
         target = self._target(node)
         index = self._origins[node.name].parameters.get(role)
         if index is None or array.shape != node.parameters[role].shape:
             self.refuse(f"{node.name}: {role} isn't quantized, or isn't {array.shape}.")
         with self._file.changing(target):
-            requantize(self._file, target, index, to_file(self._file, target, index, array))
+            if is_of_integers(target):
+                requantize_own(self._file, target, index, array)
+            else:
+                requantize(self._file, target, index, to_file(self._file, target, index, array))
         self._numbers[node.name, role] = np.array(array)
         self.touched |= self.names(node)
 

@@ -15,7 +15,7 @@ from conrepair.editors.onnx_constants import attribute, constant_chain, moved_ba
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Array
 
-__all__ = ["requantize", "set_range"]
+__all__ = ["grid_for", "requantize", "rescale_bias", "set_range", "spread"]
 
 # Operators that write integers as they read them, from their first input.
 _MOVING = {
@@ -100,7 +100,7 @@ def set_range(file: OnnxFile, value: onnx_ir.Value, low: float, high: float) -> 
             file.forget(item)
     ratio = np.asarray(float(scale) / float(before.reshape(-1)[0]))
     for reader in _multiplying(slots):
-        _rescale_bias(file, reader, ratio)
+        rescale_bias(file, reader, ratio)
     return tuple(dict.fromkeys(slot.node for slot in slots))
 
 
@@ -132,24 +132,49 @@ def requantize(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> 
         raise NotEditableError(f"{first.name} has no constant scale, or one for each block of numbers.")
     for item in reversed(chain[1:]):
         array = moved_back(file, item, array)
-    limits = ml_dtypes.iinfo(dtype.numpy())
-    least, most = int(limits.min), int(limits.max)
     axis = int(attribute(first, "axis", 1)) if before.size > 1 else None
-    if np.any(zeros) and axis is None:
-        single, zero = affine_grid(float(array.min()), float(array.max()), least, most)
-        scales, offset = single.reshape(before.shape), np.full(zeros.shape, zero)
-    elif np.any(zeros):
-        raise NotEditableError(f"{first.name} has a zero point for each channel.")
-    else:
-        scales = symmetric_scales(array, axis, most, before).reshape(before.shape)
-        offset = np.zeros_like(zeros)
-    spread = [-1 if place == axis % array.ndim else 1 for place in range(array.ndim)] if axis is not None else []
-    steps = array.astype(np.float64) / scales.astype(np.float64).reshape(spread) + offset.reshape(-1)[:1].sum()
-    set_plain(file, first, 0, np.clip(np.rint(steps), least, most))
+    scales, offset = grid_for(array, dtype, before, zeros, axis, str(first.name))
+    steps = array.astype(np.float64) / spread(scales, axis, array.ndim) + offset.reshape(-1)[:1].sum()
+    limits = ml_dtypes.iinfo(dtype.numpy())
+    set_plain(file, first, 0, np.clip(np.rint(steps), int(limits.min), int(limits.max)))
     set_plain(file, first, 1, scales)
     if len(first.inputs) > 2:
         set_plain(file, first, 2, offset)
-    _rescale_bias(file, node, scales.astype(np.float64) / before.astype(np.float64))
+    rescale_bias(file, node, scales.astype(np.float64) / before.astype(np.float64))
+
+
+def grid_for(
+    array: Array, dtype: onnx_ir.DataType, before: Array, zeros: Array, axis: int | None, name: str
+) -> tuple[Array, Array]:
+    """The scales and zero points that numbers take, of the shapes that they had.
+
+    Args:
+        array: Real numbers.
+        dtype: Of the integers.
+        before: Their scales so far: one, or one for each channel.
+        zeros: Their zero points so far.
+        axis: Of the channels; of no matter for one scale.
+        name: What has them.
+
+    Raises:
+        NotEditableError: if there's a zero point for each channel, or no scale stores the numbers.
+    """
+    limits = ml_dtypes.iinfo(dtype.numpy())
+    least, most = int(limits.min), int(limits.max)
+    axis = axis if before.size > 1 else None
+    if np.any(zeros) and axis is None:
+        single, zero = affine_grid(float(array.min()), float(array.max()), least, most)
+        return single.reshape(before.shape), np.full(zeros.shape, zero)
+    if np.any(zeros):
+        raise NotEditableError(f"{name} has a zero point for each channel.")
+    return symmetric_scales(array, axis, most, before).reshape(before.shape), np.zeros_like(zeros)
+
+
+def spread(numbers: Array, axis: int | None, rank: int) -> Array:
+    """Scales or zero points as they're broadcast with the numbers."""
+    if numbers.size == 1 or axis is None:
+        return numbers.astype(np.float64).reshape([1] * rank)
+    return numbers.astype(np.float64).reshape([-1 if place == axis % rank else 1 for place in range(rank)])
 
 
 def _stored(file: OnnxFile, value: onnx_ir.Value) -> onnx_ir.Value:
@@ -218,7 +243,7 @@ def _multiplying(slots: list[_Slot]) -> list[onnx_ir.Node]:
     return list(found)
 
 
-def _rescale_bias(file: OnnxFile, node: onnx_ir.Node, ratio: Array) -> None:
+def rescale_bias(file: OnnxFile, node: onnx_ir.Node, ratio: Array) -> None:
     """Keep what an integer bias stands for, in steps of the product of both scales, one of which grows by a ratio.
 
     Optimized runtimes take a bias that is dequantized for one in such steps, whichever scale is written with it.

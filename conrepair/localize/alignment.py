@@ -14,19 +14,23 @@ from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
 from conrepair.localize.isolation import Isolation, add_result
 from conrepair.localize.layout import layouts
-from conrepair.localize.matching import EQUAL, Pair
-from conrepair.localize.outputs import output_pairs
+from conrepair.localize.matching import EQUAL, EXACT, Likeness, Pair
+from conrepair.localize.outputs import output_pairs, partners
 from conrepair.localize.proving import Evidence, prove
 from conrepair.localize.shelf import Shelf
 from conrepair.localize.similarity import Similarity, compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
 from conrepair.metrics.running_error import RunningError
+from conrepair.networks.network import Network
 
 __all__ = ["Alignment", "align", "comparable"]
 
 _OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
 _NEAR = 0.1  # relative L2 that a quantized network's activations may differ by, at least
 _NEARER = 4.0  # times that of its outputs, if that's more
+_STORED_NEAR = (0.03, 0.1)  # relative L2 by which layers with activations in few bits are off, together and at most
+_WEIGHTS_NEAR = (0.01, 0.02)  # the same where weights alone are in few bits
+_STORED = 0.25  # of a network's tensors are in few bits where activations are meant to be
 _RIVAL = 2.0  # times the error to the nearest tensor, which is the one that's meant
 _HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 _TRIALS = 40
@@ -85,14 +89,13 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
     similarity = compare_values(ours, source.__getitem__, theirs, target.__getitem__)
     similarity.refine(EQUAL, ours, source.__getitem__, theirs, target.__getitem__)
     errors = {name: float(column.min()) for name, column in zip(theirs, similarity.error.T, strict=True)}
-    if quantized:
-        similarity.exclude(_OTHER_UNITS)
-    evidence = Evidence(*nodes, similarity, structure, source.__getitem__)
+    likeness = _quantized_likeness(source.network, target.network, similarity, (ours, theirs)) if quantized else EXACT
+    evidence = Evidence(*nodes, similarity, structure, source.__getitem__, likeness)
+    isolated = _Isolated(source, target, folder)
+    kept = prove(evidence, isolated.run)
     if quantized:
         kept = _alike(evidence.match(), similarity, (ours, theirs), graphs[1])
     else:
-        isolated = _Isolated(source, target, folder)
-        kept = prove(evidence, isolated.run)
         # Where the target computes the source's values everywhere, feeding them shows nothing else.
         if any(pair.confidence < 1.0 or errors[pair.target] >= EQUAL for pair in kept):
             kept = _settled(nodes, _without_harmless(graphs[1], kept, errors), isolated)
@@ -103,27 +106,45 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
 def _alike(
     pairs: Sequence[Pair], similarity: Similarity, names: tuple[Sequence[str], Sequence[str]], graph: LayerGraph
 ) -> list[Pair]:
-    """Of a quantized network whose outputs are near the source's, the pairs whose values are, too.
+    """Of a quantized network, the pairs that are proven, and those whose values are near.
 
-    Nothing proves the others, and one that's wrong would be a fault that nobody made. Nor is one right of which
-    either tensor is much nearer to another one.
+    One of the others that's wrong would be a fault that nobody made. Nor is one right of which either tensor is much
+    nearer to another one. Where the outputs aren't explained, nothing else tells, and they say how near is near.
     """
     rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
     possible = np.where(similarity.layout >= 0, similarity.error, np.inf)
     nearest = np.minimum(possible.min(axis=1, initial=np.inf)[:, None], possible.min(axis=0, initial=np.inf)[None, :])
-    places = {pair.target: (rows[pair.source], columns[pair.target]) for pair in pairs}
-    ends = [float(possible[places[name]]) if name in places else math.inf for name in graph.outputs]
-    limit = max(_NEAR, _NEARER * max(ends, default=math.inf))
-    if math.isinf(limit):
-        return list(pairs)
+    known = {pair.target: pair for pair in pairs}
+    limit = _NEAR
+    if any(name not in known or known[name].confidence < 1.0 for name in graph.outputs):
+        ends = [float(possible[rows[known[name].source], columns[name]]) for name in graph.outputs if name in known]
+        limit = min(max(_NEAR, _NEARER * max(ends, default=math.inf)), _OTHER_UNITS)
     kept = []
     for pair in pairs:
-        place = places[pair.target]
+        place = rows[pair.source], columns[pair.target]
         layout = similarity.best_layout(*place)
         near = possible[place] <= min(limit, _RIVAL * nearest[place])
-        if layout is not None and (near or pair.target in graph.inputs):
+        if layout is not None and (near or pair.confidence == 1.0 or pair.target in graph.inputs):
             kept.append(replace(pair, layout=layout))
     return kept
+
+
+def _quantized_likeness(
+    source: Network, target: Network, similarity: Similarity, names: tuple[Sequence[str], Sequence[str]]
+) -> Likeness:
+    """When values of a quantized network are the source's: where they're nearer than its outputs are.
+
+    So what is far off shows, whatever the bits explain, and proves the guesses that bring it near. Where only weights
+    are in few bits, less is lost; and a normalization of what's normalized already changes as little as bits of
+    activations do.
+    """
+    rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
+    ends = [(source.output_names[one], target.output_names[two]) for one, two in partners(source, target, {})]
+    errors = [similarity.error[rows[one], columns[two]] for one, two in ends if one in rows and two in columns]
+    worst = float(max(errors, default=math.inf))
+    tensors = [target.graph.tensors[name] for name in names[1]]
+    stored = sum(tensor.quantization is not None for tensor in tensors) >= _STORED * len(tensors)
+    return Likeness(float(np.clip(worst / _NEARER, *(_STORED_NEAR if stored else _WEIGHTS_NEAR))), _RIVAL)
 
 
 def comparable(graph: LayerGraph) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.compilation import align_compiled, with_compilation
+from conrepair.localize.doubtful import with_wrong_weights
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.located import Guilty, located_faults
 from conrepair.localize.measurement import Cut, Feeds, measure
@@ -107,7 +108,9 @@ def localize_target(
 
     cuts = measure(reference, alignment.pairs, first, rest(), outputs=alignment.outputs)
     clock("isolate")
-    judged = _judge(source, target, alignment, cuts, options)
+    judged = _judge(source, first[1], alignment, cuts, options)
+    if options.quantized:
+        judged = with_wrong_weights((source.graph, target.graph), alignment.pairs, judged)
     advance("diagnosing")
     located = located_faults(first, alignment, judged)
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
@@ -131,11 +134,12 @@ def _rows(feeds: Mapping[str, Array]) -> int:
 
 
 def _judge(
-    source: Network, target: Network, alignment: Alignment, cuts: Sequence[Cut], options: Options
+    source: Network, given: Activations, alignment: Alignment, cuts: Sequence[Cut], options: Options
 ) -> list[Judged]:
+    target = given.network
     ends = {pair.target for pair in alignment.pairs} | set(target.graph.inputs)
     known, feeding = sorted(ends), target.graph.feeding(ends)
-    quantization = QuantizationErrors(target.graph, cuts, DISTURBANCE) if options.quantized else None
+    quantization = QuantizationErrors(target.graph, cuts, DISTURBANCE, given) if options.quantized else None
     judged = []
     for cut in cuts:
         name = cut.pair.target

@@ -14,7 +14,7 @@ from conrepair.localize.layout import Layout, layouts
 from conrepair.localize.similarity import Matrix, Similarity
 from conrepair.localize.structure import Neighbourhood, Structure
 
-__all__ = ["EQUAL", "LEAST", "Pair", "match"]
+__all__ = ["EQUAL", "EXACT", "LEAST", "Likeness", "Pair", "match"]
 
 EQUAL = 1e-3
 """Relative L2 below which two tensors are the same one, computed by two libraries: rounding is far below it, and two
@@ -23,13 +23,29 @@ tensors of a network are far above."""
 LEAST = 0.45
 """Of a score from 0 to 1, for tensors whose values say nothing."""
 
-_CLOSER = 30.0
 _ROUNDING = 1e-6  # relative L2 below which it's chance which of two tensors is closer
 _ROUNDS = 3
 _SURMISE = 0.99  # the most that anything but values says
 _FORBIDDEN = -1e3
 _BY_VALUES = 10  # how much more a layout counts that values show than one that a shape suggests
 _DIGITS = 7.0  # that two computations of one thing have in common at most
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """When two tensors are taken for the same one by their values.
+
+    Attributes:
+        error: Relative L2 below which they are.
+        closer: Times the error to the closest tensor that they may differ by.
+    """
+
+    error: float = EQUAL
+    closer: float = 30.0
+
+
+EXACT = Likeness()
+"""Of targets that compute with real numbers."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +73,7 @@ def match(
     similarity: Similarity,
     structure: Structure,
     *,
+    likeness: Likeness = EXACT,
     shaken: Matrix | float = 0.0,
     least: float = LEAST,
 ) -> list[Pair]:
@@ -72,6 +89,7 @@ def match(
         target: Tensors across.
         similarity: Of values.
         structure: Of the graphs.
+        likeness: When values are the same.
         shaken: Added to the scores, for other guesses where values say nothing.
         least: Of a score from 0 to 1, for tensors whose values say nothing.
 
@@ -80,8 +98,9 @@ def match(
     """
     possible = similarity.layout >= 0
     ours, theirs = _results(source)[:, None], _results(target)[None, :]
-    possible &= (ours == theirs) | (similarity.error < EQUAL)
-    equal = possible & (similarity.proven | ((similarity.error < EQUAL) & _closest(similarity.error)))
+    possible &= (ours == theirs) | (similarity.error < likeness.error)
+    alike = (similarity.error < likeness.error) & _closest(similarity.error, likeness.closer)
+    equal = possible & (similarity.proven | alike)
     ends = [place for place, name in enumerate(target.names) if name in target.graph.outputs]
     conclusive = all(bool(equal[:, place].any()) for place in ends)
     static = structure.surface if conclusive else 0.5 * structure.surface + 0.5 * structure.weights
@@ -110,10 +129,10 @@ def _results(side: Neighbourhood) -> npt.NDArray[np.bool_]:
     return np.array([name in side.graph.outputs for name in side.names], np.bool_)
 
 
-def _closest(error: Matrix) -> npt.NDArray[np.bool_]:
+def _closest(error: Matrix, closer: float) -> npt.NDArray[np.bool_]:
     """Whether no other source is much closer to a target; a normalization with a factor of 1 changes little."""
     best = error.min(axis=0, initial=np.inf, keepdims=True)
-    return np.asarray(error <= _CLOSER * np.maximum(best, _ROUNDING))
+    return np.asarray(error <= closer * np.maximum(best, _ROUNDING))
 
 
 def _without_crossing(

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.localize.matching import EQUAL, LEAST, Pair, match
+from conrepair.localize.matching import EXACT, LEAST, Likeness, Pair, match
 from conrepair.localize.similarity import Matrix, Similarity, compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
+from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["Evidence", "prove"]
 
@@ -19,6 +20,7 @@ _IDLE = 12  # rounds that show nothing, after which nothing more is expected
 _SHAKEN = 0.02  # of a score, for each of them
 _LEAST_INSIDE = 0.1  # of a score from 0 to 1, where few are possible
 _SEED = 20261120
+_STORED = {"int8", "uint8", "int16", "uint16"}
 
 Fetch = Callable[[str], Array]
 Compute = Callable[[Sequence[Pair], Sequence[str]], Fetch]
@@ -34,6 +36,7 @@ class Evidence:
         similarity: Of values; grows.
         structure: Of the graphs.
         expected: Gives the source's values.
+        likeness: When values are the same.
     """
 
     source: Neighbourhood
@@ -41,10 +44,22 @@ class Evidence:
     similarity: Similarity
     structure: Structure
     expected: Fetch
+    likeness: Likeness = EXACT
 
     def match(self, shaken: Matrix | float = 0.0, least: float = LEAST) -> list[Pair]:
         """The pairs that are likeliest by what's known."""
-        return match(self.source, self.target, self.similarity, self.structure, shaken=shaken, least=least)
+        sides = self.source, self.target, self.similarity, self.structure
+        return match(*sides, likeness=self.likeness, shaken=shaken, least=least)
+
+    def holds(self, pair: Pair) -> bool:
+        """Whether the target's tensor can hold the source's values: what's cut off when it's fed proves nothing."""
+        tensor = self.target.graph.tensors[pair.target]
+        if tensor.quantization is None or tensor.dtype not in _STORED:
+            return True
+        scale, zero = tensor.quantization.scale, tensor.quantization.zero_point
+        low, high = (scale * (int(edge) - zero) for edge in (np.iinfo(tensor.dtype).min, np.iinfo(tensor.dtype).max))
+        values = self.expected(pair.source)
+        return relative_l2(values, np.clip(values, low, high)) <= self.likeness.error
 
     def known(self) -> list[Pair]:
         """Those of them that values, or what's computed from them, show."""
@@ -130,7 +145,7 @@ class _Trials:
     def inside(self, known: Sequence[Pair], guesses: Sequence[Pair]) -> Chosen | None:
         """The first guesses between what's known and the tensors behind faults, so that less lies between them."""
         similarity, target = self._evidence.similarity, self._evidence.target
-        wrong = np.asarray((similarity.proven & (similarity.error >= EQUAL)).any(axis=0))
+        wrong = np.asarray((similarity.proven & (similarity.error >= self._evidence.likeness.error)).any(axis=0))
         ends = [name for name, place in self._columns.items() if wrong[place]]
         partner = {pair.target: pair.source for pair in known}
         ours = _between(self._evidence.source.graph, partner.values(), [partner[name] for name in ends])
@@ -144,13 +159,16 @@ class _Trials:
         """Pairs that were not tried, of tensors that aren't known."""
         noise = self._generator.normal(0, shaken, self._tried.shape)
         ours, theirs = ({getattr(pair, side) for pair in known} for side in ("source", "target"))
-        return [
-            pair
-            for pair in self._evidence.match(noise - self._tried, least)
-            if pair.source not in ours
-            and pair.target not in theirs
-            and not self._tried[self._rows[pair.source], self._columns[pair.target]]
-        ]
+        found = []
+        for pair in self._evidence.match(noise - self._tried, least):
+            place = self._rows[pair.source], self._columns[pair.target]
+            if pair.source in ours or pair.target in theirs or self._tried[place]:
+                continue
+            if self._evidence.holds(pair):
+                found.append(pair)
+            else:
+                self._tried[place] = True
+        return found
 
 
 def _between(graph: LayerGraph, known: Iterable[str], ends: Sequence[str]) -> set[str]:
@@ -170,6 +188,7 @@ def _learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values
     target, similarity = evidence.target, evidence.similarity
     rows = {name: place for place, name in enumerate(evidence.source.names)}
     columns = {name: place for place, name in enumerate(target.names)}
+    alike = evidence.likeness.error
     found = compare_values(evidence.source.names, evidence.expected, names, values)
     guesses = {pair.target: pair for pair in fed if pair.confidence < 1.0}
     known = {pair.target for pair in fed} | set(target.graph.inputs)
@@ -181,7 +200,7 @@ def _learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values
         guessed = [guesses[item] for item in read if item in guesses]
         same = [
             evidence.source.names[int(row)]
-            for row in np.flatnonzero((found.error[:, place] < EQUAL) & (similarity.layout[:, columns[name]] >= 0))
+            for row in np.flatnonzero((found.error[:, place] < alike) & (similarity.layout[:, columns[name]] >= 0))
             if all(evidence.source.reaches[rows[pair.source], row] for pair in guessed)
         ]
         if not same:
@@ -192,11 +211,11 @@ def _learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values
         if len(guessed) < len(read) or meant or _tells(target.graph, known, name):
             proven.update((pair.target, pair) for pair in guessed)
     right = [place for place, guessed in computed.items() if all(pair.target in proven for pair in guessed)]
-    before = similarity.equal(EQUAL)
+    before = similarity.equal(alike)
     similarity.improve(found.chosen(right), [columns[names[place]] for place in right])
     for name, pair in proven.items():
         similarity.prove(rows[pair.source], columns[name], pair.layout)
-    return bool(proven) or similarity.equal(EQUAL) > before
+    return bool(proven) or similarity.equal(alike) > before
 
 
 def _tells(graph: LayerGraph, known: Collection[str], name: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.localize.activations import Activations
 from conrepair.localize.measurement import Cut
 
 __all__ = ["QuantizationErrors"]
@@ -34,21 +35,25 @@ class QuantizationErrors:
     of small errors (`Cut.disturbed`) it makes of these too. A bit width explains steps that are as fine as it allows
     for the values: where a scale is for much larger ones, what that costs isn't explained. (For somewhat larger ones
     an activation's may be: calibration sees more than these samples.) Nor is a single activation in few bits, where
-    the target's layers with quantized weights read real numbers.
+    the target's layers with quantized weights read real numbers. Layers that share their weights are turns of a loop,
+    each of which gives a part of the result, or carries it on: together they're worth as much as one.
 
     Source:
         Widrow and Kollar, Quantization Noise, 2008, chapter 5: the uniform model of rounding errors.
     """
 
-    def __init__(self, target: LayerGraph, cuts: Sequence[Cut], disturbance: float) -> None:
+    def __init__(
+        self, target: LayerGraph, cuts: Sequence[Cut], disturbance: float, given: Activations | None = None
+    ) -> None:
         """Note what tensors of the target are worth.
 
         Args:
             target: The quantized network.
             cuts: Measured, with the sizes of the source's values.
             disturbance: The relative change that `Cut.disturbed` answers.
+            given: What the target computes of a batch, for the values of tensors that weren't measured.
         """
-        self._target = target
+        self._target, self._given = target, given
         self._disturbance = disturbance
         self._measured: Mapping[str, Cut] = {cut.pair.target: cut for cut in cuts}
         self._parameters: dict[str, float] = {}
@@ -67,16 +72,20 @@ class QuantizationErrors:
             0 where nothing is quantized.
         """
         squares = [self._of_activation(name, cut) ** 2 for name in begins]
+        shared: dict[str, float] = {}
         for node in nodes:
             squares += [self._of_activation(name, cut) ** 2 for name in node.outputs]
             rounded = [item for item in node.parameters.values() if item.bits or _is_stored_whole(item)]
-            squares += [self._of_parameter(parameter) ** 2 for parameter in rounded]
+            shared |= {_key(parameter): self._of_parameter(parameter) ** 2 for parameter in rounded}
             if node.op in _DYNAMIC or (
                 rounded and node.op in _WITH_WEIGHTS | _RUNNING and not self._is_quantized(node.inputs[0])
             ):
-                squares.append(self._as_it_runs(node.inputs[0], cut) ** 2)
+                turn = "/".join(map(_key, rounded)) or node.name
+                shared[f"as it runs: {turn}"] = max(
+                    self._as_it_runs(node.inputs[0], cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
+                )
         amplification = max(1.0, cut.disturbed / self._disturbance)
-        return amplification * math.sqrt(sum(squares))
+        return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
     def _is_quantized(self, name: str) -> bool:
         tensor = self._target.tensors.get(name)
@@ -115,15 +124,33 @@ class QuantizationErrors:
         the largest values of all tensors with it allow. None is known where an input or a kernel prescribes it.
         """
         found: dict[Quantization, float] = {}
+        peaks = self._peaks()
         for name, tensor in self._target.tensors.items():
-            if tensor.quantization is None or not tensor.observable:
-                continue
+            if tensor.quantization is not None and tensor.observable:
+                step = math.inf
+                if name in peaks:
+                    step = tensor.quantization.scale * peaks[name] / _reach(tensor.quantization, tensor.dtype)
+                found[tensor.quantization] = max(step, found.get(tensor.quantization, 0.0))
+        return found
+
+    def _peaks(self) -> Mapping[str, float]:
+        """The largest values of tensors whose quantization is their own: the source's, or else what they hold."""
+        found: dict[str, float] = {}
+        others = []
+        for name, tensor in self._target.tensors.items():
             producer = self._target.producers.get(name)
+            if tensor.quantization is None or not tensor.observable or tensor.dtype not in _STORED:
+                continue
+            if producer is None or producer.op in _OWN_RANGE:
+                continue
             cut = next((self._measured[same] for same in self._same_values(name) if same in self._measured), None)
-            step = math.inf
-            if producer is not None and producer.op not in _OWN_RANGE and cut is not None and tensor.dtype in _STORED:
-                step = tensor.quantization.scale * cut.introduced.peak / _reach(tensor.quantization, tensor.dtype)
-            found[tensor.quantization] = max(step, found.get(tensor.quantization, 0.0))
+            if cut is not None:
+                found[name] = cut.introduced.peak
+            else:
+                others.append(name)
+        if self._given is not None and others:
+            self._given.compute(others)
+            found |= {name: float(np.abs(self._given[name]).max(initial=0.0)) for name in others}
         return found
 
     def _as_it_runs(self, name: str, end: Cut) -> float:
@@ -131,7 +158,7 @@ class QuantizationErrors:
         return error.peak / _DYNAMIC_STEPS / _UNIFORM / error.reference_rms if error.reference_rms else 0.0
 
     def _of_parameter(self, parameter: Parameter) -> float:
-        key = parameter.name or str(id(parameter))
+        key = _key(parameter)
         if key not in self._parameters:
             values, steps = parameter.numpy().astype(np.float64), np.asarray(parameter.scales, dtype=np.float64)
             size = float(np.sqrt(np.mean(values**2))) if values.size else 0.0
@@ -153,6 +180,10 @@ def _quantizes_activations(graph: LayerGraph) -> bool:
     dequantized = [producer is not None and producer.op == "DequantizeLinear" for producer in producers]
     quantized = [graph.tensors[name].quantization is not None for name in reading if name]
     return sum(dequantized) + sum(quantized) >= len(reading) / 2
+
+
+def _key(parameter: Parameter) -> str:
+    return parameter.name or str(id(parameter))
 
 
 def _reach(quantization: Quantization, dtype: str) -> float:

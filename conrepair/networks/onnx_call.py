@@ -157,6 +157,30 @@ class Call:
         self._parameters.append((parameter, index))
         return parameter
 
+    def dequantized(
+        self, index: int, scales: Sequence[int], zero: int | None = None, *, axis: int = 0, turned: bool = False
+    ) -> Parameter | None:
+        """A constant input of integers as the real numbers that they stand for.
+
+        Args:
+            index: Of the input.
+            scales: Places of the scales, whose product is that of the numbers.
+            zero: Place of the zero point.
+            axis: Of the channels, where they have a scale each.
+            turned: Whether the vocabulary has the matrix transposed.
+
+        Returns:
+            None where one of them isn't constant.
+        """
+        places = [place for place in (*scales, zero) if place is not None and self.given(place)]
+        if not all(map(self.is_constant, [index, *places])):
+            return None
+        factors = [self._value(place) for place in scales]
+        offset = None if zero is None or not self.given(zero) else self._value(zero)
+        parameter = self._constants.dequantized(self._value(index), factors, offset, axis=axis, turned=turned)
+        self._parameters.append((parameter, index))
+        return parameter
+
     def parameters(self, roles: Mapping[int, str]) -> dict[str, Parameter]:
         """Those inputs as parameters that are constant, by the role that their position has."""
         return {role: self.parameter(index) for index, role in roles.items() if self.is_constant(index)}

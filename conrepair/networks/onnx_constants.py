@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+import numpy as np
 import onnx_ir
 
 from conrepair.graph.layer_graph import Array, Parameter
@@ -85,6 +86,48 @@ class Constants:
             load=load,
             bits=kind.bitwidth if narrow and kind is not None else None,
             scales=scales,
+        )
+
+    def dequantized(
+        self,
+        value: onnx_ir.Value,
+        factors: Sequence[onnx_ir.Value],
+        zero: onnx_ir.Value | None,
+        *,
+        axis: int,
+        turned: bool,
+    ) -> Parameter:
+        """Integers whose scales and zero points are other constants, as a node's parameter.
+
+        Args:
+            value: The integers.
+            factors: Whose product is the scale: one, or one for each channel.
+            zero: The zero point; None for 0.
+            axis: Of the channels.
+            turned: Whether the vocabulary has the matrix transposed.
+        """
+        shape, kind = self.shape(value), value.dtype
+        scales = math.prod((self.array(item).astype(np.float64).reshape(-1) for item in factors), start=np.ones(1))
+
+        def spread(numbers: Array) -> Array:
+            single = numbers.size == 1
+            return numbers.reshape(
+                [-1 if not single and place == axis % len(shape) else 1 for place in range(len(shape))]
+            )
+
+        def load() -> Array:
+            offset = np.zeros(1) if zero is None else self.array(zero).astype(np.float64).reshape(-1)
+            real = (self.array(value).astype(np.float64) - spread(offset)) * spread(scales)
+            return (real.T if turned else real).astype(np.float32)
+
+        dtype = str(self.array(value).dtype) if kind is None else kind.numpy().name
+        return Parameter(
+            name=str(value.name),
+            shape=shape[::-1] if turned else shape,
+            dtype=dtype,
+            load=load,
+            bits=8 * np.dtype(dtype).itemsize if kind is None else kind.bitwidth,
+            scales=tuple(map(float, scales)),
         )
 
     def _stored(self, value: onnx_ir.Value) -> tuple[onnx_ir.Value, tuple[float, ...]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from conrepair.networks import (
     onnx_elementwise,
+    onnx_integers,
     onnx_normalizations,
     onnx_products,
     onnx_quantization,
@@ -19,6 +20,7 @@ __all__ = ["describe"]
 
 _RULES: Mapping[str, Callable[[Call], None]] = {
     **onnx_elementwise.RULES,
+    **onnx_integers.RULES,
     **onnx_normalizations.RULES,
     **onnx_products.RULES,
     **onnx_quantization.RULES,
@@ -31,7 +33,7 @@ _RULES: Mapping[str, Callable[[Call], None]] = {
 _EITHER = {
     *("Add", "And", "CastLike", "Concat", "Div", "Einsum", "Equal", "Expand", "Gather", "Gemm", "Greater"),
     *("GreaterOrEqual", "Less", "LessOrEqual", "MatMul", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum"),
-    *("Where", "Xor"),
+    *("QLinearAdd", "QLinearConcat", "QLinearMatMul", "QLinearMul", "Where", "Xor"),
 }
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.onnx_call import Call
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "kernel_of", "window_of"]
 
 
 def _convolution(call: Call) -> None:
-    kernel = _kernel(call)
-    window = _window(call, kernel)
+    kernel = kernel_of(call)
+    window = window_of(call, kernel)
     if call.operator == "ConvTranspose":
         rank = len(kernel or ())
         window["output_padding"] = call.attribute("output_padding") or (0,) * rank
@@ -30,7 +30,7 @@ def _pool(call: Call) -> None:
     if call.attribute("storage_order", 0) and call.is_read(1):
         call.emit_native()
         return
-    window = _window(call, call.attribute("kernel_shape"))
+    window = window_of(call, call.attribute("kernel_shape"))
     window["ceil_mode"] = bool(call.attribute("ceil_mode", 0))
     if call.operator == "AveragePool":
         window["count_include_pad"] = bool(call.attribute("count_include_pad", 0))
@@ -44,14 +44,15 @@ def _global_pool(call: Call) -> None:
     call.emit(operator, call.varying(), {"axes": axes, "keepdims": True})
 
 
-def _kernel(call: Call) -> tuple[int, ...] | None:
+def kernel_of(call: Call, weight: int = 1) -> tuple[int, ...] | None:
+    """The spatial sizes of a convolution's kernel, if they're known; `weight` is its place among the inputs."""
     if call.has_attribute("kernel_shape"):
         return tuple(call.attribute("kernel_shape"))
-    shape = call.shape(1)
+    shape = call.shape(weight)
     return None if shape is None else shape[2:]
 
 
-def _window(call: Call, kernel: Sequence[int] | None) -> dict[str, Attribute]:
+def window_of(call: Call, kernel: Sequence[int] | None) -> dict[str, Attribute]:
     """The attributes of a sliding window; each has an entry for every spatial axis."""
     rank = len(kernel) if kernel is not None else (call.rank(0) or 2) - 2
     mode = str(call.attribute("auto_pad", "NOTSET"))

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 import rewritten_networks as networks
 from rewritten_networks import damaged, feeds_of, opened
 
+from conrepair.data.tensor_spec import Quantization
+from conrepair.graph.layer_graph import LayerGraph, Tensor
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment, align
+from conrepair.localize.layout import layouts
+from conrepair.localize.matching import Likeness, Pair
+from conrepair.localize.proving import Evidence
+from conrepair.localize.similarity import compare_values
+from conrepair.localize.structure import Neighbourhood, Structure
 
 GELU = """
     dv{0} = Div (up{0}, root2)
@@ -70,3 +78,19 @@ def test_values_that_happen_to_be_repeated_are_no_pair(tmp_path: Path) -> None:
     alignment = aligned(source, tmp_path / "target.onnx", tmp_path)
     assert all(pair.source == pair.target for pair in alignment.pairs)
     assert {"a1", "m1", "j1", "o1", "u1"} <= {pair.source for pair in alignment.pairs}
+
+
+@pytest.mark.parametrize(("high", "holds"), [(4.0, True), (1.5, False)])
+def test_what_an_activation_cannot_hold_proves_nothing(high: float, holds: bool) -> None:
+    """Fed to it, the values in front of a saturating operator become those behind it."""
+    stored = Tensor("q", (64,), "uint8", Quantization(high / 255, 0))
+    shapes = {"x": (64,)}, {"q": (64,)}
+    graphs = [
+        LayerGraph((name,), (), {name: item}, ())
+        for name, item in (("x", Tensor("x", (64,), "float32")), ("q", stored))
+    ]
+    sides = [Neighbourhood(graph, graph.inputs, shape) for graph, shape in zip(graphs, shapes, strict=True)]
+    values = {"x": np.linspace(0, 3.9, 64, dtype=np.float32)}
+    similarity = compare_values(["x"], values.__getitem__, ["q"], lambda _: values["x"])
+    evidence = Evidence(*sides, similarity, Structure(*sides), values.__getitem__, Likeness(0.05, 2.0))
+    assert evidence.holds(Pair("x", "q", layouts((64,), (64,))[0], 0.5, "")) == holds

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
+import quantized_networks
 from onnx_networks import drawn, written
 from small_models import model_of
 
@@ -14,8 +16,14 @@ from conrepair.data.feeds import DataReference
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.localize.layout import layouts
+from conrepair.localize.matching import Pair
+from conrepair.localize.measurement import Cut
 from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.options import Options
+from conrepair.localize.quantization import QuantizationErrors
+from conrepair.localize.reference import DISTURBANCE
 from conrepair.localize.result import Localization
 from conrepair.runtime.files import sha256_of
 
@@ -70,3 +78,33 @@ def test_an_activation_in_few_bits_is_not_where_layers_read_real_numbers(
     editor.insert("r", [("QuantizeLinear", {}, scale), ("DequantizeLinear", {}, scale)], "stored")
     (fault,) = located(models[0], editor.save(tmp_path, "wrong"), tmp_path).faults
     assert any("stored" in name for name in fault.target_layers)
+
+
+@pytest.mark.parametrize("factor", [-1.0, 0.1])
+def test_behind_a_fault_quantized_layers_are_proven_right(tmp_path: Path, factor: float) -> None:
+    """No values are near the source's there; fed with the source's, each layer's are."""
+    right = quantized_networks.source(tmp_path)
+    made = quantized_networks.converted(right, "onnx-quantize-dynamic", tmp_path / "made")
+    editor = open_editor(made)
+    editor.insert("b", [("Mul", {}, [np.array(factor, np.float32)])], "scaled")
+    sides = (quantized_networks.subject(item, tmp_path) for item in (right, editor.save(tmp_path, "wrong")))
+    found = localize_models(*sides, tmp_path / "work", Options(samples=8, batch_size=4, quantized=True))
+    (row,) = [row for row in found.layers if row.guilty]
+    assert row.source_tensor == "c"
+    assert {"k", "y"} <= {row.source_tensor for row in found.layers}
+    assert any("scaled" in name for name in found.faults[0].target_layers)
+
+
+def test_turns_of_a_loop_are_worth_as_much_as_one() -> None:
+    table = Parameter("w", (4, 4), "int8", lambda: np.eye(4, dtype=np.float32), 8, (1 / 127,))
+    names = [f"h{turn}" for turn in range(9)]
+    tensors = {name: Tensor(name, (2, 4), "float32") for name in names}
+
+    def expected(turns: int) -> float:
+        row = [Node(b, b, "MatMul", "", (a,), (b,), {}, {"weight": table}) for a, b in itertools.pairwise(names)]
+        graph = LayerGraph(("h0",), (names[turns],), tensors, tuple(row[:turns]))
+        cut = Cut(Pair("y", names[turns], layouts((2, 4), (2, 4))[0], 1.0, ""))
+        cut.introduced.add(np.ones((2, 4), np.float32), np.ones((2, 4), np.float32))
+        return QuantizationErrors(graph, [cut], DISTURBANCE).expected(cut, graph.nodes, ("h0",))
+
+    assert expected(1) == pytest.approx(expected(8))

@@ -18,7 +18,7 @@ from conrepair.editors.tflite_file import TfliteFile
 from conrepair.frameworks.model import Model
 from conrepair.localize.models import localize_models
 from conrepair.localize.options import Options
-from conrepair.repair.edits import ComputeInFloat, Requantize, SetRange
+from conrepair.repair.edits import ComputeInFloat, Requantize, SetParameter, SetRange
 from conrepair.repair.patch import read_patch
 from conrepair.repair.repair import PATCH, RepairOptions, repair_models
 from conrepair.repair.result import RepairResult
@@ -186,10 +186,44 @@ def test_a_result_in_few_bits_is_found_where_only_weights_were_meant_to_be(
     assert result.unseen_after.error < 0.01
 
 
-def test_only_the_layer_whose_bits_cannot_be_mended_gets_real_numbers(made: dict[str, Model], tmp_path: Path) -> None:
+@pytest.mark.parametrize("layer", ["g_quantized", "k_quantized"], ids=["channels", "matrix"])
+@pytest.mark.parametrize("coarse", [False, True], ids=["wrong", "coarse"])
+def test_weights_of_integer_operators_get_scales_of_their_own(
+    made: dict[str, Model], tmp_path: Path, layer: str, coarse: bool
+) -> None:
+    """The bias is stored in steps of them, so that it was as wrong as they were."""
     proto = onnx.load(made["integers"].path)
-    scale = _layer(proto, "g_quantized").input[4]
-    _times(next(item for item in proto.graph.initializer if item.name == scale), 1.3)
+    held = {item.name: item for item in proto.graph.initializer}
+    weight, scale = (held[_layer(proto, layer).input[place]] for place in (3, 4))
+    _times(scale, 16 if coarse else 3)
+    if coarse:
+        _times(weight, 1 / 16)
+    onnx.save(proto, tmp_path / "wrong.onnx")
+    result, edits = repaired(made, model_of("onnx", tmp_path / "wrong.onnx"), tmp_path)
+    assert [type(edit) for edit in edits] == [Requantize, SetParameter]
+    assert_stored_as_before(result)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "low", "high"),
+    [("a_quantized", 0, 1000), ("d_quantized", -1, 1), ("e_quantized", 0, 300), ("g_quantized", 0, 1)],
+)
+def test_integer_operators_get_ranges_wherever_the_scale_is_wrong(
+    made: dict[str, Model], tmp_path: Path, tensor: str, low: float, high: float
+) -> None:
+    wrong = edited(made["integers"], lambda editor: editor.set_range(tensor, low, high), tmp_path)
+    result, edits = repaired(made, wrong, tmp_path)
+    assert [type(edit) for edit in edits] == [SetRange]
+    assert_stored_as_before(result)
+
+
+def test_only_the_layer_whose_bits_cannot_be_mended_gets_real_numbers(made: dict[str, Model], tmp_path: Path) -> None:
+    """Scales too small for the right numbers, and a zero point for each channel."""
+    proto = onnx.load(made["integers"].path)
+    held = {item.name: item for item in proto.graph.initializer}
+    scale, zero = (held[_layer(proto, "g_quantized").input[place]] for place in (4, 5))
+    _times(scale, 0.5)
+    zero.CopyFrom(numpy_helper.from_array(np.ones_like(numpy_helper.to_array(zero)), zero.name))
     onnx.save(proto, tmp_path / "wrong.onnx")
     result, edits = repaired(made, model_of("onnx", tmp_path / "wrong.onnx"), tmp_path)
     assert [type(edit) for edit in edits] == [ComputeInFloat]

@@ -28,7 +28,7 @@ from conrepair.localize.diagnosis.steps import MOVES, Step, function_step, step_
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localize.layout import Layout
 
-__all__ = ["Reading", "called", "kind_of_extra", "layouts_of", "readings_of", "static_findings"]
+__all__ = ["Reading", "called", "kind_of_extra", "layouts_of", "pairings_of", "readings_of", "static_findings"]
 
 _CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
 _ROUNDINGS = {"Round", "Floor", "Ceil"}
@@ -58,13 +58,25 @@ class Reading:
     findings: tuple[Finding, ...]
 
 
+def pairings_of(source: Side, target: Side) -> Iterator[Sequence[tuple[Step | None, Step | None]]]:
+    """The steps of both sides that belong together, in each way to read them.
+
+    Args:
+        source: Of the network that is right.
+        target: Of the other one.
+
+    Yields:
+        Pairs in order; None where only the other side has a step.
+    """
+    for read in _READINGS:
+        yield with_whole_biases(pair_steps(read(source), read(target)), (source.graph, target.graph))
+
+
 def readings_of(region: Region) -> list[Reading]:
     """The sides as they are written, and fused more and more; the shortest explanation first."""
-    found = []
-    for read in _READINGS:
-        steps = pair_steps(read(region.source), read(region.target))
-        pairs = with_whole_biases(steps, (region.source.graph, region.target.graph))
-        found.append(Reading(tuple(pairs), tuple(_compare(pairs, region))))
+    found = [
+        Reading(tuple(pairs), tuple(_compare(pairs, region))) for pairs in pairings_of(region.source, region.target)
+    ]
     return sorted(found, key=lambda reading: _length(reading.findings))
 
 

@@ -13,7 +13,7 @@ from conrepair.localize.diagnosis.steps import Step
 from conrepair.repair.edits import Graft, SetParameter
 from conrepair.repair.proposals.proposal import Proposal, Setting
 
-__all__ = ["parameter_proposals"]
+__all__ = ["parameter_proposals", "wanted_parameter"]
 
 
 def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
@@ -27,7 +27,7 @@ def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
         edits = [
             SetParameter(node.name, role, values)
             for role in ours.parameters
-            if (values := _wanted(ours, theirs, node, role)) is not None
+            if (values := wanted_parameter(ours, theirs, node, role)) is not None
         ]
         yield from ((edit,) for edit in edits)
         if len(edits) > 1:
@@ -38,7 +38,7 @@ def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
             yield (Graft(tensor, (Operation("Add", (tensor,), {}, {"operand": numbers}),)),)
 
 
-def _wanted(ours: Step, theirs: Step, node: Node, role: str) -> Array | None:
+def wanted_parameter(ours: Step, theirs: Step, node: Node, role: str) -> Array | None:
     """The source's numbers in the shape of the target's; None where they're the same, or don't fit."""
     if role not in theirs.parameters or role not in node.parameters:
         return None

@@ -11,7 +11,8 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter, Tensor
 from conrepair.localize.diagnosis.steps import Step
-from conrepair.repair.edits import ComputeInFloat, Remove, Requantize, SetRange
+from conrepair.repair.edits import ComputeInFloat, Remove, Requantize, SetParameter, SetRange
+from conrepair.repair.proposals.parameters import wanted_parameter
 from conrepair.repair.proposals.partners import is_quantized
 from conrepair.repair.proposals.proposal import Proposal, Setting
 from conrepair.repair.proposals.rewritten import piece_anew, steps_anew
@@ -27,17 +28,21 @@ _LINEAR = {"QuantizeLinear", "DequantizeLinear"}
 
 
 def range_proposals(setting: Setting) -> Iterator[Proposal]:
-    """Another scale and zero point for one activation, whose own are too coarse or too small: the end's first."""
+    """Another scale and zero point for one activation, whose own are too coarse or too small: the end's first.
+
+    What's read as the same tensor of the source comes before others that it may stand for.
+    """
     graph = setting.region.target.graph
-    for target, sources in _activations(setting).items():
-        stored = _stored(target, setting)
-        if stored is None or setting.places.tensor(target) is None:
-            continue
-        # Of several that it may stand for, the largest first: it cuts nothing off.
-        ranges = sorted({setting.range_of(source) for source in sources}, key=np.ptp, reverse=True)
-        for low, high in ((min(low, 0.0), max(high, 0.0)) for low, high in ranges):
-            if np.isfinite((low, high)).all() and low < high and not _suits(stored, graph, low, high):
-                yield (SetRange(target, low * _MORE, high * _MORE),)
+    for sources in _activations(setting):
+        for target, names in sources.items():
+            stored = _stored(target, setting)
+            if stored is None or setting.places.tensor(target) is None:
+                continue
+            # Of several that it may stand for, the largest first: it cuts nothing off.
+            ranges = sorted({setting.range_of(name) for name in names}, key=np.ptp, reverse=True)
+            for low, high in ((min(low, 0.0), max(high, 0.0)) for low, high in ranges):
+                if np.isfinite((low, high)).all() and low < high and not _suits(stored, graph, low, high):
+                    yield (SetRange(target, low * _MORE, high * _MORE),)
 
 
 def rescaled_proposals(setting: Setting) -> Iterator[Proposal]:
@@ -79,24 +84,28 @@ def float_proposals(setting: Setting) -> Iterator[Proposal]:
             yield (ComputeInFloat(tensor, whole),)
 
 
-def _activations(setting: Setting) -> Mapping[str, tuple[str, ...]]:
-    """What the tensors of the piece may stand for: its end, what it reads, then those between.
+def _activations(setting: Setting) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
+    """What the tensors of the piece stand for, and may stand for: its end, what it reads, then those between.
 
-    Which of the source's tensors those are isn't known, nor whether an activation is in the range: any of the piece
-    with as many elements.
+    Which of the source's tensors those are isn't known for sure, nor whether an activation is in the range: any of
+    the piece with as many elements.
     """
     region = setting.region
     graph, ours = region.target.graph, region.source.graph
-    found: dict[str, tuple[str, ...]] = {region.target.end: (region.source.end,)}
+    likely: dict[str, Sequence[str]] = {region.target.end: (region.source.end,)}
     for name in region.target.begins:
         if name in region.partners and name not in graph.inputs:
-            found.setdefault(name, (region.partners[name],))
+            likely.setdefault(name, (region.partners[name],))
+    for one, two in setting.reading.pairs:
+        if one is not None and two is not None and one.op == two.op:
+            likely.setdefault(two.outputs[0], (one.outputs[0],))
+    possible: dict[str, Sequence[str]] = {}
     for name in (name for node in region.target.nodes for name in node.outputs):
         size = _size(graph.tensors[name])
-        alike = (item for node in region.source.nodes for item in node.outputs if _size(ours.tensors[item]) == size)
         if graph.tensors[name].quantization is not None and size is not None:
-            found.setdefault(name, tuple(alike))
-    return found
+            computed = (item for node in region.source.nodes for item in node.outputs)
+            possible[name] = [item for item in computed if _size(ours.tensors[item]) == size]
+    return likely, possible
 
 
 def _size(tensor: Tensor) -> int | None:
@@ -114,7 +123,10 @@ def _stored(name: str, setting: Setting) -> Tensor | None:
 
 
 def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]]:
-    """Proposals, each with the right numbers and the parameter that it's for."""
+    """Proposals, each with the right numbers and the parameter that it's for.
+
+    A bias in steps of the weights' is wrong where their scales are: with them it's the source's, too.
+    """
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op != theirs.op or len(theirs.nodes) > 1:
             continue
@@ -125,9 +137,13 @@ def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]
             if node is None or held is None or given is None or not given.bits or given.bits > _MOST_BITS:
                 continue
             values = right.numpy()
-            if values.size == int(np.prod(held.shape, dtype=np.int64)):
-                edit = Requantize(node.name, role, np.ascontiguousarray(values.reshape(held.shape)))
-                yield (edit,), values, given
+            if values.size != int(np.prod(held.shape, dtype=np.int64)):
+                continue
+            edit = Requantize(node.name, role, np.ascontiguousarray(values.reshape(held.shape)))
+            yield (edit,), values, given
+            bias = wanted_parameter(ours, theirs, node, "bias") if "bias" in ours.parameters else None
+            if bias is not None:
+                yield (edit, SetParameter(node.name, "bias", bias)), values, given
 
 
 def _fits(values: Array, given: Parameter) -> bool:

@@ -1,0 +1,138 @@
+"""Constants of ONNX's operators that compute with integers: their scales are other inputs of the same node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+import onnx_ir
+
+from conrepair.editors.editor import NotEditableError
+from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain
+from conrepair.editors.onnx_file import OnnxFile
+from conrepair.editors.onnx_grids import grid_for, rescale_bias, spread
+from conrepair.graph.layer_graph import Array
+
+__all__ = ["is_of_integers", "requantize_own", "set_own"]
+
+_GEMM = "com.microsoft.QGemm"
+_WEIGHT = 3
+_AXES: Mapping[str, int | None] = {
+    "QLinearConv": 0,
+    "QLinearMatMul": -1,
+    _GEMM: 1,
+    "com.microsoft.QLinearAdd": None,
+    "com.microsoft.QLinearMul": None,
+}
+_BIASES: Mapping[str, int] = {"QLinearConv": 8, _GEMM: 6}
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """What integers of a constant stand for.
+
+    Attributes:
+        scale: Place of the scale among the node's inputs.
+        zero: Of the zero point.
+        axis: Of the channels, where they have a scale each.
+    """
+
+    scale: int
+    zero: int
+    axis: int | None
+
+
+def is_of_integers(node: onnx_ir.Node) -> bool:
+    """Whether a node's constants are integers whose scales it reads itself."""
+    return _kind(node) in _AXES
+
+
+def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
+    """Give a node other numbers, in place, in the steps that they have.
+
+    Args:
+        file: Of the node.
+        node: One of those of `is_of_integers`.
+        index: Of the input.
+        array: Real numbers, as the vocabulary has them.
+
+    Raises:
+        NotEditableError: if they don't fit into the type, or nothing constant says their scale.
+    """
+    array = _turned(node, index, array)
+    if index == _BIASES.get(_kind(node)):
+        data, weight = numbers_of(node.inputs[1]), numbers_of(node.inputs[4])
+        if data is None or weight is None:
+            raise NotEditableError(f"the steps of {node.name}'s bias aren't constant.")
+        _store(file, node, index, array / (data.astype(np.float64) * weight.astype(np.float64)))
+        return
+    grid = _grid(node, index)
+    scale, zero = (numbers_of(node.inputs[place]) for place in (grid.scale, grid.zero))
+    if scale is None:
+        raise NotEditableError(f"the scale of input {index} of {node.name} isn't constant.")
+    steps = array.astype(np.float64) / spread(scale, grid.axis, array.ndim)
+    _store(file, node, index, steps + (0 if zero is None else spread(zero, grid.axis, array.ndim)))
+
+
+def requantize_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
+    """Give a node other numbers, in place, with the scales that these take; a bias in steps of them follows.
+
+    Args:
+        file: Of the node.
+        node: One of those of `is_of_integers`.
+        index: Of the input.
+        array: Real numbers, as the vocabulary has them.
+
+    Raises:
+        NotEditableError: if it's a bias, whose steps are those of others, or no scale stores the numbers.
+    """
+    if index == _BIASES.get(_kind(node)):
+        raise NotEditableError(f"the bias of {node.name} has the steps of its weights; they have no others.")
+    array, grid = _turned(node, index, array), _grid(node, index)
+    dtype = file.dtype(node.inputs[index])
+    before, zeros = (numbers_of(node.inputs[place]) for place in (grid.scale, grid.zero))
+    if dtype is None or before is None or zeros is None:
+        raise NotEditableError(f"the scale of input {index} of {node.name} isn't constant.")
+    scales, offset = grid_for(array, dtype, before, zeros, grid.axis, node.name or str(node.op_type))
+    steps = array.astype(np.float64) / spread(scales, grid.axis, array.ndim) + spread(offset, grid.axis, array.ndim)
+    limits = ml_dtypes.iinfo(dtype.numpy())
+    set_plain(file, node, index, np.clip(np.rint(steps), int(limits.min), int(limits.max)))
+    set_plain(file, node, grid.scale, scales)
+    set_plain(file, node, grid.zero, offset)
+    if index == _WEIGHT:
+        rescale_bias(file, node, scales.astype(np.float64) / before.astype(np.float64))
+
+
+def _kind(node: onnx_ir.Node) -> str:
+    return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
+
+
+def _turned(node: onnx_ir.Node, index: int, array: Array) -> Array:
+    """As the file has it."""
+    turns = _kind(node) == _GEMM and index == _WEIGHT and attribute(node, "transB", 0)
+    return np.ascontiguousarray(array.T) if turns else array
+
+
+def _grid(node: onnx_ir.Node, index: int) -> _Grid:
+    axis = _AXES[_kind(node)]
+    if _kind(node) == _GEMM and attribute(node, "transB", 0):
+        axis = 0
+    if _kind(node) == "QLinearMatMul" and index != _WEIGHT:
+        axis = -2
+    return _Grid(index + 1, index + 2, axis)
+
+
+def _store(file: OnnxFile, node: onnx_ir.Node, index: int, steps: Array) -> None:
+    dtype = file.dtype(node.inputs[index])
+    if dtype is None:
+        raise NotEditableError(f"input {index} of {node.name} is of no known type.")
+    limits = ml_dtypes.iinfo(dtype.numpy())
+    whole = np.rint(steps)
+    if whole.size and (whole.min() < int(limits.min) or whole.max() > int(limits.max)):
+        raise NotEditableError(
+            f"the numbers don't fit into {dtype.name.lower()} with the scales of {node.name or node.op_type} "
+            f"(they'd be from {whole.min():.0f} to {whole.max():.0f}). Change its scales first."
+        )
+    set_plain(file, node, index, whole)

@@ -1,0 +1,75 @@
+"""Quantized pieces whose error the bits could explain, and whose weights they don't."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, LayerGraph, Parameter
+from conrepair.localize.diagnosis.differences import pairings_of
+from conrepair.localize.diagnosis.region import sides_of
+from conrepair.localize.judgement import Judged
+from conrepair.localize.matching import Pair
+
+__all__ = ["with_wrong_weights"]
+
+_MOST_BITS = 16  # of a type with steps for values; an integer bias has the steps of a product
+_UNIFORM = math.sqrt(12)  # times the deviation of a rounding error is the step
+_TWICE = 2.0  # times what its bits explain is no rounding of the right weight
+_SHARE = 4.0  # times the error of what's computed, at most, that of the weight that makes it may be
+
+
+def with_wrong_weights(
+    graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], judged: Sequence[Judged]
+) -> list[Judged]:
+    """Call those pieces guilty, too, whose weights are others than the source's.
+
+    What a piece introduces is explained by its bits up to a few times of what they do on average. Of a weight it's
+    known better: each of its numbers is off by half a step at most. Where a piece introduces more than what's
+    expected, its weights are looked at, and one that's further off explains the error where it's as large.
+
+    Args:
+        graphs: The source's and the target's.
+        pairs: All cuts.
+        judged: All of them, of a quantized target.
+    """
+    return [
+        replace(item, guilty=True) if _is_doubtful(item) and _has_wrong_weight(graphs, pairs, item) else item
+        for item in judged
+    ]
+
+
+def _is_doubtful(item: Judged) -> bool:
+    introduced, full = item.cut.introduced.relative_l2, item.cut.full.relative_l2
+    return not item.guilty and min(introduced, full) > item.floor
+
+
+def _has_wrong_weight(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], item: Judged) -> bool:
+    errors: dict[str, float] = {}
+    for steps in pairings_of(*sides_of(graphs, pairs, item.cut.pair)):
+        for ours, theirs in steps:
+            if ours is None or theirs is None:
+                continue
+            for role, given in theirs.parameters.items():
+                right = ours.parameters.get(role)
+                if right is not None and given.bits and given.bits <= _MOST_BITS:
+                    name = given.name or f"{theirs.layer}/{role}"
+                    # One reading in which it's right is enough: the others have folded it otherwise.
+                    errors[name] = min(errors.get(name, math.inf), _unexplained(right.numpy(), given))
+    return any(0 < error <= _SHARE * item.cut.introduced.relative_l2 for error in errors.values())
+
+
+def _unexplained(right: Array, given: Parameter) -> float:
+    """The relative L2 error of a weight; 0 where its bits explain it, or where it has another size."""
+    values, held = right.astype(np.float64).reshape(-1), given.numpy().astype(np.float64).reshape(-1)
+    size = float(np.linalg.norm(values))
+    if values.size != held.size or not size:
+        return 0.0
+    steps = np.asarray(given.scales, np.float64)
+    largest = float(np.abs(values).max()) / (2 ** ((given.bits or _MOST_BITS) - 1) - 1)
+    step = min(float(np.sqrt(np.mean(steps**2))), largest) if steps.size else largest
+    error = float(np.linalg.norm(values - held))
+    return error / size if error > _TWICE * step / _UNIFORM * math.sqrt(values.size) else 0.0

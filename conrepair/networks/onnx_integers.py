@@ -1,0 +1,89 @@
+"""ONNX's operators that compute with integers in the vocabulary: what they compute with the real numbers meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from conrepair.graph.layer_graph import Parameter
+from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_windows import kernel_of, window_of
+
+__all__ = ["RULES"]
+
+_MATRIX = 2
+
+
+def _convolution(call: Call) -> None:
+    """x, its scale and zero point, w, its, those of the result, bias."""
+    weight = call.dequantized(3, (4,), 5, axis=0)
+    bias = call.dequantized(8, (1, 4)) if call.given(8) else None
+    if weight is None or (bias is None and call.given(8)):
+        call.emit_native()
+        return
+    parameters = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
+    attributes = {**window_of(call, kernel_of(call, 3)), "group": call.attribute("group", 1)}
+    call.emit("Conv", (call.input(0),), attributes, parameters)
+
+
+def _matmul(call: Call) -> None:
+    """a, its scale and zero point, b, its, those of the result."""
+    parameters: dict[str, Parameter] = {}
+    for index, role, axis in ((0, "left", -2), (3, "weight", -1)):
+        if call.is_constant(index):
+            parameter = call.dequantized(index, (index + 1,), index + 2, axis=axis)
+            if parameter is None:
+                call.emit_native()
+                return
+            parameters[role] = parameter
+    call.emit("MatMul", call.varying((0, 3)), parameters=parameters)
+
+
+def _gemm(call: Call) -> None:
+    """As a product, with a bias in steps of both scales' product."""
+    turned = bool(call.attribute("transB", 0))
+    plain = not call.attribute("transA", 0) and float(call.attribute("alpha", 1.0)) == 1.0
+    weight = call.dequantized(3, (4,), 5, axis=0 if turned else 1, turned=turned) if plain else None
+    bias = call.dequantized(6, (1, 4)) if call.given(6) else None
+    if weight is None or call.rank(0) != _MATRIX or (bias is None and call.given(6)):
+        call.emit_native()
+        return
+    parameters = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
+    call.emit("MatMul", (call.input(0),), parameters=parameters, written={"transB": turned})
+
+
+def _binary(call: Call) -> None:
+    """a, its scale and zero point, b, its, those of the result."""
+    constant = next((index for index in (0, 3) if call.is_constant(index)), None)
+    operand = None if constant is None else call.dequantized(constant, (constant + 1,), constant + 2)
+    if constant is not None and operand is None:
+        call.emit_native()
+        return
+    parameters = {} if operand is None else {"operand": operand}
+    call.emit(call.operator.removeprefix("QLinear"), call.varying((0, 3)), parameters=parameters)
+
+
+def _global_average(call: Call) -> None:
+    rank = call.rank(0)
+    last = bool(call.attribute("channels_last", 0))
+    axes = None if rank is None else tuple(range(1, rank - 1) if last else range(2, rank))
+    call.emit("ReduceMean", (call.input(0),), {"axes": axes, "keepdims": True})
+
+
+def _concatenation(call: Call) -> None:
+    """The result's scale and zero point, then each operand with its own."""
+    places = range(2, call.count, 3)
+    if any(call.is_constant(index) for index in places):
+        call.emit_native()
+        return
+    call.emit("Concat", [call.input(index) for index in places], {"axis": call.axis(int(call.attribute("axis")), 2)})
+
+
+RULES: Mapping[str, Callable[[Call], None]] = {
+    "QLinearConv": _convolution,
+    "QLinearMatMul": _matmul,
+    "com.microsoft.QGemm": _gemm,
+    "com.microsoft.QLinearAdd": _binary,
+    "com.microsoft.QLinearConcat": _concatenation,
+    "com.microsoft.QLinearGlobalAveragePool": _global_average,
+    "com.microsoft.QLinearMul": _binary,
+}
