@@ -59,7 +59,7 @@ class WrittenPiece:
 def interpreter_of(content: bytes, *, reference: bool = False) -> Any:
     """An interpreter of a model in memory, with the default delegate or with the reference kernels.
 
-    Not every operator has a reference kernel (Elu hasn't); such a model gets the optimized ones, without the delegate.
+    Not every operator has a reference kernel (Elu has none); such a model gets the optimized ones, no delegate.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
