@@ -93,7 +93,8 @@ def _activations(setting: Setting) -> Mapping[str, tuple[str, ...]]:
             found.setdefault(name, (region.partners[name],))
     for name in (name for node in region.target.nodes for name in node.outputs):
         size = _size(graph.tensors[name])
-        alike = (item for node in region.source.nodes for item in node.outputs if _size(ours.tensors[item]) == size)
+        tensors = (ours.tensors[item] for node in region.source.nodes for item in node.outputs)
+        alike = (tensor.name for tensor in tensors if tensor.observable and _size(tensor) == size)
         if graph.tensors[name].quantization is not None and size is not None:
             found.setdefault(name, tuple(alike))
     return found
