@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import quantized_networks as networks
 from onnx_networks import drawn, written
 from small_models import model_of
 
@@ -70,3 +71,22 @@ def test_an_activation_in_few_bits_is_not_where_layers_read_real_numbers(
     editor.insert("r", [("QuantizeLinear", {}, scale), ("DequantizeLinear", {}, scale)], "stored")
     (fault,) = located(models[0], editor.save(tmp_path, "wrong"), tmp_path).faults
     assert any("stored" in name for name in fault.target_layers)
+
+
+@pytest.mark.parametrize(
+    ("factor", "inputs_drawn", "is_guilty"),
+    [(1.0, False, False), (1.5, False, True), (1.5, True, False), (4.0, True, True)],
+)
+def test_values_beyond_what_calibration_has_seen(
+    tmp_path: Path, factor: float, inputs_drawn: bool, is_guilty: bool
+) -> None:
+    """Drawn inputs may have somewhat larger values than those that a target was calibrated on."""
+    right = networks.source(tmp_path)
+    target = networks.converted(right, "onnx-quantize-static", tmp_path / "qdq")
+    path = tmp_path / "larger.npz"
+    rows = np.random.default_rng(3).normal(size=(networks.COUNT, 3, 12, 12)).astype(np.float32)
+    np.savez(path, x=rows * np.float32(factor))
+    data = DataReference("tensors", networks.COUNT, str(path), sha256_of(path))
+    sides = (Subject(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
+    options = Options(samples=_COUNT, batch_size=8, quantized=True, drawn=inputs_drawn)
+    assert bool(localize_models(*sides, tmp_path / "work", options).faults) == is_guilty
