@@ -82,6 +82,10 @@ class Model:
     provenance: Provenance | None = None
 
 
+_NARROW = {"int8", "uint8", "int4", "uint4"}
+_REAL = {"float16", "bfloat16", "float32", "float64"}
+
+
 @dataclass(frozen=True)
 class Description:
     """What a model consists of.
@@ -93,6 +97,7 @@ class Description:
         operators: How often each operator occurs.
         parameters: Number of weights.
         weights: Number of weights by dtype.
+        matrices: Number of tensors with weights along two axes or more, by dtype; of formats that quantize.
         opset: ONNX opset of the default domain.
         producer: Tool that wrote the file, when it says so.
     """
@@ -105,13 +110,20 @@ class Description:
     weights: Mapping[str, int]
     opset: int | None = None
     producer: str = ""
+    matrices: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def precision(self) -> str:
-        """The numeric intent that the weights show: float32, float16, or a kind of quantization."""
+        """The numeric intent that the weights show: float32, float16, or a kind of quantization.
+
+        Quantized is what has most of its weights in few bits, or most of its matrices: tools leave large ones out
+        whose operators they can't quantize (recurrent layers, tables).
+        """
         total = sum(self.weights.values()) or 1
-        narrow = sum(count for dtype, count in self.weights.items() if dtype in {"int8", "uint8", "int4", "uint4"})
-        if narrow / total > 0.5:
+        real = sum(count for dtype, count in self.matrices.items() if dtype in _REAL)
+        matrices = sum(count for dtype, count in self.matrices.items() if dtype in _NARROW)
+        narrow = sum(count for dtype, count in self.weights.items() if dtype in _NARROW)
+        if narrow / total > 0.5 or matrices > real:
             full = all(spec.quantization for spec in self.inputs + self.outputs)
             return "full-integer quantized" if full else "quantized weights"
         for dtype in ("float16", "bfloat16"):

@@ -85,9 +85,11 @@ class OnnxFramework:
             raise load_error(model, "an ONNX model", error) from error
         runnable = OnnxRunnable(model)
         weights: Counter[str] = Counter()
+        matrices: Counter[str] = Counter()
         nodes = list(_nodes(proto.graph))
         for tensor in onnx_tensors(proto.graph):
             if tensor.dims:
+                matrices[_dtype_name(tensor.data_type)] += sum(size > 1 for size in tensor.dims) > 1
                 weights[_dtype_name(tensor.data_type)] += int(np.prod(tensor.dims, dtype=np.int64))
         sizes = table_sizes(proto)
         return Description(
@@ -97,6 +99,7 @@ class OnnxFramework:
             operators=dict(sorted(Counter(node.op_type for node in nodes).items())),
             parameters=sum(weights.values()),
             weights=dict(weights),
+            matrices=dict(matrices),
             opset=next(
                 (item.version for item in proto.opset_import if item.domain in {"", "ai.onnx"}),
                 None,

@@ -90,7 +90,7 @@ class TfliteFramework:
 
         content = tflite.Model.GetRootAsModel(Path(model.path).read_bytes(), 0)
         try:
-            operators, weights = _count(content)
+            operators, weights, matrices = _count(content)
             sizes = {runnable.tensor_names[name]: size for name, size in _table_sizes(content).items()}
         # Reading a damaged flatbuffer raises whatever its bytes make of it.
         except Exception as error:
@@ -102,6 +102,7 @@ class TfliteFramework:
             operators=dict(sorted(operators.items())),
             parameters=sum(weights.values()),
             weights=dict(weights),
+            matrices=dict(matrices),
         )
 
     def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
@@ -109,13 +110,14 @@ class TfliteFramework:
         return TfliteRunnable(model, without_delegates=second_opinion)
 
 
-def _count(model: Any) -> tuple[Counter[str], Counter[str]]:
-    """Operators by name and weights by type."""
+def _count(model: Any) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """Operators by name, weights by type, and matrices by type."""
     import tflite
 
     type_names = {value: name.lower() for name, value in vars(tflite.TensorType).items() if isinstance(value, int)}
     operators: Counter[str] = Counter()
     weights: Counter[str] = Counter()
+    matrices: Counter[str] = Counter()
     for index in range(model.SubgraphsLength()):
         graph = model.Subgraphs(index)
         for position in range(graph.OperatorsLength()):
@@ -123,8 +125,10 @@ def _count(model: Any) -> tuple[Counter[str], Counter[str]]:
         for position in range(graph.TensorsLength()):
             tensor = graph.Tensors(position)
             if model.Buffers(tensor.Buffer()).DataLength() and tensor.ShapeLength():
-                weights[type_names[tensor.Type()]] += int(np.prod(tensor.ShapeAsNumpy()))
-    return operators, weights
+                sizes = tensor.ShapeAsNumpy()
+                weights[type_names[tensor.Type()]] += int(np.prod(sizes))
+                matrices[type_names[tensor.Type()]] += int(np.count_nonzero(sizes > 1) > 1)
+    return operators, weights, matrices
 
 
 def _operator_name(model: Any, operator: Any) -> str:

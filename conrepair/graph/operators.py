@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 from conrepair.graph.layer_graph import Attribute
 
-__all__ = ["COMMUTATIVE", "ELEMENTWISE_BINARY", "OPERATORS", "Operator"]
+__all__ = ["COMMUTATIVE", "ELEMENTWISE_BINARY", "OPERATORS", "Operator", "is_read"]
 
 
 @dataclass(frozen=True)
@@ -176,3 +176,21 @@ OPERATORS: Mapping[str, Operator] = {
 has the begins of all axes, then the ends; those of `SpaceToBatch`, and `crops`, of the axes behind the first that
 `block` has an entry for. `scales` of `Resize` has an entry for each axis. Operators that aren't
 listed keep their native name and whatever attributes their framework gives them."""
+
+_READ_IN_MODE = {
+    ("Resize", "nearest_mode"): "nearest",
+    ("Resize", "cubic_coeff_a"): "cubic",
+    ("Pad", "value"): "constant",
+}
+
+
+def is_read(operator: str, name: str, attributes: Mapping[str, Attribute]) -> bool:
+    """Whether an attribute changes what a node computes, given the others.
+
+    Args:
+        operator: Of the vocabulary.
+        name: Of the attribute.
+        attributes: All of the node's.
+    """
+    mode = _READ_IN_MODE.get((operator, name))
+    return mode is None or attributes.get("mode", mode) == mode

@@ -13,6 +13,7 @@ _EPSILON = 2.0**-23
 _STEP_ERROR = 8.0  # units in the last place that one operator may be off by: libraries approximate exp, erf, tanh
 _HIDDEN = 20.0  # times the full run's error: at the very same place that isn't so much smaller
 _QUANTIZED_MARGIN = 4.0
+_MOST_EXPLAINED = 0.7  # relative L2 from which on what's left of values is half noise, whatever the bit widths
 _HALF = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 _LARGEST_CREDIBLE = 1e-3  # other kernels that differ more are themselves in doubt
 
@@ -61,7 +62,7 @@ def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quanti
     floor = max(_STEP_ERROR * epsilon * math.sqrt(max(operators, 1)), cut.disturbed * scale)
     if cut.other is not None and cut.other <= _LARGEST_CREDIBLE:
         floor = max(floor, cut.other)
-    allowed = max(margin * floor, _QUANTIZED_MARGIN * quantization)
+    allowed = max(margin * floor, min(_QUANTIZED_MARGIN * quantization, _MOST_EXPLAINED))
     introduced = cut.introduced.relative_l2
     above = introduced > allowed and cut.full.relative_l2 > allowed
     guilty = above and (introduced < _HIDDEN * cut.full.relative_l2 or math.isinf(introduced))

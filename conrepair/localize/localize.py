@@ -20,7 +20,7 @@ from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.located import Guilty, located_faults
 from conrepair.localize.measurement import Cut, Feeds, measure
 from conrepair.localize.options import Options
-from conrepair.localize.quantization import QuantizationErrors
+from conrepair.localize.quantization import QuantizationErrors, ranges_of
 from conrepair.localize.reference import DISTURBANCE, Reference
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
 from conrepair.networks.network import Network
@@ -106,7 +106,8 @@ def localize_target(
             count += _rows(batch[0])
             yield batch
 
-    cuts = measure(reference, alignment.pairs, first, rest(), outputs=alignment.outputs)
+    ranges = ranges_of(target.graph) if options.quantized else {}
+    cuts = measure(reference, alignment.pairs, first, rest(), outputs=alignment.outputs, ranges=ranges)
     clock("isolate")
     judged = _judge(source, first[1], alignment, cuts, options)
     if options.quantized:
@@ -139,7 +140,9 @@ def _judge(
     target = given.network
     ends = {pair.target for pair in alignment.pairs} | set(target.graph.inputs)
     known, feeding = sorted(ends), target.graph.feeding(ends)
-    quantization = QuantizationErrors(target.graph, cuts, DISTURBANCE, given) if options.quantized else None
+    quantization = None
+    if options.quantized:
+        quantization = QuantizationErrors(target.graph, cuts, DISTURBANCE, given, drawn=options.drawn)
     judged = []
     for cut in cuts:
         name = cut.pair.target

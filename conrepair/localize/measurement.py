@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
 
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
@@ -14,10 +18,41 @@ from conrepair.localize.pieces import Fetch
 from conrepair.localize.reference import Reference
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Cut", "Feeds", "measure"]
+__all__ = ["Cut", "CutOff", "Feeds", "measure"]
 
 Feeds = tuple[Mapping[str, Array], Mapping[str, Array]]
 """One batch: the source's and the target's inputs, by the names of their graphs' tensors."""
+
+
+@dataclass
+class CutOff:
+    """What a range that a tensor is stored in doesn't hold of the source's values.
+
+    Attributes:
+        low: Smallest value that it holds.
+        high: Largest.
+        beyond: Largest share of a limit that a value is: 1 and less where all values are held.
+    """
+
+    low: float
+    high: float
+    beyond: float = 0.0
+    _lost: float = 0.0
+    _squares: float = 0.0
+
+    def add(self, values: Array) -> None:
+        """Count a batch."""
+        exact = np.asarray(values, dtype=np.float64)
+        self._lost += float(np.sum(np.square(exact - exact.clip(self.low, self.high))))
+        self._squares += float(np.sum(np.square(exact)))
+        for limit, edge in ((self.low, exact.min(initial=0)), (self.high, exact.max(initial=0))):
+            if edge:
+                self.beyond = max(self.beyond, float(edge) / limit if limit else math.inf)
+
+    @property
+    def relative_l2(self) -> float:
+        """Of what is lost, to all."""
+        return math.sqrt(self._lost / self._squares) if self._squares else 0.0
 
 
 @dataclass
@@ -30,6 +65,7 @@ class Cut:
         full: Target against source where both ran from their inputs on.
         disturbed: Relative L2 by which the source's result changes when what's read changes in its last places.
         other: Relative L2 between the source's result and that of another arithmetic (None when it has none).
+        cut_off: What the range that the target stores it in doesn't hold (None where it has no range).
     """
 
     pair: Pair
@@ -37,6 +73,7 @@ class Cut:
     full: RunningError = field(default_factory=RunningError)
     disturbed: float = 0.0
     other: float | None = None
+    cut_off: CutOff | None = None
 
 
 def measure(
@@ -47,6 +84,7 @@ def measure(
     *,
     outputs: Sequence[Pair] = (),
     whole_runs: int = 2,
+    ranges: Mapping[str, tuple[float, float]] = MappingProxyType({}),
 ) -> list[Cut]:
     """Measure all pairs over all batches; floors on the first batch.
 
@@ -57,6 +95,7 @@ def measure(
         rest: Any number of further batches; each is dropped when it's done.
         outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
         whole_runs: How many batches the target runs as a whole, too; what it introduces is measured on all.
+        ranges: Of values, by the target's tensors that are stored in few bits.
 
     Returns:
         In the target's order, but for those that are an input of the target: nothing computes them.
@@ -67,7 +106,8 @@ def measure(
     cuts: dict[str, list[Cut]] = {}
     for pair in [*pairs, *outputs]:
         if pair.target not in inputs:
-            cuts.setdefault(pair.target, []).append(Cut(pair))
+            held = ranges.get(pair.target)
+            cuts.setdefault(pair.target, []).append(Cut(pair, cut_off=None if held is None else CutOff(*held)))
     isolated = Isolation(target, pairs, list(cuts), keep=True)
     wanted = [pair.source for pair in [*pairs, *outputs]]
 
@@ -75,6 +115,8 @@ def measure(
         for name, array in isolated.run(expected, feeds):
             for cut in cuts[name]:
                 add_result(cut.introduced, cut.pair, expected(cut.pair.source), array)
+                if cut.cut_off is not None:
+                    cut.cut_off.add(expected(cut.pair.source))
             del array  # so that nothing holds it while the next piece runs
 
     def add_full(right: Activations, given: Activations) -> None:

@@ -19,6 +19,7 @@ class Options:
         noise_margin: An introduced error is a fault from so many times its floor on.
         equivalent: Relative L2 of the outputs up to which a target without faults is equivalent, not noise.
         quantized: Whether the target is meant to be stored in few bits: then what those explain is no fault.
+        drawn: Whether inputs are drawn at random: then calibrated ranges may be too small for them.
         precision: That the target is meant to compute in: "float32", "float16" or "bfloat16".
         recipe_runs: Runs of the target that a search of recipes may take, where photos are prepared wrongly.
         recipe_seconds: Seconds that it may take.
@@ -31,6 +32,7 @@ class Options:
     equivalent: float = 1e-4
     precision: str = "float32"
     quantized: bool = False
+    drawn: bool = False
     recipe_runs: int = 300
     recipe_seconds: float = 60.0
     suspiciousness: SuspicionSettings | None = None

@@ -12,18 +12,21 @@ from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
 from conrepair.localize.activations import Activations
 from conrepair.localize.measurement import Cut
 
-__all__ = ["QuantizationErrors"]
+__all__ = ["QuantizationErrors", "ranges_of"]
 
 _UNIFORM = math.sqrt(12)  # a rounding error is uniform within a step: its deviation is the step divided by this
 _DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
 _DYNAMIC = {"DynamicQuantizeLinear"}
 _RUNNING = {"com.microsoft.DynamicQuantizeLSTM", "com.microsoft.DynamicQuantizeMatMul"}
-_WHOLE = {"int8", "uint8"}
+_WHOLE, _BITS_OF_WHOLE = {"int8", "uint8"}, 8
 _MOST_BITS = 16  # of a type whose steps say how fine the values are; an integer bias has the steps of a product
 _STORED = {"int8", "uint8", "int16", "uint16"}
 # Times the samples' largest values that calibration may have met. MobileNetV2, calibrated on ten photos, has a sum
 # with a scale for 13 times the largest of eight others.
 _RARE = 32.0
+# Times the largest value of a range that the samples may have: calibration has seen other samples. Inputs that are
+# drawn at random make a network give values that its calibration on photos can't know.
+_BEYOND, _BEYOND_DRAWN = 1.25, 2.0
 _OWN_RANGE = {"Softmax", "LogSoftmax", "Sigmoid", "Tanh"}  # whose results' steps kernels prescribe
 _WITH_WEIGHTS = {"Conv", "ConvTranspose", "MatMul", "LSTM", "GRU", "RNN"}
 
@@ -34,7 +37,8 @@ class QuantizationErrors:
     Rounding errors of weights and activations are taken for independent: their squares add up. What the piece makes
     of small errors (`Cut.disturbed`) it makes of these too. A bit width explains steps that are as fine as it allows
     for the values: where a scale is for much larger ones, what that costs isn't explained. (For somewhat larger ones
-    an activation's may be: calibration sees more than these samples.) Nor is a single activation in few bits, where
+    an activation's may be: calibration sees more than these samples; and for somewhat smaller ones, where it has seen
+    less.) Nor is a single activation in few bits, where
     the target's layers with quantized weights read real numbers. Layers that share their weights are turns of a loop,
     each of which gives a part of the result, or carries it on: together they're worth as much as one.
 
@@ -43,7 +47,13 @@ class QuantizationErrors:
     """
 
     def __init__(
-        self, target: LayerGraph, cuts: Sequence[Cut], disturbance: float, given: Activations | None = None
+        self,
+        target: LayerGraph,
+        cuts: Sequence[Cut],
+        disturbance: float,
+        given: Activations | None = None,
+        *,
+        drawn: bool = False,
     ) -> None:
         """Note what tensors of the target are worth.
 
@@ -52,8 +62,10 @@ class QuantizationErrors:
             cuts: Measured, with the sizes of the source's values.
             disturbance: The relative change that `Cut.disturbed` answers.
             given: What the target computes of a batch, for the values of tensors that weren't measured.
+            drawn: Whether inputs are drawn at random.
         """
         self._target, self._given = target, given
+        self._beyond = _BEYOND_DRAWN if drawn else _BEYOND
         self._disturbance = disturbance
         self._measured: Mapping[str, Cut] = {cut.pair.target: cut for cut in cuts}
         self._parameters: dict[str, float] = {}
@@ -101,21 +113,20 @@ class QuantizationErrors:
         size = self._of_values(name, end).introduced.reference_rms
         step, finest = tensor.quantization.scale, self._finest.get(tensor.quantization, math.inf)
         step = step if step <= _RARE * finest else finest
-        return step / _UNIFORM / size if size else 0.0
+        cut = self._cut_of(name)
+        held = None if cut is None else cut.cut_off
+        beyond = 0.0 if held is None or held.beyond > self._beyond else held.relative_l2
+        return math.hypot(step / _UNIFORM / size, beyond) if size else 0.0
+
+    def _cut_of(self, name: str) -> Cut | None:
+        """The measurement of a tensor's values, or of the same ones as real numbers."""
+        return next(
+            (self._measured[same] for same in _same_values(self._target, name) if same in self._measured), None
+        )
 
     def _of_values(self, name: str, end: Cut) -> Cut:
-        """The measurement of a tensor's values: its own, or that of the same ones as real numbers."""
-        return next((self._measured[same] for same in self._same_values(name) if same in self._measured), end)
-
-    def _same_values(self, name: str) -> Iterator[str]:
-        """A tensor, then those that it's quantized from, or dequantized to."""
-        yield name
-        producer = self._target.producers.get(name)
-        if producer is not None and producer.op == "QuantizeLinear":
-            yield from producer.inputs[:1]
-        for node in self._target.consumers.get(name, ()):
-            if node.op == "DequantizeLinear":
-                yield from node.outputs
+        """The measurement of a tensor's values; at the end where they aren't measured."""
+        return self._cut_of(name) or end
 
     def _finest_steps(self) -> Mapping[Quantization, float]:
         """The finest steps that the values of quantized tensors allow, by their quantization.
@@ -143,7 +154,7 @@ class QuantizationErrors:
                 continue
             if producer is None or producer.op in _OWN_RANGE:
                 continue
-            cut = next((self._measured[same] for same in self._same_values(name) if same in self._measured), None)
+            cut = self._cut_of(name)
             if cut is not None:
                 found[name] = cut.introduced.peak
             else:
@@ -163,8 +174,9 @@ class QuantizationErrors:
             values, steps = parameter.numpy().astype(np.float64), np.asarray(parameter.scales, dtype=np.float64)
             size = float(np.sqrt(np.mean(values**2))) if values.size else 0.0
             step = float(np.sqrt(np.mean(steps**2))) if steps.size else float(_is_stored_whole(parameter))
-            if parameter.bits and parameter.bits <= _MOST_BITS and values.size:
-                step = min(step, float(np.abs(values).max()) / (2 ** (parameter.bits - 1) - 1))
+            bits = parameter.bits or (_BITS_OF_WHOLE if _is_stored_whole(parameter) else 0)
+            if 0 < bits <= _MOST_BITS and values.size:
+                step = min(step, float(np.abs(values).max()) / (2 ** (bits - 1) - 1))
             self._parameters[key] = step / _UNIFORM / size if size else 0.0
         return self._parameters[key]
 
@@ -186,10 +198,36 @@ def _key(parameter: Parameter) -> str:
     return parameter.name or str(id(parameter))
 
 
+def ranges_of(graph: LayerGraph) -> dict[str, tuple[float, float]]:
+    """The values that tensors in few bits can hold, by their names and those of the same values as real numbers."""
+    found = {}
+    for name, tensor in graph.tensors.items():
+        if tensor.quantization is not None and tensor.dtype in _STORED:
+            found.update(dict.fromkeys(_same_values(graph, name), _range(tensor.quantization, tensor.dtype)))
+    return found
+
+
+def _same_values(graph: LayerGraph, name: str) -> Iterator[str]:
+    """A tensor, then those that it's dequantized to, or quantized from (which a Relu may lie behind)."""
+    yield name
+    for node in graph.consumers.get(name, ()):
+        if node.op == "DequantizeLinear":
+            yield from node.outputs
+    producer = graph.producers.get(name)
+    if producer is not None and producer.op == "QuantizeLinear":
+        yield from producer.inputs[:1]
+
+
 def _reach(quantization: Quantization, dtype: str) -> float:
     """The largest absolute value that a tensor can hold."""
+    return max(map(abs, _range(quantization, dtype)))
+
+
+def _range(quantization: Quantization, dtype: str) -> tuple[float, float]:
+    """The smallest and the largest value that a tensor can hold."""
     limits = np.iinfo(dtype)
-    return quantization.scale * max(abs(int(edge) - quantization.zero_point) for edge in (limits.min, limits.max))
+    low, high = ((int(edge) - quantization.zero_point) * quantization.scale for edge in (limits.min, limits.max))
+    return low, high
 
 
 def _is_stored_whole(parameter: Parameter) -> bool:

@@ -20,6 +20,7 @@ __all__ = ["TflitePiece", "WrittenPiece", "interpreter_of", "write_piece"]
 _IDENTIFIER = b"TFL3"
 _ALIGNMENT = 64
 _OFFSET_FIELD = 6  # of the table Buffer, in its list of fields
+_NO_KERNEL = "Didn't find op for builtin opcode"
 _CALLING = ("SubgraphIndex", "subgraph", "branchSubgraphIndices")
 
 
@@ -56,11 +57,23 @@ class WrittenPiece:
 
 
 def interpreter_of(content: bytes, *, reference: bool = False) -> Any:
-    """An interpreter of a model in memory, with the default delegate or with the reference kernels."""
+    """An interpreter of a model in memory, with the default delegate or with the reference kernels.
+
+    Not every operator has a reference kernel (Elu has none); such a model gets the optimized ones, no delegate.
+    """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    resolver = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
-    return Interpreter(model_content=content, num_threads=os.cpu_count(), experimental_op_resolver_type=resolver)
+    def made(resolver: Any) -> Any:
+        return Interpreter(model_content=content, num_threads=os.cpu_count(), experimental_op_resolver_type=resolver)
+
+    if not reference:
+        return made(OpResolverType.AUTO)
+    try:
+        return made(OpResolverType.BUILTIN_REF)
+    except ValueError as error:
+        if _NO_KERNEL not in str(error):
+            raise
+        return made(OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
 
 
 def write_piece(file: TfliteFile, piece: TflitePiece, shapes: Mapping[int, tuple[int, ...] | None]) -> WrittenPiece:

@@ -118,6 +118,7 @@ def options_of(config: AuditConfig, intent: Intent | None) -> Options:
         equivalent=Options.equivalent if limit is None else limit,
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
+        drawn=config.dataset is None or config.dataset.synthetic is not None,
         recipe_runs=config.localize.recipe_runs,
         recipe_seconds=config.localize.recipe_seconds,
         suspiciousness=_suspiciousness(config.localize.suspiciousness),

@@ -105,6 +105,30 @@ def test_quantized_weights(tmp_path: Path) -> None:
     assert about.precision == "quantized weights"
 
 
+def test_most_matrices_in_few_bits_are_quantized_weights(tmp_path: Path) -> None:
+    """Quantizers leave recurrent layers out, which may have most of the numbers."""
+    small_ones = [numpy_helper.from_array(np.ones((4, 4), np.int8), name) for name in ("w0", "w1")]
+    large = numpy_helper.from_array(np.ones((4, 300), np.float32), "large")
+    bias = [numpy_helper.from_array(np.ones((1, 300), np.float32), name) for name in ("b0", "b1")]
+    scale = numpy_helper.from_array(np.array(0.1, np.float32), "scale")
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w0", "scale"], ["d0"]),
+        helper.make_node("DequantizeLinear", ["w1", "scale"], ["d1"]),
+        helper.make_node("MatMul", ["x", "d0"], ["h0"]),
+        helper.make_node("MatMul", ["h0", "d1"], ["h1"]),
+        helper.make_node("MatMul", ["h1", "large"], ["h2"]),
+        helper.make_node("Add", ["h2", "b0"], ["h3"]),
+        helper.make_node("Add", ["h3", "b1"], ["y"]),
+    ]
+    ends = (
+        [helper.make_tensor_value_info("x", FLOAT, ["n", 4])],
+        [helper.make_tensor_value_info("y", FLOAT, ["n", 300])],
+    )
+    graph = helper.make_graph(nodes, "partly", *ends, [*small_ones, large, *bias, scale])
+    about = FRAMEWORK.describe(small.model_of("onnx", small.save_onnx(tmp_path / "net.onnx", graph)))
+    assert (about.matrices, about.precision) == ({"int8": 2, "float32": 1}, "quantized weights")
+
+
 # --- Running ---
 
 

@@ -62,6 +62,13 @@ def test_cubic_attributes(attributes):
         resized(IMAGE["x"], [1, 1, *scales], mode="cubic", **attributes)
 
 
+@pytest.mark.parametrize("attributes", [{"nearest_mode": "floor"}, {"cubic_coeff_a": -0.5}], ids=str)
+def test_attributes_of_other_modes_change_nothing(attributes):
+    """PyTorch's exporter writes nearest_mode for bilinear interpolation too."""
+    for scales in SCALES:
+        resized(IMAGE["x"], [1, 1, *scales], mode="linear", **attributes)
+
+
 @pytest.mark.parametrize("exclude", [0, 1])
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_antialias(mode, exclude):

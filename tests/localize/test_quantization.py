@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import quantized_networks
+import quantized_networks as networks
 from onnx_networks import drawn, written
 from small_models import model_of
 
@@ -83,11 +83,11 @@ def test_an_activation_in_few_bits_is_not_where_layers_read_real_numbers(
 @pytest.mark.parametrize("factor", [-1.0, 0.1])
 def test_behind_a_fault_quantized_layers_are_proven_right(tmp_path: Path, factor: float) -> None:
     """No values are near the source's there; fed with the source's, each layer's are."""
-    right = quantized_networks.source(tmp_path)
-    made = quantized_networks.converted(right, "onnx-quantize-dynamic", tmp_path / "made")
+    right = networks.source(tmp_path)
+    made = networks.converted(right, "onnx-quantize-dynamic", tmp_path / "made")
     editor = open_editor(made)
     editor.insert("b", [("Mul", {}, [np.array(factor, np.float32)])], "scaled")
-    sides = (quantized_networks.subject(item, tmp_path) for item in (right, editor.save(tmp_path, "wrong")))
+    sides = (networks.subject(item, tmp_path) for item in (right, editor.save(tmp_path, "wrong")))
     found = localize_models(*sides, tmp_path / "work", Options(samples=8, batch_size=4, quantized=True))
     (row,) = [row for row in found.layers if row.guilty]
     assert row.source_tensor == "c"
@@ -108,3 +108,22 @@ def test_turns_of_a_loop_are_worth_as_much_as_one() -> None:
         return QuantizationErrors(graph, [cut], DISTURBANCE).expected(cut, graph.nodes, ("h0",))
 
     assert expected(1) == pytest.approx(expected(8))
+
+
+@pytest.mark.parametrize(
+    ("factor", "inputs_drawn", "is_guilty"),
+    [(1.0, False, False), (1.5, False, True), (1.5, True, False), (4.0, True, True)],
+)
+def test_values_beyond_what_calibration_has_seen(
+    tmp_path: Path, factor: float, inputs_drawn: bool, is_guilty: bool
+) -> None:
+    """Drawn inputs may have somewhat larger values than those that a target was calibrated on."""
+    right = networks.source(tmp_path)
+    target = networks.converted(right, "onnx-quantize-static", tmp_path / "qdq")
+    path = tmp_path / "larger.npz"
+    rows = np.random.default_rng(3).normal(size=(networks.COUNT, 3, 12, 12)).astype(np.float32)
+    np.savez(path, x=rows * np.float32(factor))
+    data = DataReference("tensors", networks.COUNT, str(path), sha256_of(path))
+    sides = (Subject(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
+    options = Options(samples=_COUNT, batch_size=8, quantized=True, drawn=inputs_drawn)
+    assert bool(localize_models(*sides, tmp_path / "work", options).faults) == is_guilty

@@ -172,6 +172,16 @@ def test_the_second_opinion_is_the_same_graph_in_other_arithmetic(opened: Any, n
     assert differing or "int8" in name or "gru" in name
 
 
+def test_operators_without_a_reference_kernel(tmp_path: Path) -> None:
+    one = Opened(files.without_reference_kernel(tmp_path / "elu.tflite"))
+    other = one.network.second_opinion()
+    (result,) = one.network.graph.outputs
+    expected = tf.nn.elu(one.given["rows"] + [0.5, -1, -2]).numpy()
+    for network in (one.network, other):
+        computed = network.segment(network.graph.inputs, [result]).run(one.given)[result]
+        np.testing.assert_allclose(computed, expected, rtol=1e-6, atol=1e-6)
+
+
 def test_damaged_files(opened: Any, tmp_path: Path) -> None:
     source = opened("perceptron-float")
     for path in small.damaged_copies(Path(source.model.path), tmp_path):

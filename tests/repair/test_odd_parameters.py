@@ -1,11 +1,13 @@
-"""In a loop that's written turn by turn, one turn gets the numbers that the others have."""
+"""In a loop that's written turn by turn, one turn gets the numbers that the others have, or all get the loop's."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 from onnx_networks import drawn, written
 from small_models import model_of
 
@@ -79,3 +81,24 @@ def test_one_turn_gets_what_the_others_have(tmp_path: Path, tensor: str, role: s
     edits = read_patch(tmp_path / "out" / PATCH)[0].edits
     assert [(type(edit), edit.role) for edit in edits] == [(SetParameter, role)]  # type: ignore[union-attr]
     assert result.unseen_after.error < 1e-5
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_all_turns_get_what_the_loop_has(tmp_path: Path, transposed: bool) -> None:
+    """Which of a matrix's two orders the turns have isn't known where their numbers are all wrong."""
+    right, target = source(tmp_path / "right.onnx"), unrolled(tmp_path / "target.onnx")
+    proto = onnx.load(target.path)
+    tensor = next(item for item in proto.graph.initializer if item.name == "rt")
+    values = numpy_helper.to_array(tensor)
+    tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(values.T if transposed else values[::-1]), "rt"))
+    onnx.save(proto, tmp_path / "wrong.onnx")
+    wrong = model_of("onnx", tmp_path / "wrong.onnx")
+    options = RepairOptions(Options(samples=_COUNT, batch_size=4), seconds=60, unseen=8)
+    result = repair_models(subject(right, tmp_path), subject(wrong, tmp_path), tmp_path / "out", options)
+    assert result.before.faults
+    assert result.mended, result.after.faults
+    edits = read_patch(tmp_path / "out" / PATCH)[0].edits
+    assert {(type(edit), edit.role) for edit in edits} == {(SetParameter, "weight")}  # type: ignore[union-attr]
+    assert result.model is not None
+    held = {item.name: numpy_helper.to_array(item) for item in onnx.load(result.model.path).graph.initializer}
+    assert any(np.array_equal(array, values) for array in held.values())

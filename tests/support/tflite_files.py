@@ -119,3 +119,17 @@ def names_that_repeat(path: Path) -> Model:
     writer.operator("MUL", [second, two], [third], schema.MulOptionsT())
     writer.operator("ADD", [third, third], [result], schema.AddOptionsT())
     return writer.write(path, [first], [third, result])
+
+
+def without_reference_kernel(path: Path) -> Model:
+    """y = elu(x + w): TFLite has no reference kernel for Elu. The numbers w are in float16."""
+    writer = Writer()
+    rows, stored = writer.tensor("rows", (2, 3)), np.array([[0.5, -1, -2]], np.float16)
+    half = writer.tensor("half", stored.shape, schema.TensorType.FLOAT16, data=stored)
+    full, total, result = (
+        writer.tensor(name, shape) for name, shape in (("full", (1, 3)), ("total", (2, 3)), ("result", (2, 3)))
+    )
+    writer.operator("DEQUANTIZE", [half], [full])
+    writer.operator("ADD", [rows, full], [total], schema.AddOptionsT())
+    writer.operator("ELU", [total], [result])
+    return writer.write(path, [rows], [result])

@@ -24,7 +24,8 @@ _HALF_PIXEL = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"}
     "Resize",
     "Upsample",
     constant=("roi", "scales", "sizes"),
-    ignores=("antialias", "exclude_outside"),  # looked at where they make a difference
+    # looked at where they make a difference
+    ignores=("antialias", "cubic_coeff_a", "exclude_outside", "extrapolation_value", "nearest_mode"),
     refuses="fractional factors of unknown sizes",
 )
 def resize(node: Node) -> Any:

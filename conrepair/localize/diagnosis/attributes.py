@@ -11,6 +11,7 @@ import numpy as np
 
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Attribute
+from conrepair.graph.operators import is_read
 from conrepair.localize.diagnosis.steps import Step
 from conrepair.localize.layout import Layout
 
@@ -61,7 +62,7 @@ def attribute_differences(
         ours, theirs = source.attributes[name], target.attributes[name]
         if (ours is None or theirs is None) and (source.op != "Clip" or ours == theirs):
             continue
-        if name in _SHAPES and not same_layout:
+        if not is_read(source.op, name, source.attributes) or (name in _SHAPES and not same_layout):
             continue
         if name in _AXES:
             ours = _moved(ours, source, target, layouts)

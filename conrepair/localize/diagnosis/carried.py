@@ -13,7 +13,7 @@ from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.parameters import Values, difference
 from conrepair.localize.diagnosis.region import Region
 
-__all__ = ["carried_differences"]
+__all__ = ["Held", "carried_differences", "carried_pairs"]
 
 _SAME = 1e-5
 _MOST_PARTS = 4
@@ -21,8 +21,15 @@ _UNLIKE = 1.0  # relative L2 from which on two arrays just aren't the same param
 
 
 @dataclass(frozen=True)
-class _Held:
-    """A parameter, and the nodes that have it."""
+class Held:
+    """A parameter, and the nodes that have it.
+
+    Attributes:
+        nodes: Of one side.
+        role: What it is for them.
+        parameter: As the first of them has it.
+        values: Its numbers, without axes of one element.
+    """
 
     nodes: tuple[Node, ...]
     role: str
@@ -33,10 +40,19 @@ class _Held:
 def carried_differences(region: Region) -> Iterator[Finding]:
     """Parameters that the pieces should have from the composite, and have otherwise.
 
+    Matrices of another shape are compared without regard to their order: frameworks have gates and heads in orders of
+    their own.
+    """
+    for one, two in carried_pairs(region):
+        yield from _compared(one, two)
+
+
+def carried_pairs(region: Region) -> Iterator[tuple[Held, Held]]:
+    """Parameters of the source and of the target that belong together, and differ.
+
     What has the same numbers on both sides is paired off, and what's an equal part of it (one projection for
     queries, keys and values). Only where one parameter of a size is left over on each side do they belong together:
-    conversions compute new ones from several, too. Matrices of another shape are compared without regard to their
-    order: frameworks have gates and heads in orders of their own.
+    conversions compute new ones from several, too.
     """
     ours, theirs = _held(region.source.nodes), _held(region.target.nodes)
     ours = [item for item in ours if item.values.any()]  # nothing is left of zeros that are added
@@ -46,12 +62,12 @@ def carried_differences(region: Region) -> Iterator[Finding]:
         same_size = [item for item in kept if item.values.size == one.values.size]
         others = [item for item in left if item.values.size == one.values.size]
         if len(same_size) == len(others) == 1:
-            yield from _compared(one, others[0])
+            yield one, others[0]
 
 
-def _held(nodes: Sequence[Node]) -> list[_Held]:
+def _held(nodes: Sequence[Node]) -> list[Held]:
     """Each parameter once: turns of a loop have the same."""
-    found: list[_Held] = []
+    found: list[Held] = []
     for node in nodes:
         for role, parameter in node.parameters.items():
             if math.prod(parameter.shape) < 2:
@@ -60,13 +76,13 @@ def _held(nodes: Sequence[Node]) -> list[_Held]:
             values = array.reshape([size for size in array.shape if size != 1])
             place = next((place for place, item in enumerate(found) if np.array_equal(item.values, values)), None)
             if place is None:
-                found.append(_Held((node,), role, parameter, values))
+                found.append(Held((node,), role, parameter, values))
             else:
                 found[place] = replace(found[place], nodes=(*found[place].nodes, node))
     return found
 
 
-def _overlaps(one: _Held, two: _Held) -> bool:
+def _overlaps(one: Held, two: Held) -> bool:
     """Whether the numbers are the same, or those of the one a part of the other's."""
     large, small = sorted((one.values, two.values), key=lambda values: -values.size)
     parts, rest = divmod(large.size, max(small.size, 1))
@@ -87,7 +103,7 @@ def _comparable(one: Values, two: Values) -> tuple[Values, Values]:
     return np.sort(one, axis=None), np.sort(two, axis=None)
 
 
-def _compared(one: _Held, two: _Held) -> Iterator[Finding]:
+def _compared(one: Held, two: Held) -> Iterator[Finding]:
     found = difference(*_comparable(one.values, two.values))
     if found is None or (found.relative > _UNLIKE and found.words.startswith("off by")):
         return

@@ -10,6 +10,7 @@ from conrepair.localize.diagnosis.region import Region
 from conrepair.repair.patch import Patch
 from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
+from conrepair.repair.proposals.carried import carried_proposals
 from conrepair.repair.proposals.folded import folded_proposals
 from conrepair.repair.proposals.missing import missing_proposals
 from conrepair.repair.proposals.odd_parameters import odd_parameter_proposals
@@ -33,6 +34,7 @@ CHANGES: Sequence[Proposer] = (
     rescaled_proposals,
     parameter_proposals,
     folded_proposals,
+    carried_proposals,
     range_proposals,
     requantized_proposals,
     stored_proposals,

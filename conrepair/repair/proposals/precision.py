@@ -97,14 +97,14 @@ def _activations(setting: Setting) -> tuple[Mapping[str, Sequence[str]], Mapping
         if name in region.partners and name not in graph.inputs:
             likely.setdefault(name, (region.partners[name],))
     for one, two in setting.reading.pairs:
-        if one is not None and two is not None and one.op == two.op:
+        if one is not None and two is not None and one.op == two.op and ours.tensors[one.outputs[0]].observable:
             likely.setdefault(two.outputs[0], (one.outputs[0],))
     possible: dict[str, Sequence[str]] = {}
     for name in (name for node in region.target.nodes for name in node.outputs):
         size = _size(graph.tensors[name])
         if graph.tensors[name].quantization is not None and size is not None:
-            computed = (item for node in region.source.nodes for item in node.outputs)
-            possible[name] = [item for item in computed if _size(ours.tensors[item]) == size]
+            computed = (ours.tensors[item] for node in region.source.nodes for item in node.outputs)
+            possible[name] = [item.name for item in computed if item.observable and _size(item) == size]
     return likely, possible
 
 

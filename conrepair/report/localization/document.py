@@ -142,6 +142,7 @@ class OptionsDocument(_Strict):
     )
     precision: str = Field(description="That the target is meant to compute in.")
     quantized: bool = Field(description="Whether it is meant to be stored in few bits.")
+    drawn: bool = Field(description="Whether the inputs are drawn at random.")
     recipe_runs: int = Field(description="Runs of the target that a search of recipes may take.")
     recipe_seconds: Number = Field(description="Seconds that it may take.")
     suspiciousness: DrawsDocument | None = Field(description="How layers are ranked; null: they aren't.")

@@ -130,3 +130,12 @@ def test_kinds(op: str, name: str, ours: Attribute, theirs: Attribute, kind: Kin
 @pytest.mark.parametrize(("ours", "theirs"), [(1e-5, 9.9999997e-06), (0.1, 0.10000000149), (1, 1.0), (None, 3)])
 def test_the_same_numbers_in_other_words(ours: Attribute, theirs: Attribute) -> None:
     assert list(attribute_differences(step("X", {"alpha": ours}), step("X", {"alpha": theirs}), {})) == []
+
+
+@pytest.mark.parametrize(("mode", "differing"), [("linear", []), ("nearest", ["nearest_mode"])])
+def test_what_a_mode_does_not_read_is_no_difference(mode: str, differing: list[str]) -> None:
+    ours, theirs = (
+        step("Resize", {"mode": mode, "nearest_mode": nearest, "cubic_coeff_a": cubic, "scales": None})
+        for nearest, cubic in (("floor", -0.5), ("round_prefer_floor", -0.75))
+    )
+    assert [item.name for item in attribute_differences(ours, theirs, {4: PLAIN})] == differing
