@@ -44,7 +44,7 @@ class TfliteEditor(Editor):
         """Change a constant; a quantized one keeps its scales where the numbers fit into them."""
         operator, kind = self._operators[node.name], node.native
         index = self._file.index(node.parameters[role].name)
-        native = np.ascontiguousarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array)
+        native = np.asarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array, order="C")
         if native.shape != self._file.shape(index):
             self.refuse(f"{node.parameters[role].name} can't be of shape {native.shape}")
         index = self._own(operator, self._position(operator, index), index)
@@ -57,7 +57,7 @@ class TfliteEditor(Editor):
         """New scales for a constant; kernels want a weight's zero to be stored as 0."""
         operator, kind = self._operators[node.name], node.native
         index = self._file.index(node.parameters[role].name)
-        native = np.ascontiguousarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array)
+        native = np.asarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array, order="C")
         if native.shape != self._file.shape(index) or role == "bias":
             self.refuse(f"{node.parameters[role].name} can't have scales of its own")
         index = self._own(operator, self._position(operator, index), index)

@@ -14,6 +14,7 @@ from ai_edge_litert import schema_py_generated as schema
 from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
+from conrepair.graph.operators import ELEMENTWISE_BINARY
 
 __all__ = ["ACTIVATION", "FUSED", "LAYOUTS", "LINEAR", "OPERATORS", "constant_behind", "graph_of_file", "is_computed"]
 
@@ -194,7 +195,7 @@ def _attributes(file: TfliteFile, operator: Any, kind: str) -> dict[str, Attribu
 
 def _parameters(file: TfliteFile, operator: Any, kind: str) -> dict[str, Parameter]:
     found = {}
-    for role, position in _POSITIONS.get(kind, {}).items():
+    for role, position in _positions(file, operator, kind).items():
         place = operator.inputs[position] if position < len(operator.inputs) else -1
         index = constant_behind(file, place)
         real = None if index is None else file.real(index)
@@ -212,12 +213,20 @@ def _parameters(file: TfliteFile, operator: Any, kind: str) -> dict[str, Paramet
     return found
 
 
+def _positions(file: TfliteFile, operator: Any, kind: str) -> dict[str, int]:
+    """Where a layer's parameters are among its inputs; the constant of an elementwise operator may be either one."""
+    if OPERATORS.get(kind) not in ELEMENTWISE_BINARY:
+        return _POSITIONS.get(kind, {})
+    constant = [place for place, index in enumerate(operator.inputs) if constant_behind(file, index) is not None]
+    return {"operand": constant[0]} if len(constant) == 1 else {}
+
+
 def _loader(file: TfliteFile, index: int, convert: Callable[[Array], Array]) -> Callable[[], Array]:
     def load() -> Array:
         real = file.real(index)
         if real is None:
             raise ValueError(f"{file.name(index)} isn't constant any more")
-        return np.ascontiguousarray(convert(real))
+        return np.asarray(convert(real), order="C")
 
     return load
 

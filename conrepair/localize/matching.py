@@ -27,6 +27,7 @@ _ROUNDING = 1e-6  # relative L2 below which it's chance which of two tensors is 
 _ROUNDS = 3
 _SURMISE = 0.99  # the most that anything but values says
 _FORBIDDEN = -1e3
+_TELLING = 0.9  # correlation from which on values tell the layout, though a fault in front has changed them
 _BY_VALUES = 10  # how much more a layout counts that values show than one that a shape suggests
 _DIGITS = 7.0  # that two computations of one thing have in common at most
 
@@ -118,10 +119,10 @@ def match(
     same = _without_crossing([pair for pair in accepted if equal[pair]], source.reaches, target.reaches)
     guessed = [pair for pair in accepted if not equal[pair] and score[pair] >= least]
     kept = _in_order(same, guessed, source.reaches, target.reaches)
-    pairs = [
-        _pair(source, target, similarity, score, equal, *pair) for pair in sorted(kept, key=lambda pair: pair[1])
-    ]
-    return _with_usual_layouts(pairs)
+    kept.sort(key=lambda pair: pair[1])
+    pairs = [_pair(source, target, similarity, score, equal, *pair) for pair in kept]
+    told = [bool(equal[pair] or similarity.correlation[pair] >= _TELLING) for pair in kept]
+    return _with_usual_layouts(pairs, told)
 
 
 def _results(side: Neighbourhood) -> npt.NDArray[np.bool_]:
@@ -170,16 +171,19 @@ def _in_order(
     return list(zip(rows[:count].tolist(), columns[:count].tolist(), strict=True))
 
 
-def _with_usual_layouts(pairs: list[Pair]) -> list[Pair]:
+def _with_usual_layouts(pairs: list[Pair], told: list[bool]) -> list[Pair]:
     """Where values don't tell the layout: the one that most tensors of as many axes have, by values or by shape."""
     counts: dict[tuple[int, int], Counter[tuple[int, ...]]] = {}
-    for pair in pairs:
+    for pair, known in zip(pairs, told, strict=True):
         layout = pair.layout
-        if pair.confidence == 1.0:
+        if known:
             counts.setdefault(_ranks(layout), Counter())[layout.axes] += _BY_VALUES
         elif layout.view != tuple(layout.view[axis] for axis in layout.axes):
             counts.setdefault(_ranks(layout), Counter())[layouts(layout.source, layout.target)[0].axes] += 1
-    return [pair if pair.confidence == 1.0 else replace(pair, layout=_usual(pair.layout, counts)) for pair in pairs]
+    return [
+        pair if known else replace(pair, layout=_usual(pair.layout, counts))
+        for pair, known in zip(pairs, told, strict=True)
+    ]
 
 
 def _usual(layout: Layout, counts: Mapping[tuple[int, int], Counter[tuple[int, ...]]]) -> Layout:

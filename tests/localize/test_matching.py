@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import Computed, all_values, disguised, drawn_feeds, graphs
 
-from conrepair.graph.layer_graph import LayerGraph
+from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localize.matching import EQUAL, Pair, match
 from conrepair.localize.similarity import compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
@@ -109,3 +109,21 @@ def test_a_missing_layer_is_missing(graph: LayerGraph, seed: int) -> None:
     for pair in pairs:
         np.testing.assert_array_equal(full[pair.target], mine[pair.source])
     assert unique(full) <= {pair.target for pair in pairs}
+
+
+def test_values_that_a_fault_has_changed_still_tell_the_layout() -> None:
+    """[batch, tokens, width] in [batch x tokens, width]: by shapes alone the rows could be in either order."""
+
+    def graph(shape: tuple[int, ...]) -> LayerGraph:
+        tensors = {name: Tensor(name, shape, "float32") for name in ("x", "y", "z")}
+        nodes = tuple(Node(two, two, "Tanh", "Tanh", (one,), (two,)) for one, two in (("x", "y"), ("y", "z")))
+        return LayerGraph(("x",), ("z",), tensors, nodes)
+
+    generator = np.random.default_rng(0)
+    mine = {name: generator.normal(size=(2, 5, 8)) for name in ("x", "y", "z")}
+    changed = {name: (array + 0.05 * generator.normal(size=array.shape)) for name, array in mine.items()}
+    changed["x"] = mine["x"]
+    theirs = {name: array.reshape(10, 8) for name, array in changed.items()}
+    pairs = matched(graph((2, 5, 8)), mine, graph((10, 8)), theirs)
+    assert {pair.source: pair.target for pair in pairs} == {"x": "x", "y": "y", "z": "z"}
+    assert all(pair.layout.is_plain for pair in pairs)

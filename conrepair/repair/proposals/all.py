@@ -11,6 +11,7 @@ from conrepair.repair.patch import Patch
 from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
 from conrepair.repair.proposals.carried import carried_proposals
+from conrepair.repair.proposals.changed import change_proposals
 from conrepair.repair.proposals.folded import folded_proposals
 from conrepair.repair.proposals.missing import missing_proposals
 from conrepair.repair.proposals.odd_parameters import odd_parameter_proposals
@@ -35,6 +36,7 @@ CHANGES: Sequence[Proposer] = (
     parameter_proposals,
     folded_proposals,
     carried_proposals,
+    change_proposals,
     range_proposals,
     requantized_proposals,
     stored_proposals,

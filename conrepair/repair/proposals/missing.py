@@ -41,13 +41,23 @@ def _behind(steps: Sequence[Step], known: Mapping[str, Known], setting: Setting)
         other = layout_of(unknown[0], setting, region.target.graph.tensors[end].shape)
         known = known if other is None else {**known, unknown[0]: Known(end, other)}
     order = region.target.graph.order
-    behind = {known[name].tensor for name in read if name in known}
+    behind = {known[name].tensor: name for name in read if name in known}
     for tensor in sorted(behind, key=lambda name: -order.get(name, 0)):
         try:
             operations = transplant(nodes, region.source.graph, known, layout)
         except NotEditableError:
             return
-        yield from ((Graft(tensor, operations, readers),) for readers in possible_readers(tensor, setting))
+        readers = possible_readers(tensor, setting)
+        if _reads_alone(nodes, behind[tensor], setting):
+            readers = readers[::-1]
+        yield from ((Graft(tensor, operations, names),) for names in readers)
+
+
+def _reads_alone(nodes: Sequence[Node], tensor: str, setting: Setting) -> bool:
+    """Whether nothing else of the source reads a tensor: then whatever reads it in the target reads the wrong one."""
+    graph = setting.region.source.graph
+    names = {node.name for node in nodes}
+    return tensor not in graph.outputs and all(node.name in names for node in graph.consumers.get(tensor, ()))
 
 
 def _in_order(steps: Sequence[Step], setting: Setting) -> list[Node]:

@@ -65,7 +65,8 @@ def test_every_field_of_the_result_is_in_it() -> None:
     assert [row["order"] for row in document["layers"]] == [0, 1, 2, 3, 4]
     assert document["options"] == {
         "samples": 8, "batch_size": 4, "noise_margin": 10.0, "equivalent": 1e-4, "precision": "float32",
-        "quantized": False, "seed": 7, "recipe_runs": 300, "recipe_seconds": 60.0, "suspiciousness": None,
+        "quantized": False, "drawn": False, "seed": 7, "recipe_runs": 300, "recipe_seconds": 60.0,
+        "suspiciousness": None,
     }  # fmt: skip
 
 
