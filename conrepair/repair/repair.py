@@ -24,7 +24,7 @@ from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import Agreement, agreement, answers, is_worse
+from conrepair.repair.verify import Agreement, agreement, answers, is_better, is_worse
 from conrepair.runtime.errors import ConrepairError, DataError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -118,7 +118,8 @@ def repair_models(
         effects = outcome.effects
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
-        if patch.edits and is_worse(after, before):
+        is_of_use = is_better(after, before) if found.result.faults else not is_worse(after, before)
+        if patch.edits and not is_of_use:
             # What was judged on a few samples doesn't hold on others: the target stays as it came.
             undone = f"undone: outputs differ by {after.error:.1e} on other samples, {_more(before, after)}"
             effects = (*effects, undone)

@@ -17,11 +17,12 @@ from conrepair.localize.models import Subject
 from conrepair.localize.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Agreement", "Answers", "agreement", "answers", "is_worse"]
+__all__ = ["Agreement", "Answers", "agreement", "answers", "is_better", "is_worse"]
 
 _BATCH = 8
 _FLUCTUATION = 1.1  # times an error, and
 _ANSWERS = 1  # so many answers, that two targets may differ by which are as good: what rounding puts here or there
+_NEARER = 0.8  # times an error: less than that is no gain on other samples
 
 Answers = Mapping[str, Array]
 """Outputs by name, for one batch."""
@@ -76,6 +77,17 @@ def is_worse(after: Agreement, before: Agreement) -> bool:
     """
     more = (after.top1_differing or 0) - (before.top1_differing or 0)
     return not after.error <= _FLUCTUATION * before.error or more > _ANSWERS
+
+
+def is_better(after: Agreement, before: Agreement) -> bool:
+    """Whether a target agrees more with its source than another one, by more than chance.
+
+    Args:
+        after: Of the one.
+        before: Of the other, on the same samples.
+    """
+    fewer = (before.top1_differing or 0) - (after.top1_differing or 0)
+    return not is_worse(after, before) and (after.error <= _NEARER * before.error or fewer > _ANSWERS)
 
 
 def answers(

@@ -16,7 +16,7 @@ from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair import repair
 from conrepair.repair.repair import RepairOptions, repair_models
-from conrepair.repair.verify import Agreement, is_worse
+from conrepair.repair.verify import Agreement, is_better, is_worse
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,22 @@ from conrepair.repair.verify import Agreement, is_worse
 )
 def test_worse_is_more_than_chance(error: float, answers: int | None, worse: bool) -> None:
     assert is_worse(Agreement(64, error, answers), Agreement(64, 0.1, 3)) is worse
+
+
+@pytest.mark.parametrize(
+    ("error", "answers", "better"),
+    [
+        (0.09, 3, False),  # chance
+        (0.05, 3, True),
+        (0.1, 1, True),
+        (0.05, 5, False),
+        (0.2, 0, False),
+        (math.nan, 0, False),
+        (0.05, None, True),
+    ],
+)
+def test_better_is_more_than_chance(error: float, answers: int | None, better: bool) -> None:
+    assert is_better(Agreement(64, error, answers), Agreement(64, 0.1, 3)) is better
 
 
 def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
