@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -12,5 +13,6 @@ for _folder in map(str, (_ROOT, _SUPPORT)):
     if _folder not in sys.path:
         sys.path.insert(0, _folder)
 
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as in workers
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("fixed")

@@ -344,6 +344,8 @@ def _initialize(module_folders: tuple[str, ...], parent: int, process: Any) -> N
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
     # TensorFlow reads its log level from the environment of the process, at import.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # Beside other programs, PyTorch's threads that spin while they wait take a core from those that they wait for.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     faulthandler.enable()
     # tqdm, which exporters use, would make a semaphore between processes that a terminated worker leaks.
     with contextlib.suppress(ImportError):

@@ -67,6 +67,19 @@ def test_a_job_runs_in_another_process_which_stays_warm(shared: Workers, tmp_pat
     assert pid(shared, tmp_path) == first, "an exception must not cost the worker"
 
 
+@pytest.mark.parametrize("wanted", [None, "active"])
+def test_waiting_threads_of_openmp_are_passive_unless_asked_otherwise(
+    wanted: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if wanted is not None:
+        monkeypatch.setenv("OMP_WAIT_POLICY", wanted)
+    with Workers(1) as workers:
+        outcome = workers.call(job(tmp_path, "variable", name="OMP_WAIT_POLICY"))
+    assert isinstance(outcome, Success)
+    assert outcome.value == {"value": wanted or "passive"}
+
+
 def test_leaving_the_block_ends_the_processes(tmp_path: Path) -> None:
     with Workers(1) as workers:
         worker = pid(workers, tmp_path)

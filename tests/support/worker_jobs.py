@@ -36,6 +36,11 @@ def echo(payload: Payload, folder: Path) -> Payload:
     return {"payload": payload, "pid": os.getpid()}
 
 
+def variable(payload: Payload, folder: Path) -> Payload:
+    """A variable of the worker's environment."""
+    return {"value": os.environ.get(payload["name"])}
+
+
 def draw(payload: Payload, folder: Path) -> Payload:
     """Answers differently each time."""
     _count(payload)
