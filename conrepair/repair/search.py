@@ -348,13 +348,18 @@ def _mends(again: Found, found: Found, piece: Guilty | None) -> bool:
     if piece is None:
         return len(again.result.faults) < len(found.result.faults) and guilty <= known
     here = piece.judged.cut.pair.source
-    if guilty - known or here in guilty:
+    if guilty - known or here in guilty or _unplaced(again) > _unplaced(found):
         return False
     if again.result.faults:
         fewer = len(again.result.faults) <= len(found.result.faults)
         # Faults may make up for one another, so that the outputs say little while some are left.
         return fewer and (_is_seen_nearer(again, piece) or again.result.output_error <= found.result.output_error)
     return _is_seen_nearer(again, piece) or again.result.output_error < found.result.output_error
+
+
+def _unplaced(found: Found) -> int:
+    """Faults that no piece explains: outputs that are lost, or have another shape."""
+    return max(len(found.result.faults) - len(found.guilty), 0)
 
 
 def _is_seen_nearer(again: Found, piece: Guilty) -> bool:

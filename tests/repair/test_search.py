@@ -16,7 +16,7 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.bench import Bench
-from conrepair.repair.edits import SetParameter
+from conrepair.repair.edits import Remove, SetParameter
 from conrepair.repair.search import Outcome, search
 from conrepair.runtime.files import sha256_of
 
@@ -118,3 +118,28 @@ def test_faults_that_make_up_for_one_another(tmp_path: Path) -> None:
     assert not outcome.after.result.faults
     assert outcome.after.result.output_error < 1e-6
     assert outcome.tried == 4  # both edits, and whether each is needed
+
+
+def test_operators_that_only_the_target_has_go_together(tmp_path: Path) -> None:
+    """Without one of them alone the outputs have another shape, which no piece is guilty of."""
+    right = chain(tmp_path / "right.onnx", weights())
+    proto = onnx_ir.to_proto(onnx_ir.load(right.path))
+    output = proto.graph.output[0].name
+    proto.graph.node[-1].output[0] = "before"
+    constants = {"first": [0], "one": [1], "axis": [1], "far": [_WIDTH]}
+    proto.graph.initializer.extend(
+        numpy_helper.from_array(np.array(value, np.int64), name) for name, value in constants.items()
+    )
+    proto.graph.node.extend(
+        [
+            helper.make_node("Slice", ["before", "first", "one", "axis"], ["head"], name="head"),
+            helper.make_node("Slice", ["before", "one", "far", "axis"], ["tail"], name="tail"),
+            helper.make_node("Concat", ["tail", "head"], [output], name="turned", axis=1),
+        ]
+    )
+    onnx_ir.save(onnx_ir.from_proto(proto), tmp_path / "wrong.onnx")
+    wrong = Model("onnx", str(tmp_path / "wrong.onnx"), sha256_of(tmp_path / "wrong.onnx"))
+    outcome = searched(right, wrong, tmp_path)
+    assert not outcome.after.result.faults
+    assert outcome.after.result.output_error == 0
+    assert all(isinstance(edit, Remove) for edit in outcome.patch.edits)
