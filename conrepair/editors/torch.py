@@ -94,7 +94,7 @@ class TorchEditor(Editor):
     def remove(self, node: Node, index: int = 0) -> None:
         """Readers take the input instead."""
         old = self._nodes[node.name]
-        fed = [self._nodes[name] for name in node.inputs]
+        fed = [self._value(name) for name in node.inputs]
         around = [item for item in [*old.all_input_nodes, *old.users] if item.op == "call_function"]
         for user in list(old.users):
             user.replace_input_with(old, fed[index])
@@ -130,6 +130,8 @@ class TorchEditor(Editor):
     def _value(self, tensor: str) -> torch.fx.Node:
         """What stands for a tensor by now."""
         node = self._instead.get(tensor, self._nodes.get(tensor))
+        while getattr(node, "_erased", False) and node is not None and node.name in self._instead:
+            node = self._instead[node.name]
         if node is None or getattr(node, "_erased", False):
             self.refuse(f"the program has no tensor {tensor}")
         return node

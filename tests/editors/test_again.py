@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_models import model_of
 
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.registry import framework
@@ -44,3 +45,23 @@ def test_changes_of_one_are_none_of_another(kind: str, tmp_path: Path) -> None:
         answers.append(next(iter(runnable.run(dict(zip(names, fed, strict=True))).values())))
     np.testing.assert_array_equal(answers[2], answers[0])
     assert np.abs(answers[1] - answers[0]).max() > 1e-3
+
+
+def test_pytorch_operators_that_read_one_another_are_taken_out(tmp_path: Path) -> None:
+    import torch
+
+    class Turned(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = torch.relu(x)
+            return torch.cat([y[:, 7:8], y[:, :7]], 1)
+
+    path = tmp_path / "turned.pt2"
+    torch.export.save(torch.export.export(Turned(), (torch.zeros(2, 8),)), path)
+    editor = open_editor(model_of("torch", path))
+    for node in editor.graph.nodes:
+        if node.name.startswith(("slice", "cat")):
+            editor.remove(node)
+    runnable = framework("torch").load(editor.save(tmp_path, "straight"))
+    array = np.random.default_rng(1).normal(size=(2, 8)).astype(np.float32)
+    (given,) = runnable.run({runnable.inputs[0].name: array}).values()
+    np.testing.assert_array_equal(given, np.maximum(array, 0))
