@@ -7,7 +7,6 @@ from collections import Counter
 from benchmarks.common import cases
 from benchmarks.common.cases import CORRECT, DEVELOPMENT_SEEDS, SEVERAL
 from benchmarks.repair.cases import QUANTIZED, asked_by_command, plan
-from benchmarks.repair.older import CASES
 
 _SMALL = ["digits-cnn", "perceptron"]
 
@@ -33,8 +32,3 @@ def test_the_command_is_asked_about_files_alone() -> None:
     assert Counter((case.model, case.format) for case in asked) == {
         (model, name): 1 for model in _SMALL for name in ("onnx", "tflite", "keras", "tensorflow")
     }
-
-
-def test_the_older_conversions() -> None:
-    assert len({case.name for case in CASES}) == 30
-    assert Counter(case.model for case in CASES) == {"mobilenet-v2": 12, "resnet101": 14, "inception-v3": 4}

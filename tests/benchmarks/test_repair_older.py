@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ def test_every_pair_of_formats_is_there_and_the_published_ones_come_first() -> N
     assert len(CASES) == len({case.name for case in CASES}) == 3 * 12 * 2
     published = [case for case in CASES if case.published]
     assert len({(case.model, case.source, case.target) for case in published}) == 15
+    assert Counter(case.model for case in published) == {"mobilenet-v2": 12, "resnet101": 14, "inception-v3": 4}
     assert list(CASES[:30]) == published
     assert [case.name for case in chosen(["inception-v3"], None)[:2]] == [
         "inception-v3:torch>keras:right",
