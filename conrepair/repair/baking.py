@@ -10,7 +10,6 @@ import numpy as np
 from conrepair.data.binding import image_layout
 from conrepair.data.recipe import Recipe
 from conrepair.editors.operation import NotEditableError, Operation
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.localize import Found
@@ -67,7 +66,7 @@ def bake(
     if not spec.is_float:
         raise NotEditableError(f"{spec.name} takes {spec.dtype}, which is what photos are made of by the recipe")
     layout = fed.recipe.layout or image_layout(spec)
-    tensor = open_editor(fed.model).graph.inputs[0]
+    tensor = bench.editor.graph.inputs[0]
     operations = recipe_operations(fed.recipe, wanted, tensor, channels_first=layout == "NCHW")
     patch = Patch((Graft(tensor, operations), *edits))
     before = bench.target

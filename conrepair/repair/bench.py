@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import tempfile
 from pathlib import Path
 
 from conrepair.data.feeds import batches, open_feeds
+from conrepair.editors.editor import Editor
+from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found, localize_target
 from conrepair.localize.models import Subject, batch_size, concrete, feeds_of
@@ -48,6 +51,16 @@ class Bench:
     def target(self) -> Subject:
         """The target as it came, with what it's fed now."""
         return self._target
+
+    @functools.cached_property
+    def editor(self) -> Editor:
+        """Of the target as it came, opened when it's first asked for. It changes nothing; its `again` may.
+
+        Raises:
+            UsageError: if there's no editor for its format.
+            ModelLoadError: if it can't be read to be changed.
+        """
+        return open_editor(self._target.model)
 
     def feed(self, target: Subject) -> None:
         """Feed targets otherwise from now on.

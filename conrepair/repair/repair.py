@@ -146,7 +146,7 @@ def repair_models(
         None if patch.recipe is None else recipe_fields(patch.recipe),
         str(folder / PATCH) if patch.edits else None,
         None if model is None else searched.delivery,
-        None if model is None else storage_of(outcome.graph, target.model, model),
+        None if model is None else storage_of(bench.editor.graph, target.model, model),
         not_baked,
     )
 

@@ -14,9 +14,7 @@ from pathlib import Path
 
 from conrepair.config.model import EditKind
 from conrepair.editors.editor import Editor, NotEditableError
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
-from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.localize import Found
 from conrepair.localize.located import Guilty
 from conrepair.repair.bench import Bench
@@ -68,8 +66,7 @@ class Outcome:
     """What a search came to.
 
     Attributes:
-        graph: Of the target as it came.
-        before: What localization says of it.
+        before: The target as it came.
         state: The best that was found, with the proposals that help.
         tried: How many candidates were judged.
         in_time: Whether the search ended within its time.
@@ -78,7 +75,6 @@ class Outcome:
         refused: What the target's format can't express of what was proposed, each once.
     """
 
-    graph: LayerGraph
     before: Found
     state: State
     tried: int = 0
@@ -152,11 +148,10 @@ class _Search:
         self._bench, self._model, self._folder, self._end = bench, model, folder, end
         self._journal, self._kinds = journal, kinds
         self._refused: dict[str, None] = {}
-        self._editor = open_editor(model)
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
-        outcome = Outcome(self._editor.graph, before, State((), before, self._model))
+        outcome = Outcome(before, State((), before, self._model))
         states = [outcome.state]
         retreats = list[tuple[State, frozenset[str]]]()
         while outcome.after.result.faults and self._mend_one(outcome, retreats):
@@ -200,7 +195,7 @@ class _Search:
         for sort in sorts:
             candidates = self._proposed(found, sort)
             if sort is CHANGES:
-                candidates = itertools.chain(candidates, _exchanges(self._editor))
+                candidates = itertools.chain(candidates, _exchanges(self._bench.editor))
             outcome.state = self._best(self._wanted(candidates), outcome)
             if outcome.state is not before:
                 return True
@@ -208,7 +203,7 @@ class _Search:
 
     def _wanted(self, candidates: Candidates) -> Candidates:
         """Those of the sorts that are wanted."""
-        graph = self._editor.graph
+        graph = self._bench.editor.graph
         for piece, proposal in candidates:
             if self._kinds is None or {kind_of(edit, graph) for edit in proposal} <= self._kinds:
                 yield piece, proposal
@@ -251,7 +246,7 @@ class _Search:
     def _proposed(self, found: Found, proposers: Sequence[Proposer]) -> Candidates:
         for piece in _guiltiest(found):
             named = [name for fault in found.result.faults for name in fault.target_layers]
-            proposed = proposals(piece.region, self._editor, self._bench.range_of, proposers, named)
+            proposed = proposals(piece.region, self._bench.editor, self._bench.range_of, proposers, named)
             yield from ((piece, proposal) for proposal in proposed)
 
     def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:
@@ -265,7 +260,7 @@ class _Search:
             return None
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         try:
-            changed = _patch_of(taken).make(self._editor.again(), folder, STEM)
+            changed = _patch_of(taken).make(self._bench.editor.again(), folder, STEM)
             return State(taken, self._bench.localize(changed), changed)
         except NotEditableError as error:
             self._refused.setdefault(str(error))

@@ -72,6 +72,15 @@ def test_torch_script_is_delivered_as_onnx(tmp_path: Path) -> None:
     assert len(result.edits) == 1
 
 
+def test_a_right_target_that_cant_be_edited_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = subject(traced(tmp_path, 1.0), tmp_path, channels_last=False)
+    source = subject(torch_file("image", tmp_path), tmp_path, channels_last=False)
+    monkeypatch.setattr("conrepair.repair.repair.as_onnx", lambda *_: pytest.fail("it's converted"))
+    result = repair_models(source, target, tmp_path / "out", _OPTIONS)
+    assert not result.before.faults
+    assert result.model is None
+
+
 @pytest.mark.slow
 def test_what_an_editor_refuses_is_mended_in_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = tflite_file("image", tmp_path)
