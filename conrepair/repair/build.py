@@ -7,12 +7,10 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from conrepair.backends.registry import COMPILERS
 from conrepair.backends.tvm.build import BUILD
@@ -186,7 +184,7 @@ def repair_build(source: Subject, target: Subject, folder: Path, options: Repair
         before = bench.localize(build)
         found, in_time = _search(bench, before, end)
         begin = options.localization.samples if source.data.count > options.localization.samples else 0
-        right = _joined(answers(source, source.model, begin=begin, count=options.unseen))
+        right = list(answers(source, source.model, begin=begin, count=options.unseen))
         model, change, after = None, BuildChange(), before
         unseen = agreement(right, _answers(target, build, record, begin, options.unseen))
         unseen_after = unseen
@@ -250,17 +248,9 @@ def _mended(bench: _Bench, change: BuildChange, guilty: int) -> Mended | None:
     return None if any(fault.kind is Kind.COMPILATION for fault in found.faults) else (change, folder, found)
 
 
-def _answers(target: Subject, build: Path, record: Mapping[str, Any], begin: int, count: int) -> list[Answers]:
+def _answers(target: Subject, build: Path, record: Mapping[str, Any], begin: int, count: int) -> Iterator[Answers]:
     runnable = TvmRunnable(build, record["options"].get("threads"))
-    return _joined(answers(target, target.model, begin=begin, count=count, runnable=runnable))
-
-
-def _joined(batches: Iterable[Answers]) -> list[Answers]:
-    """All samples as one batch: a build has a batch of its own."""
-    parts = list(batches)
-    if any(not array.ndim for part in parts for array in part.values()):
-        return parts  # nothing has rows
-    return [{name: np.concatenate([part[name] for part in parts]) for name in parts[0]}] if parts else []
+    return answers(target, target.model, begin=begin, count=count, runnable=runnable)
 
 
 def _write(change: BuildChange, made: Path, folder: Path, build: Path) -> None:

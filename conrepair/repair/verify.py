@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from conrepair.data.feeds import batches, open_feeds
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.model import Model
@@ -24,8 +22,26 @@ _FLUCTUATION = 1.1  # times an error, and
 _ANSWERS = 1  # so many answers, that two targets may differ by which are as good: what rounding puts here or there
 _NEARER = 0.8  # times an error: less than that is no gain on other samples
 
-Answers = Mapping[str, Array]
-"""Outputs by name, for one batch."""
+
+@dataclass(frozen=True)
+class Answers:
+    """A model's answers to samples that follow one another.
+
+    Attributes:
+        samples: How many.
+        outputs: By name. One with another number of rows has none for each sample, and is of all of them.
+    """
+
+    samples: int
+    outputs: Mapping[str, Array]
+
+    def rows(self, begin: int, end: int) -> Answers:
+        """The answers to some of the samples."""
+        outputs = {
+            name: array[begin:end] if array.ndim and len(array) == self.samples else array
+            for name, array in self.outputs.items()
+        }
+        return Answers(end - begin, outputs)
 
 
 @dataclass(frozen=True)
@@ -52,9 +68,7 @@ def agreement(right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
     """
     errors: dict[str, RunningError] = {}
     differing, scores, samples, whole = 0, False, 0, True
-    for ours, theirs in zip(right, given, strict=False):
-        valid = min(len(next(iter(ours.values()))), len(next(iter(theirs.values()))))
-        ours, theirs = ({name: array[:valid] for name, array in side.items()} for side in (ours, theirs))
+    for count, ours, theirs in _of_the_same(right, given):
         pairs, unpaired = pair_outputs(ours, theirs)
         whole = whole and not unpaired
         for pair in pairs:
@@ -63,9 +77,24 @@ def agreement(right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
             if one.ndim == 2 and one.shape[1] > 1 and one.dtype.kind == "f":
                 scores = True
                 differing += int((one.argmax(1) != two.argmax(1)).sum())
-        samples += valid
+        samples += count
     error = max((item.relative_l2 for item in errors.values()), default=0.0) if whole else float("inf")
     return Agreement(samples, error, differing if scores else None)
+
+
+def _of_the_same(
+    right: Iterable[Answers], given: Iterable[Answers]
+) -> Iterator[tuple[int, Mapping[str, Array], Mapping[str, Array]]]:
+    """How many samples, and both sides' outputs for them: where batches are of different sizes, the smaller one's."""
+    sides = iter(right), iter(given)
+    left: list[Answers | None] = [None, None]
+    while True:
+        ours, theirs = left = [rest or next(side, None) for rest, side in zip(left, sides, strict=True)]
+        if ours is None or theirs is None:
+            return
+        count = min(ours.samples, theirs.samples)
+        yield count, ours.rows(0, count).outputs, theirs.rows(0, count).outputs
+        left = [side.rows(count, side.samples) if side.samples > count else None for side in (ours, theirs)]
 
 
 def is_worse(after: Agreement, before: Agreement) -> bool:
@@ -118,9 +147,4 @@ def answers(
         if skipped >= batch.valid:
             continue
         feeds = {inputs[name]: array for name, array in batch.feeds.items()}
-        outputs = runnable.run(feeds)
-        yield {name: _rows(array, batch.size, skipped, batch.valid) for name, array in outputs.items()}
-
-
-def _rows(array: Array, size: int, begin: int, end: int) -> Array:
-    return array[begin:end] if array.ndim and len(array) == size else np.asarray(array)
+        yield Answers(batch.size, runnable.run(feeds)).rows(skipped, batch.valid)

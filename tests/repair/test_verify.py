@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from localized import WEIGHTS, Variant
 
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.graph.layer_graph import Array
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair import repair
 from conrepair.repair.repair import RepairOptions, repair_models
-from conrepair.repair.verify import Agreement, is_better, is_worse
+from conrepair.repair.verify import Agreement, Answers, agreement, answers, is_better, is_worse
 
 
 @pytest.mark.parametrize(
@@ -49,6 +54,37 @@ def test_worse_is_more_than_chance(error: float, answers: int | None, worse: boo
 )
 def test_better_is_more_than_chance(error: float, answers: int | None, better: bool) -> None:
     assert is_better(Agreement(64, error, answers), Agreement(64, 0.1, 3)) is better
+
+
+@given(st.lists(st.integers(1, 5), min_size=1), st.lists(st.integers(1, 5), min_size=1))
+def test_batches_are_of_no_matter(ours: list[int], theirs: list[int]) -> None:
+    count = min(sum(ours), sum(theirs))
+    drawn = np.random.default_rng(11).normal(size=(2, max(sum(ours), sum(theirs)), 3)).astype(np.float32)
+    found = agreement(*(list(_in_batches(side, sizes)) for side, sizes in zip(drawn, (ours, theirs), strict=True)))
+    right, given = drawn[:, :count].astype(np.float64)
+    assert found.samples == count
+    assert found.error == pytest.approx(np.linalg.norm(right - given) / np.linalg.norm(right), rel=1e-6)
+    assert found.top1_differing == (right.argmax(1) != given.argmax(1)).sum()
+
+
+def _in_batches(array: Array, sizes: list[int]) -> Iterator[Answers]:
+    begin = 0
+    for size in sizes:
+        yield Answers(size, {"scores": array[begin : begin + size], "of all": np.ones((), np.float32)})
+        begin += size
+
+
+def test_a_fixed_batch_is_compared_with_an_open_one(tmp_path: Path) -> None:
+    sides = [Variant(size=(12, 12)).write(tmp_path / f"{name}.onnx") for name in ("fixed", "open")]
+    fixed = onnx.load(sides[0].path)
+    fixed.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+    onnx.save(fixed, sides[0].path)
+    described = [framework("onnx").describe(model).inputs for model in sides]
+    drawn = DataReference("synthetic", 7, samples=described[1])
+    subjects = [Subject(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
+    found = agreement(*(answers(side, side.model, begin=1, count=6) for side in subjects))
+    assert (found.samples, found.top1_differing) == (6, 0)
+    assert found.error < 1e-6
 
 
 def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
