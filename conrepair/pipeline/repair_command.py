@@ -13,7 +13,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.localize_command import compare_files
-from conrepair.repair.patch import RECIPE, read_patch
+from conrepair.repair.patch import CONVERTED, RECIPE, read_patch
 from conrepair.repair.repair import apply_patch
 from conrepair.report.encode import encode
 from conrepair.report.repair.summary import print_repair
@@ -118,8 +118,12 @@ def _apply(options: argparse.Namespace) -> int:
     framework = detect_framework(path)
     check_repair_folder(folder, (path, Path(options.apply)))
     patch, target_hash = read_patch(Path(options.apply))
+    model = Model(framework, str(path), model_sha256(path))
+    converted = Path(options.apply).with_name(CONVERTED)
+    if model.sha256 != target_hash and converted.is_file():
+        raise UsageError(f"the patch is for {converted}, which a target was converted to; name that.")
     with whole_output(folder) as temporary:
-        made = apply_patch(patch, target_hash, Model(framework, str(path), model_sha256(path)), temporary)
+        made = apply_patch(patch, target_hash, model, temporary)
     names = [] if made is None else [Path(made.path).name]
     for name in [*names, *([RECIPE] if patch.recipe is not None else [])]:
         say(f"written: {folder / name}")

@@ -16,15 +16,19 @@ from conrepair.data.recipe_file import write_recipe
 from conrepair.editors.editor import Editor
 from conrepair.editors.operation import Operation
 from conrepair.editors.registry import open_editor
+from conrepair.frameworks.identity import model_files
 from conrepair.frameworks.model import Model
 from conrepair.repair import edits
 from conrepair.repair.edits import ComputeInFloat, Edit, FileEdit, Graft, SetRecipe
 from conrepair.runtime.errors import DataError
 
-__all__ = ["RECIPE", "Patch", "patch_files", "read_patch", "write_patch"]
+__all__ = ["CONVERTED", "RECIPE", "Patch", "patch_files", "read_patch", "write_patch"]
 
 RECIPE = "recipe.json"
 """The file of the recipe that a patch sets, beside it."""
+
+CONVERTED = "converted.onnx"
+"""What a patch is for, beside it, where the target itself can't be edited."""
 
 _VERSION = 1
 _KINDS = {kind.__name__: kind for kind in get_args(Edit)}
@@ -105,8 +109,9 @@ def write_patch(patch: Patch, path: Path, target_hash: str) -> None:
 
 
 def patch_files(path: Path) -> list[Path]:
-    """The files of a patch that was written: its JSON, and the arrays and the recipe beside it where it has any."""
-    return [file for file in (path, _arrays_of(path), path.with_name(RECIPE)) if file.exists()]
+    """The files of a patch that was written: its JSON, and beside it arrays, a recipe, a converted model."""
+    beside = (path, _arrays_of(path), path.with_name(RECIPE), *model_files(path.with_name(CONVERTED)))
+    return [file for file in beside if file.exists()]
 
 
 def _arrays_of(path: Path) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from conrepair.config.model import EditKind
 from conrepair.data.recipe_file import recipe_fields, write_recipe
 from conrepair.editors.operation import NotEditableError
-from conrepair.frameworks.identity import copy_model
+from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
@@ -19,7 +19,7 @@ from conrepair.repair.baking import bake
 from conrepair.repair.bench import Bench
 from conrepair.repair.delivery import Delivery, as_onnx
 from conrepair.repair.edits import in_words
-from conrepair.repair.patch import RECIPE, Patch, write_patch
+from conrepair.repair.patch import CONVERTED, RECIPE, Patch, write_patch
 from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
@@ -129,7 +129,10 @@ def repair_models(
             copy_model(Path(model.path), path)
             model = replace(model, path=str(path))
         if patch.edits:
-            write_patch(patch, folder / PATCH, bench.target.model.sha256)
+            edited = bench.target.model
+            if searched.delivery is not None:
+                edited = _placed(edited, folder / CONVERTED)
+            write_patch(patch, folder / PATCH, edited.sha256)
     return RepairResult(
         first.result,
         found.result,
@@ -149,6 +152,11 @@ def repair_models(
         None if model is None else storage_of(bench.editor.graph, target.model, model),
         not_baked,
     )
+
+
+def _placed(model: Model, path: Path) -> Model:
+    place_model(Path(model.path), path, Path(model.path), force=True)
+    return replace(model, path=str(path), sha256=model_sha256(path))
 
 
 def _more(before: Agreement, after: Agreement) -> str:

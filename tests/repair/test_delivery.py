@@ -21,7 +21,8 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.delivery import as_onnx
-from conrepair.repair.repair import RepairOptions, repair_models
+from conrepair.repair.patch import CONVERTED, patch_files, read_patch
+from conrepair.repair.repair import PATCH, RepairOptions, apply_patch, repair_models
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import PICTURES, feeds_of, tflite_file, torch_file, torch_image
@@ -70,6 +71,11 @@ def test_torch_script_is_delivered_as_onnx(tmp_path: Path) -> None:
     assert result.unseen_before.error > 1e-2
     assert result.unseen_after.error < 1e-4
     assert len(result.edits) == 1
+    came = tmp_path / "out" / CONVERTED  # what the patch is for
+    again = apply_patch(*read_patch(tmp_path / "out" / PATCH), model_of("onnx", came), tmp_path / "again")
+    assert again is not None
+    assert again.sha256 == result.model.sha256
+    assert [file.name for file in patch_files(tmp_path / "out" / PATCH)] == [PATCH, "patch.npz", CONVERTED]
 
 
 def test_a_right_target_that_cant_be_edited_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from conrepair.repair.advice import Advice
+from conrepair.repair.patch import CONVERTED
+from conrepair.repair.repair import PATCH
 from conrepair.repair.result import RepairResult
 from conrepair.repair.verify import Agreement
 from conrepair.report.localization.words import number, shortened
@@ -62,7 +64,7 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
             Text.assemble(
                 ("delivered as ONNX", "bold yellow"),
                 f" (converted by {delivery.route}), since the target can't be edited so: "
-                f"{shortened(delivery.reason, _WIDTH)}",
+                f"{shortened(delivery.reason, _WIDTH)}; as it came it's {CONVERTED}, which {PATCH} is for",
             )
         )
     if result.not_baked is not None:
