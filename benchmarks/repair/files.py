@@ -21,7 +21,6 @@ __all__ = ["Agreement", "agreement", "answers", "quantized_tensors", "size"]
 Answers = dict[str, np.ndarray[Any, Any]]
 
 _BATCH = 8
-_EIGHT_BITS = {"int8", "uint8"}
 
 
 @dataclass(frozen=True)
@@ -79,11 +78,16 @@ def quantized_tensors(model: Model) -> int | None:
         held = onnx.load(model.path, load_external_data=False).graph.initializer
         return sum(item.data_type in kinds and bool(item.dims) for item in held)
     if model.framework == "tflite":
-        from ai_edge_litert.interpreter import Interpreter
+        from ai_edge_litert import schema_py_generated as schema
 
-        details = Interpreter(model.path).get_tensor_details()
+        graph = schema.ModelT.InitFromPackedBuf(Path(model.path).read_bytes())
+        constant = [buffer.data is not None and len(buffer.data) > 0 for buffer in graph.buffers]
         return sum(
-            np.dtype(item["dtype"]).name in _EIGHT_BITS and item["quantization_parameters"]["scales"].size > 0
-            for item in details
+            tensor.type in {schema.TensorType.INT8, schema.TensorType.UINT8}
+            and constant[tensor.buffer]
+            and tensor.quantization is not None
+            and tensor.quantization.scale is not None
+            for subgraph in graph.subgraphs
+            for tensor in subgraph.tensors
         )
     return None

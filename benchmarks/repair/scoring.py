@@ -25,8 +25,8 @@ class Score:
             "partly", "worse", or "left" (no edits). For a right one "untouched" or "touched".
         minimal: Every edit is about an injected layer; None without edits.
         written: The file is of the target's format, and runs; None without edits.
-        kept: As many tensors in few bits as before the fault, the size within 5 %; None without edits, or where none
-            are meant to be.
+        kept: As many weights in few bits as in the target before or with the fault, or between, and the size within
+            5 % of theirs; None without edits, or where none are meant to be.
         honest: The repair claims what was measured.
     """
 
@@ -88,5 +88,6 @@ def _error(side: Mapping[str, Any]) -> float:
 def _kept(file: Mapping[str, Any]) -> bool | None:
     if not file["quantized_meant"]:
         return None
-    near = abs(file["bytes"] - file["bytes_before"]) <= _SIZE * file["bytes_before"]
-    return bool(file["quantized"] == file["quantized_meant"] and near)
+    quantized, size = (sorted((file[f"{what}_meant"], file[f"{what}_before"])) for what in ("quantized", "bytes"))
+    near = (1 - _SIZE) * size[0] <= file["bytes"] <= (1 + _SIZE) * size[1]
+    return bool(quantized[0] <= file["quantized"] <= quantized[1] and near)

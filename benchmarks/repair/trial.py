@@ -174,9 +174,11 @@ def _file(target: Model, repaired: Model, meant: Model) -> dict[str, Any]:
     own_format = repaired.framework == target.framework and before.suffix == after.suffix
     return {
         "own_format": own_format,
+        "bytes_meant": size(Path(meant.path)),
         "bytes_before": size(before),
         "bytes": size(after),
         "quantized_meant": quantized_tensors(meant),
+        "quantized_before": quantized_tensors(target),
         "quantized": quantized_tensors(repaired) if own_format else None,
     }
 

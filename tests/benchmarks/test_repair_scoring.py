@@ -88,7 +88,17 @@ def test_another_format_is_not_written_back() -> None:
     ("size", "quantized", "kept"), [(1049, 5, True), (950, 5, True), (1051, 5, False), (1000, 4, False)]
 )
 def test_eight_bits_are_kept(size: int, quantized: int, kept: bool) -> None:
-    file = result()["file"] | {"bytes": size, "quantized_meant": 5, "quantized": quantized}
+    counts = {"quantized_meant": 5, "quantized_before": 5, "quantized": quantized}
+    file = result()["file"] | {"bytes": size} | counts
+    assert score(result(file=file), faulty=True).kept is kept
+
+
+@pytest.mark.parametrize(
+    ("size", "quantized", "kept"), [(1000, 5, True), (2000, 4, True), (1500, 3, False), (2101, 5, False)]
+)
+def test_a_fault_in_the_storage_may_be_taken_back(size: int, quantized: int, kept: bool) -> None:
+    counts = {"quantized_meant": 5, "quantized_before": 4, "quantized": quantized}
+    file = result()["file"] | {"bytes": size, "bytes_meant": 1000, "bytes_before": 2000} | counts
     assert score(result(file=file), faulty=True).kept is kept
 
 
