@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import tempfile
 import time
@@ -15,9 +16,10 @@ from benchmarks.common.rows import CaseRow, read_rows, row_of, write_rows
 from benchmarks.common.running import say, some_workers
 from conrepair.runtime.workers import Outcome, Workers
 
-__all__ = ["run_rows"]
+__all__ = ["kept_rows", "run_rows"]
 
 Row = TypeVar("Row", bound=CaseRow)
+Kept = TypeVar("Kept")
 Run = Callable[[Sequence[Case], Path, Workers], Iterator[tuple[Case, Outcome | str]]]
 
 _EVERY = 10  # rows, that the file is written
@@ -41,7 +43,7 @@ def run_rows(
         run: Carries cases out, given a folder and workers.
         told: What a row says to whoever watches.
     """
-    rows = _kept(options, sort, about)
+    rows = kept_rows(options.json, about, functools.partial(read_rows, sort), fresh=options.fresh)
     known = {row.case.name for row in rows}
     left = [case for case in cases if case.name not in known]
     started = time.perf_counter()
@@ -63,13 +65,27 @@ def run_rows(
     return rows
 
 
-def _kept(options: argparse.Namespace, sort: type[Row], about: Mapping[str, Any]) -> list[Row]:
-    if not options.json or not options.json.exists() or options.fresh:
+def kept_rows(
+    path: Path | None,
+    about: Mapping[str, Any],
+    read: Callable[[Path], tuple[dict[str, Any], list[Kept]]],
+    *,
+    fresh: bool = False,
+) -> list[Kept]:
+    """Rows that a run has already.
+
+    Ends the program where the file is of another run.
+
+    Args:
+        path: Of the file that keeps them; None: there's none.
+        about: What the run is of.
+        read: The file, as what it says that the run was of, and its rows.
+        fresh: Whether it's begun anew.
+    """
+    if not path or not path.exists() or fresh:
         return []
-    before, rows = read_rows(sort, options.json)
+    before, rows = read(path)
     if before != about:
-        sys.exit(
-            f"{options.json} is of another run or other code ({before}, now {about}). Give --fresh, or another file."
-        )
+        sys.exit(f"{path} is of another run or other code ({before}, now {about}). Give --fresh, or another file.")
     say(f"{len(rows)} rows are kept")
     return rows

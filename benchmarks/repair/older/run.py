@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from benchmarks.common.continuing import kept_rows
 from benchmarks.common.running import say, some_workers
 from benchmarks.repair.older.cases import OlderCase
 from benchmarks.repair.older.making import Made, NotMadeError
@@ -33,7 +32,7 @@ def run_older(cases: Sequence[OlderCase], photos: int, path: Path | None, *, fre
         fresh: Whether it's begun anew.
     """
     about = {"photos": photos, "code": code_fingerprint("repair")[:16]}
-    rows = [] if path is None or fresh or not path.exists() else _kept(path, about)
+    rows = kept_rows(path, about, read_older, fresh=fresh)
     known = {row.name for row in rows}
     left = [case for case in cases if case.name not in known]
     with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch:
@@ -42,14 +41,6 @@ def run_older(cases: Sequence[OlderCase], photos: int, path: Path | None, *, fre
             say(f"{row.name}: {row.status} {row.words}, {share(row.before)} differ, then {share(row.after)}")
             if path is not None:
                 write_older(path, about, rows)
-    return rows
-
-
-def _kept(path: Path, about: dict[str, Any]) -> list[OlderRow]:
-    before, rows = read_older(path)
-    if before != about:
-        sys.exit(f"{path} is of another run or other code ({before}, now {about}). Give --fresh, or another file.")
-    say(f"{len(rows)} rows are kept")
     return rows
 
 
