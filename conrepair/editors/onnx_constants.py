@@ -12,6 +12,7 @@ import onnx_ir
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_file import OnnxFile, tensor_of
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.per_channel import per_channel
 
 __all__ = ["attribute", "constant_chain", "moved_back", "numbers_of", "set_constant", "set_plain", "to_file"]
 
@@ -188,11 +189,9 @@ def _quantized(file: OnnxFile, node: onnx_ir.Node, array: Array) -> Array:
 
 def _spread(numbers: Array, axis: int, array: Array, block: int) -> Array:
     """Scales as they are broadcast with the numbers: one, one per channel, or one per block."""
-    if numbers.size == 1:
-        return numbers.reshape(())
-    if block:
+    if block and numbers.size != 1:
         return np.repeat(numbers, block, axis).take(range(array.shape[axis]), axis)
-    return numbers.reshape([-1 if place == axis % array.ndim else 1 for place in range(array.ndim)])
+    return per_channel(numbers, axis, array.ndim)
 
 
 def _copied(file: OnnxFile, chain: Sequence[onnx_ir.Node], reader: onnx_ir.Node, index: int) -> list[onnx_ir.Node]:

@@ -14,8 +14,9 @@ from conrepair.editors.grid import affine_grid, symmetric_scales
 from conrepair.editors.onnx_constants import attribute, constant_chain, moved_back, numbers_of, set_plain
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.per_channel import per_channel
 
-__all__ = ["grid_for", "requantize", "rescale_bias", "set_range", "spread"]
+__all__ = ["Grid", "requantize", "rescale_bias", "set_range", "store_anew"]
 
 # Operators that write integers as they read them, from their first input.
 _MOVING = {
@@ -43,6 +44,23 @@ _OPERANDS: Mapping[str, Mapping[int, _Places]] = {
 _INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
 _REAL_BIAS = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
 _SYMMETRIC = {"int16"}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where a node reads a constant's integers, and what they stand for.
+
+    Attributes:
+        value: Place of the integers among its inputs.
+        scale: Of the scale: one, or one for each channel.
+        zero: Of the zero point.
+        axis: Of the channels; None where there's one scale.
+    """
+
+    value: int
+    scale: int
+    zero: int
+    axis: int | None
 
 
 @dataclass(frozen=True)
@@ -120,61 +138,60 @@ def requantize(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> 
     if not chain:
         raise NotEditableError(f"input {index} of {node.name} isn't dequantized from a constant.")
     first = chain[0]
-    dtype, before = file.dtype(first.inputs[0]), numbers_of(first.inputs[1])
-    zeros = numbers_of(first.inputs[2]) if len(first.inputs) > 2 else np.zeros((), np.int64)
-    if (
-        dtype is None
-        or before is None
-        or zeros is None
-        or not dtype.is_integer()
-        or attribute(first, "block_size", 0)
-    ):
-        raise NotEditableError(f"{first.name} has no constant scale, or one for each block of numbers.")
+    if attribute(first, "block_size", 0):
+        raise NotEditableError(f"{first.name} has a scale for each block of numbers.")
     for item in reversed(chain[1:]):
         array = moved_back(file, item, array)
-    axis = int(attribute(first, "axis", 1)) if before.size > 1 else None
-    scales, offset = grid_for(array, dtype, before, zeros, axis, str(first.name))
-    steps = array.astype(np.float64) / spread(scales, axis, array.ndim) + offset.reshape(-1)[:1].sum()
-    limits = ml_dtypes.iinfo(dtype.numpy())
-    set_plain(file, first, 0, np.clip(np.rint(steps), int(limits.min), int(limits.max)))
-    set_plain(file, first, 1, scales)
-    if len(first.inputs) > 2:
-        set_plain(file, first, 2, offset)
-    rescale_bias(file, node, scales.astype(np.float64) / before.astype(np.float64))
+    rescale_bias(file, node, store_anew(file, first, Grid(0, 1, 2, int(attribute(first, "axis", 1))), array))
 
 
-def grid_for(
-    array: Array, dtype: onnx_ir.DataType, before: Array, zeros: Array, axis: int | None, name: str
-) -> tuple[Array, Array]:
-    """The scales and zero points that numbers take, of the shapes that they had.
+def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> Array:
+    """Give a node other integers, scales and zero points, those that numbers take, of the shapes that they had.
 
     Args:
-        array: Real numbers.
-        dtype: Of the integers.
-        before: Their scales so far: one, or one for each channel.
-        zeros: Their zero points so far.
-        axis: Of the channels; of no matter for one scale.
-        name: What has them.
+        file: Of the node.
+        node: Reads all three as constants.
+        grid: Where.
+        array: Real numbers, as the file lays them out.
+
+    Returns:
+        The new scales by the old ones.
 
     Raises:
-        NotEditableError: if there's a zero point for each channel, or no scale stores the numbers.
+        NotEditableError: if the scale isn't constant, there's a zero point for each channel, or no scale stores the
+            numbers. Nothing is changed then.
     """
+    has_zero = len(node.inputs) > grid.zero and node.inputs[grid.zero] is not None
+    dtype, before = file.dtype(node.inputs[grid.value]), numbers_of(node.inputs[grid.scale])
+    zeros = numbers_of(node.inputs[grid.zero]) if has_zero else np.zeros((), np.int64)
+    label = node.name or node.op_type
+    if dtype is None or before is None or zeros is None or not dtype.is_integer():
+        raise NotEditableError(f"{label} has no constant scale of input {grid.value}.")
     limits = ml_dtypes.iinfo(dtype.numpy())
     least, most = int(limits.min), int(limits.max)
-    axis = axis if before.size > 1 else None
+    axis = grid.axis if before.size > 1 else None
+    scales, offset = _grid_for(array, (least, most), before, zeros, axis, label)
+    steps = array.astype(np.float64) / per_channel(scales.astype(np.float64), axis, array.ndim)
+    steps += per_channel(offset, axis, array.ndim)
+    set_plain(file, node, grid.value, np.clip(np.rint(steps), least, most))
+    set_plain(file, node, grid.scale, scales)
+    if has_zero:
+        set_plain(file, node, grid.zero, offset)
+    ratio: Array = scales.astype(np.float64) / before.astype(np.float64)
+    return ratio
+
+
+def _grid_for(
+    array: Array, limits: tuple[int, int], before: Array, zeros: Array, axis: int | None, name: str
+) -> tuple[Array, Array]:
+    """The scales and zero points that numbers take, of the shapes that they had."""
+    least, most = limits
     if np.any(zeros) and axis is None:
         single, zero = affine_grid(float(array.min()), float(array.max()), least, most)
         return single.reshape(before.shape), np.full(zeros.shape, zero)
     if np.any(zeros):
         raise NotEditableError(f"{name} has a zero point for each channel.")
     return symmetric_scales(array, axis, most, before).reshape(before.shape), np.zeros_like(zeros)
-
-
-def spread(numbers: Array, axis: int | None, rank: int) -> Array:
-    """Scales or zero points as they're broadcast with the numbers."""
-    if numbers.size == 1 or axis is None:
-        return numbers.astype(np.float64).reshape([1] * rank)
-    return numbers.astype(np.float64).reshape([-1 if place == axis % rank else 1 for place in range(rank)])
 
 
 def _stored(file: OnnxFile, value: onnx_ir.Value) -> onnx_ir.Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -12,8 +11,9 @@ import onnx_ir
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain
 from conrepair.editors.onnx_file import OnnxFile
-from conrepair.editors.onnx_grids import grid_for, rescale_bias, spread
+from conrepair.editors.onnx_grids import Grid, rescale_bias, store_anew
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.per_channel import per_channel
 
 __all__ = ["is_of_integers", "requantize_own", "set_own"]
 
@@ -27,21 +27,6 @@ _AXES: Mapping[str, int | None] = {
     "com.microsoft.QLinearMul": None,
 }
 _BIASES: Mapping[str, int] = {"QLinearConv": 8, _GEMM: 6}
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """What integers of a constant stand for.
-
-    Attributes:
-        scale: Place of the scale among the node's inputs.
-        zero: Of the zero point.
-        axis: Of the channels, where they have a scale each.
-    """
-
-    scale: int
-    zero: int
-    axis: int | None
 
 
 def is_of_integers(node: onnx_ir.Node) -> bool:
@@ -72,8 +57,8 @@ def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> Non
     scale, zero = (numbers_of(node.inputs[place]) for place in (grid.scale, grid.zero))
     if scale is None:
         raise NotEditableError(f"the scale of input {index} of {node.name} isn't constant.")
-    steps = array.astype(np.float64) / spread(scale, grid.axis, array.ndim)
-    _store(file, node, index, steps + (0 if zero is None else spread(zero, grid.axis, array.ndim)))
+    steps = array.astype(np.float64) / per_channel(scale.astype(np.float64), grid.axis, array.ndim)
+    _store(file, node, index, steps + (0 if zero is None else per_channel(zero, grid.axis, array.ndim)))
 
 
 def requantize_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
@@ -90,19 +75,9 @@ def requantize_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array)
     """
     if index == _BIASES.get(_kind(node)):
         raise NotEditableError(f"the bias of {node.name} has the steps of its weights; they have no others.")
-    array, grid = _turned(node, index, array), _grid(node, index)
-    dtype = file.dtype(node.inputs[index])
-    before, zeros = (numbers_of(node.inputs[place]) for place in (grid.scale, grid.zero))
-    if dtype is None or before is None or zeros is None:
-        raise NotEditableError(f"the scale of input {index} of {node.name} isn't constant.")
-    scales, offset = grid_for(array, dtype, before, zeros, grid.axis, node.name or str(node.op_type))
-    steps = array.astype(np.float64) / spread(scales, grid.axis, array.ndim) + spread(offset, grid.axis, array.ndim)
-    limits = ml_dtypes.iinfo(dtype.numpy())
-    set_plain(file, node, index, np.clip(np.rint(steps), int(limits.min), int(limits.max)))
-    set_plain(file, node, grid.scale, scales)
-    set_plain(file, node, grid.zero, offset)
+    ratio = store_anew(file, node, _grid(node, index), _turned(node, index, array))
     if index == _WEIGHT:
-        rescale_bias(file, node, scales.astype(np.float64) / before.astype(np.float64))
+        rescale_bias(file, node, ratio)
 
 
 def _kind(node: onnx_ir.Node) -> str:
@@ -115,13 +90,13 @@ def _turned(node: onnx_ir.Node, index: int, array: Array) -> Array:
     return np.ascontiguousarray(array.T) if turns else array
 
 
-def _grid(node: onnx_ir.Node, index: int) -> _Grid:
+def _grid(node: onnx_ir.Node, index: int) -> Grid:
     axis = _AXES[_kind(node)]
     if _kind(node) == _GEMM and attribute(node, "transB", 0):
         axis = 0
     if _kind(node) == "QLinearMatMul" and index != _WEIGHT:
         axis = -2
-    return _Grid(index + 1, index + 2, axis)
+    return Grid(index, index + 1, index + 2, axis)
 
 
 def _store(file: OnnxFile, node: onnx_ir.Node, index: int, steps: Array) -> None:

@@ -14,6 +14,8 @@ from conrepair.data.tensor_spec import Quantization
 
 __all__ = ["Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor"]
 
+_FEW_BITS = {"int8", "uint8", "int16", "uint16"}
+
 Array = npt.NDArray[Any]
 Attribute = int | float | str | bool | None | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 
@@ -70,6 +72,17 @@ class Tensor:
     def is_float(self) -> bool:
         """Whether the values are real numbers that no integers stand for."""
         return self.quantization is None and self.is_real
+
+    @property
+    def stored(self) -> tuple[float, float] | None:
+        """The smallest and the largest real number that its integers can stand for; None where none do.
+
+        Integers of 32 bits hold whatever they're made for: they end nowhere that matters.
+        """
+        if self.quantization is None or self.dtype not in _FEW_BITS:
+            return None
+        limits, scale, zero = np.iinfo(self.dtype), self.quantization.scale, self.quantization.zero_point
+        return scale * (int(limits.min) - zero), scale * (int(limits.max) - zero)
 
     @property
     def nbytes(self) -> int | None:

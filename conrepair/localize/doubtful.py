@@ -13,11 +13,10 @@ from conrepair.localize.diagnosis.differences import pairings_of
 from conrepair.localize.diagnosis.region import sides_of
 from conrepair.localize.judgement import Judged
 from conrepair.localize.matching import Pair
+from conrepair.localize.quantization import MOST_BITS, rounding_error
 
 __all__ = ["with_wrong_weights"]
 
-_MOST_BITS = 16  # of a type with steps for values; an integer bias has the steps of a product
-_UNIFORM = math.sqrt(12)  # times the deviation of a rounding error is the step
 _TWICE = 2.0  # times what its bits explain is no rounding of the right weight
 _SHARE = 4.0  # times the error of what's computed, at most, that of the weight that makes it may be
 
@@ -55,7 +54,7 @@ def _has_wrong_weight(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pai
                 continue
             for role, given in theirs.parameters.items():
                 right = ours.parameters.get(role)
-                if right is not None and given.bits and given.bits <= _MOST_BITS:
+                if right is not None and given.bits and given.bits <= MOST_BITS:
                     name = given.name or f"{theirs.layer}/{role}"
                     # One reading in which it's right is enough: the others have folded it otherwise.
                     errors[name] = min(errors.get(name, math.inf), _unexplained(right.numpy(), given))
@@ -68,8 +67,5 @@ def _unexplained(right: Array, given: Parameter) -> float:
     size = float(np.linalg.norm(values))
     if values.size != held.size or not size:
         return 0.0
-    steps = np.asarray(given.scales, np.float64)
-    largest = float(np.abs(values).max()) / (2 ** ((given.bits or _MOST_BITS) - 1) - 1)
-    step = min(float(np.sqrt(np.mean(steps**2))), largest) if steps.size else largest
-    error = float(np.linalg.norm(values - held))
-    return error / size if error > _TWICE * step / _UNIFORM * math.sqrt(values.size) else 0.0
+    error = float(np.linalg.norm(values - held)) / size
+    return error if error > _TWICE * rounding_error(given, values) else 0.0

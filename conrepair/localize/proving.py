@@ -20,7 +20,6 @@ _IDLE = 12  # rounds that show nothing, after which nothing more is expected
 _SHAKEN = 0.02  # of a score, for each of them
 _LEAST_INSIDE = 0.1  # of a score from 0 to 1, where few are possible
 _SEED = 20261120
-_STORED = {"int8", "uint8", "int16", "uint16"}
 
 Fetch = Callable[[str], Array]
 Compute = Callable[[Sequence[Pair], Sequence[str]], Fetch]
@@ -53,13 +52,11 @@ class Evidence:
 
     def holds(self, pair: Pair) -> bool:
         """Whether the target's tensor can hold the source's values: what's cut off when it's fed proves nothing."""
-        tensor = self.target.graph.tensors[pair.target]
-        if tensor.quantization is None or tensor.dtype not in _STORED:
+        stored = self.target.graph.tensors[pair.target].stored
+        if stored is None:
             return True
-        scale, zero = tensor.quantization.scale, tensor.quantization.zero_point
-        low, high = (scale * (int(edge) - zero) for edge in (np.iinfo(tensor.dtype).min, np.iinfo(tensor.dtype).max))
         values = self.expected(pair.source)
-        return relative_l2(values, np.clip(values, low, high)) <= self.likeness.error
+        return relative_l2(values, np.clip(values, *stored)) <= self.likeness.error
 
     def known(self) -> list[Pair]:
         """Those of them that values, or what's computed from them, show."""

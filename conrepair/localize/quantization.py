@@ -8,19 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
-from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
 from conrepair.localize.activations import Activations
 from conrepair.localize.measurement import Cut
 
-__all__ = ["QuantizationErrors", "ranges_of"]
+__all__ = ["MOST_BITS", "QuantizationErrors", "ranges_of", "rounding_error"]
 
 _UNIFORM = math.sqrt(12)  # a rounding error is uniform within a step: its deviation is the step divided by this
 _DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
 _DYNAMIC = {"DynamicQuantizeLinear"}
 _RUNNING = {"com.microsoft.DynamicQuantizeLSTM", "com.microsoft.DynamicQuantizeMatMul"}
 _WHOLE, _BITS_OF_WHOLE = {"int8", "uint8"}, 8
-_MOST_BITS = 16  # of a type whose steps say how fine the values are; an integer bias has the steps of a product
-_STORED = {"int8", "uint8", "int16", "uint16"}
+MOST_BITS = 16  # of a type whose steps say how fine the values are; an integer bias has the steps of a product
 # Times the samples' largest values that calibration may have met. MobileNetV2, calibrated on ten photos, has a sum
 # with a scale for 13 times the largest of eight others.
 _RARE = 32.0
@@ -38,9 +37,9 @@ class QuantizationErrors:
     of small errors (`Cut.disturbed`) it makes of these too. A bit width explains steps that are as fine as it allows
     for the values: where a scale is for much larger ones, what that costs isn't explained. (For somewhat larger ones
     an activation's may be: calibration sees more than these samples; and for somewhat smaller ones, where it has seen
-    less.) Nor is a single activation in few bits, where
-    the target's layers with quantized weights read real numbers. Layers that share their weights are turns of a loop,
-    each of which gives a part of the result, or carries it on: together they're worth as much as one.
+    less.) Nor is a single activation in few bits, where the target's layers with quantized weights read real numbers.
+    Layers that share their weights are turns of a loop, each of which gives a part of the result, or carries it on:
+    together they're worth as much as one.
 
     Source:
         Widrow and Kollar, Quantization Noise, 2008, chapter 5: the uniform model of rounding errors.
@@ -110,10 +109,10 @@ class QuantizationErrors:
         producer = self._target.producers.get(name)
         if not self._meant and producer is not None and producer.op == "QuantizeLinear":
             return 0.0  # what's gathered from a quantized table is in few bits, too, and meant to be
-        size = self._of_values(name, end).introduced.reference_rms
+        cut = self._cut_of(name)
+        size = (cut or end).introduced.reference_rms
         step, finest = tensor.quantization.scale, self._finest.get(tensor.quantization, math.inf)
         step = step if step <= _RARE * finest else finest
-        cut = self._cut_of(name)
         held = None if cut is None else cut.cut_off
         beyond = 0.0 if held is None or held.beyond > self._beyond else held.relative_l2
         return math.hypot(step / _UNIFORM / size, beyond) if size else 0.0
@@ -123,10 +122,6 @@ class QuantizationErrors:
         return next(
             (self._measured[same] for same in _same_values(self._target, name) if same in self._measured), None
         )
-
-    def _of_values(self, name: str, end: Cut) -> Cut:
-        """The measurement of a tensor's values; at the end where they aren't measured."""
-        return self._cut_of(name) or end
 
     def _finest_steps(self) -> Mapping[Quantization, float]:
         """The finest steps that the values of quantized tensors allow, by their quantization.
@@ -140,7 +135,7 @@ class QuantizationErrors:
             if tensor.quantization is not None and tensor.observable:
                 step = math.inf
                 if name in peaks:
-                    step = tensor.quantization.scale * peaks[name] / _reach(tensor.quantization, tensor.dtype)
+                    step = tensor.quantization.scale * peaks[name] / max(map(abs, tensor.stored or (math.inf,)))
                 found[tensor.quantization] = max(step, found.get(tensor.quantization, 0.0))
         return found
 
@@ -150,7 +145,7 @@ class QuantizationErrors:
         others = []
         for name, tensor in self._target.tensors.items():
             producer = self._target.producers.get(name)
-            if tensor.quantization is None or not tensor.observable or tensor.dtype not in _STORED:
+            if tensor.stored is None or not tensor.observable:
                 continue
             if producer is None or producer.op in _OWN_RANGE:
                 continue
@@ -171,14 +166,24 @@ class QuantizationErrors:
     def _of_parameter(self, parameter: Parameter) -> float:
         key = _key(parameter)
         if key not in self._parameters:
-            values, steps = parameter.numpy().astype(np.float64), np.asarray(parameter.scales, dtype=np.float64)
-            size = float(np.sqrt(np.mean(values**2))) if values.size else 0.0
-            step = float(np.sqrt(np.mean(steps**2))) if steps.size else float(_is_stored_whole(parameter))
-            bits = parameter.bits or (_BITS_OF_WHOLE if _is_stored_whole(parameter) else 0)
-            if 0 < bits <= _MOST_BITS and values.size:
-                step = min(step, float(np.abs(values).max()) / (2 ** (bits - 1) - 1))
-            self._parameters[key] = step / _UNIFORM / size if size else 0.0
+            self._parameters[key] = rounding_error(parameter, parameter.numpy())
         return self._parameters[key]
+
+
+def rounding_error(parameter: Parameter, values: Array) -> float:
+    """The relative L2 error that a parameter's bits and scales explain, for numbers that it's to hold.
+
+    Args:
+        parameter: Quantized, or in other types that are rounded by nothing.
+        values: The numbers, as real ones.
+    """
+    values, steps = values.astype(np.float64), np.asarray(parameter.scales, dtype=np.float64)
+    size = float(np.sqrt(np.mean(values**2))) if values.size else 0.0
+    step = float(np.sqrt(np.mean(steps**2))) if steps.size else float(_is_stored_whole(parameter))
+    bits = parameter.bits or (_BITS_OF_WHOLE if _is_stored_whole(parameter) else 0)
+    if 0 < bits <= MOST_BITS and values.size:
+        step = min(step, float(np.abs(values).max()) / (2 ** (bits - 1) - 1))
+    return step / _UNIFORM / size if size else 0.0
 
 
 def _quantizes_activations(graph: LayerGraph) -> bool:
@@ -202,8 +207,8 @@ def ranges_of(graph: LayerGraph) -> dict[str, tuple[float, float]]:
     """The values that tensors in few bits can hold, by their names and those of the same values as real numbers."""
     found = {}
     for name, tensor in graph.tensors.items():
-        if tensor.quantization is not None and tensor.dtype in _STORED:
-            found.update(dict.fromkeys(_same_values(graph, name), _range(tensor.quantization, tensor.dtype)))
+        if tensor.stored is not None:
+            found.update(dict.fromkeys(_same_values(graph, name), tensor.stored))
     return found
 
 
@@ -216,18 +221,6 @@ def _same_values(graph: LayerGraph, name: str) -> Iterator[str]:
     producer = graph.producers.get(name)
     if producer is not None and producer.op == "QuantizeLinear":
         yield from producer.inputs[:1]
-
-
-def _reach(quantization: Quantization, dtype: str) -> float:
-    """The largest absolute value that a tensor can hold."""
-    return max(map(abs, _range(quantization, dtype)))
-
-
-def _range(quantization: Quantization, dtype: str) -> tuple[float, float]:
-    """The smallest and the largest value that a tensor can hold."""
-    limits = np.iinfo(dtype)
-    low, high = ((int(edge) - quantization.zero_point) * quantization.scale for edge in (limits.min, limits.max))
-    return low, high
 
 
 def _is_stored_whole(parameter: Parameter) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.graph.layer_graph import Array, Parameter
+from conrepair.graph.per_channel import per_channel
 from conrepair.networks.onnx_cut import cut, is_plain
 from conrepair.networks.onnx_session import Sessions
 from conrepair.networks.onnx_source import Source
@@ -108,16 +109,12 @@ class Constants:
         """
         shape, kind = self.shape(value), value.dtype
         scales = math.prod((self.array(item).astype(np.float64).reshape(-1) for item in factors), start=np.ones(1))
-
-        def spread(numbers: Array) -> Array:
-            single = numbers.size == 1
-            return numbers.reshape(
-                [-1 if not single and place == axis % len(shape) else 1 for place in range(len(shape))]
-            )
+        rank = len(shape)
 
         def load() -> Array:
-            offset = np.zeros(1) if zero is None else self.array(zero).astype(np.float64).reshape(-1)
-            real = (self.array(value).astype(np.float64) - spread(offset)) * spread(scales)
+            offset = np.zeros(1) if zero is None else self.array(zero).astype(np.float64)
+            steps = self.array(value).astype(np.float64) - per_channel(offset, axis, rank)
+            real = steps * per_channel(scales, axis, rank)
             return (real.T if turned else real).astype(np.float32)
 
         dtype = str(self.array(value).dtype) if kind is None else kind.numpy().name

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_graphs import graph_of, graphs
 
+from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import LayerGraph, Tensor
 
 
@@ -87,3 +88,16 @@ def test_bytes_of_a_tensor(dtype: str, size: int) -> None:
     assert Tensor("t", (2, 3, 4), dtype).nbytes == size
     assert Tensor("t", None, dtype).nbytes is None
     assert Tensor("t", (2, 3, 4), dtype).is_real == (dtype != "int64")
+
+
+@pytest.mark.parametrize(("dtype", "zero_point", "held"), [("int8", -28, (-5.0, 7.75)), ("uint8", 0, (0.0, 12.75))])
+def test_what_a_quantized_tensor_holds(dtype: str, zero_point: int, held: tuple[float, float]) -> None:
+    assert Tensor("t", (2,), dtype, Quantization(0.05, zero_point)).stored == pytest.approx(held)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [Tensor("t", (2,), "int8"), Tensor("t", (2,), "int32", Quantization(0.05, 0)), Tensor("t", (), "float32")],
+)
+def test_what_holds_anything(tensor: Tensor) -> None:
+    assert tensor.stored is None

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Array, Parameter
+from conrepair.graph.per_channel import per_channel
 
 __all__ = ["Difference", "compare_parameters", "difference", "stored_as"]
 
@@ -88,7 +89,7 @@ def _within_steps(one: Values, two: Values, target: Parameter) -> bool:
         return bool(np.abs(one - two).max(initial=0) <= _STEP_MARGIN * scales[0] / 2 + 1e-12)
     for axis, size in enumerate(one.shape):
         if size == scales.size:
-            steps = scales.reshape([-1 if place == axis else 1 for place in range(one.ndim)])
+            steps = per_channel(scales, axis, one.ndim)
             if (np.abs(one - two) <= _STEP_MARGIN * steps / 2 + 1e-12).all():
                 return True
     return False

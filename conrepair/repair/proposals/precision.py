@@ -155,17 +155,16 @@ def _fits(values: Array, given: Parameter) -> bool:
 
 def _suits(tensor: Tensor, graph: LayerGraph, low: float, high: float) -> bool:
     """Whether a tensor's scale is for such a range, wherever it's written."""
-    quantization, limits = tensor.quantization, np.iinfo(tensor.dtype)
-    if quantization is None:
+    quantization, stored = tensor.quantization, tensor.stored
+    if quantization is None or stored is None:
         return True
     near = [graph.producers.get(tensor.name), *graph.consumers.get(tensor.name, ())]
     said = [node.parameters for node in near if node is not None and node.op in _LINEAR]
     if any(not _says(parameters, quantization) for parameters in said):
         return False
-    least, most = (quantization.scale * (int(edge) - quantization.zero_point) for edge in (limits.min, limits.max))
-    needed = (high - low) / (int(limits.max) - int(limits.min))
+    least, most = stored
     holds = least <= low + quantization.scale and high - quantization.scale <= most
-    return holds and quantization.scale <= _COARSE * needed
+    return holds and most - least <= _COARSE * (high - low)
 
 
 def _says(parameters: Mapping[str, Parameter], quantization: Quantization) -> bool:
