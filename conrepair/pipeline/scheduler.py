@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.runtime.errors import ConrepairError, ExitCode
-from conrepair.runtime.journal import Journal
+from conrepair.runtime.journal import Journal, blame
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.workers import Failure, Job, Lane, Success, Workers
 
@@ -20,6 +21,8 @@ __all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
 _JOBS = "conrepair.pipeline.jobs"
 _STOPPED = "stopped"
 _STOPPED_KINDS = {"timeout", "memory", "crash"}
+_DIED_KINDS = {"memory", "crash"}
+_DEATHS = 3  # of one task's workers, behind each of which it goes on
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Task:
         prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the
             task's failure.
         continues: Whether the job goes on where one that was killed stopped. Its payload gets "journal", the folder
-            of what was done; where its result has "unfinished", that is of use to this run only.
+            of what was done; where its result has "unfinished", that is of use to this run only. Where its worker
+            dies of something that the journal names, it goes on without that.
         alone: Whether it measures times, so that nothing should run beside it.
     """
 
@@ -97,6 +101,7 @@ class Scheduler:
         self._reuse = reuse
         self._recall = recall
         self.results: dict[str, Result] = {}
+        self._deaths: Counter[str] = Counter()
 
     def run(
         self,
@@ -186,7 +191,11 @@ class Scheduler:
             self._workers.stop_oversized()
             for future in done:
                 finished = running.pop(future)
-                self.results[finished.task.name] = self._finish(finished)
+                result = self._finish(finished)
+                if result is None:
+                    waiting.append(finished.task)
+                    continue
+                self.results[finished.task.name] = result
                 advance(finished.task.name)
 
     def _ready(self, task: Task) -> bool:
@@ -236,14 +245,15 @@ class Scheduler:
         payload = work.payload
         if task.continues:
             journal = self._store.journal(task.kind, work.key)
-            if not self._reuse:
+            if not self._reuse and not self._deaths[task.name]:
                 Journal.remove(journal)
             journal.mkdir(exist_ok=True)
             payload = payload | {"journal": str(journal)}
         job = Job(f"{_JOBS}:{task.kind}", payload, folder, task.needs, task.timeout)
         return _Running(task, job, work, lane, self._workers.start(lane, job), scratch)
 
-    def _finish(self, running: _Running) -> Result:
+    def _finish(self, running: _Running) -> Result | None:
+        """What a task came to; None where it's to go on."""
         job, kind = running.job, running.task.kind
         try:
             outcome = self._workers.outcome(running.lane, job, running.future)
@@ -256,6 +266,8 @@ class Scheduler:
                 if "value" in stored.result:
                     return Result(Entry(stored.folder, stored.result["value"]), seconds=stored.result["seconds"])
                 return Result(failure=Failure(**stored.result["failure"]), reused=True)
+            if running.task.continues and self._goes_on(running, outcome):
+                return None
             if outcome.repeatable and running.task.continues:
                 Journal.remove(self._store.journal(kind, running.work.key))
             if outcome.repeatable and running.task.keep_failure:
@@ -265,6 +277,14 @@ class Scheduler:
             return Result(failure=outcome)
         finally:
             running.scratch.__exit__(None, None, None)
+
+    def _goes_on(self, running: _Running, failure: Failure) -> bool:
+        """Whether a worker has died of what its journal names, which is left out from now on."""
+        name = running.task.name
+        if failure.kind not in _DIED_KINDS or self._deaths[name] >= _DEATHS:
+            return False
+        self._deaths[name] += 1
+        return blame(self._store.journal(running.task.kind, running.work.key))
 
     def _keep_failure(self, kind: str, key: str, job: Job, failure: Failure) -> None:
         _empty(job.folder)

@@ -255,13 +255,15 @@ class _Search:
         None, too, when an earlier search has found it to be no good.
         """
         outcome.tried += 1
-        if self._line(taken) in self._journal:
+        line = self._line(taken)
+        if line in self._journal:
             outcome.recalled += 1
             return None
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         try:
-            changed = _patch_of(taken).make(self._bench.editor.again(), folder, STEM)
-            return State(taken, self._bench.localize(changed), changed)
+            with self._journal.trying(line):
+                changed = _patch_of(taken).make(self._bench.editor.again(), folder, STEM)
+                return State(taken, self._bench.localize(changed), changed)
         except NotEditableError as error:
             self._refused.setdefault(str(error))
         # Whatever an editor or a framework says about a candidate, it's no repair.

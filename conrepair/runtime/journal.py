@@ -1,18 +1,20 @@
 """What a job that isn't finished has done so far, in a folder that outlives its process.
 
-Lines are appended one by one, so that whatever stops the process costs at most the last of them. The job may also be
-asked, by way of the folder, to end early with what it has.
+Lines are appended one by one, so that whatever stops the process costs at most the last of them. What is being tried
+is noted too: whoever sees the process die by itself knows of what. The job may also be asked, by way of the folder,
+to end early with what it has.
 """
 
 from __future__ import annotations
 
 import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["Journal", "end_early"]
+__all__ = ["Journal", "blame", "end_early"]
 
-_LINES, _STOP = "lines", "stop"
+_LINES, _STOP, _TRIED = "lines", "stop", "tried"
 
 
 class Journal:
@@ -46,6 +48,24 @@ class Journal:
                 stream.write(f"\n{line}\n" if self._torn else f"{line}\n")
             self._torn = False
 
+    @contextlib.contextmanager
+    def trying(self, line: str) -> Iterator[None]:
+        """Note that what a line stands for is being tried.
+
+        Raises:
+            OSError: if it can't be written.
+        """
+        if self._folder is None:
+            yield
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        note = self._folder / _TRIED
+        note.write_text(line, encoding="utf-8")
+        try:
+            yield
+        finally:
+            note.unlink(missing_ok=True)
+
     @property
     def asked_to_end(self) -> bool:
         """Whether the job shall end with what it has."""
@@ -55,6 +75,23 @@ class Journal:
     def remove(folder: Path) -> None:
         """Forget a journal."""
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def blame(folder: Path) -> bool:
+    """Keep the line that was being tried when a journal's process died, so that it isn't tried again.
+
+    Args:
+        folder: Of the journal.
+
+    Returns:
+        Whether there was one.
+    """
+    note = folder / _TRIED
+    with contextlib.suppress(FileNotFoundError):
+        Journal(folder).add(note.read_text(encoding="utf-8"))
+        note.unlink()
+        return True
+    return False
 
 
 def end_early(folder: Path, *, wanted: bool = True) -> None:

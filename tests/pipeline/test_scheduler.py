@@ -398,6 +398,24 @@ def test_what_was_blocked_runs_once_the_failure_is_gone(room: Room, tmp_path: Pa
     assert room.ran == ["a", "a", "b"]
 
 
+@pytest.mark.parametrize("signal_", [signal.SIGSEGV, signal.SIGKILL])
+@pytest.mark.parametrize("reuse", [True, False])
+def test_a_search_goes_on_without_what_its_worker_died_of(room: Room, signal_: int, *, reuse: bool) -> None:
+    task = room.task("a", "search", items=["1", "2", "3", "4"], fatal=["2", "3"], signal=int(signal_))
+    result = room.run(replace(task, continues=True), room.task("b"), reuse=reuse)["a"]
+    assert entry(result).result == {"tried": ["1", "4"]}
+    assert room.ran == ["a", "a", "a", "b"]
+    assert room.kept == ["echo", "search"], "no journal is left"
+
+
+def test_a_search_whose_worker_always_dies_is_given_up(room: Room) -> None:
+    items = list("123456")
+    result = room.run(replace(room.task("a", "search", items=items, fatal=items), continues=True))["a"]
+    assert result.failure is not None
+    assert result.failure.kind == "crash"
+    assert room.ran == ["a"] * 4
+
+
 @pytest.mark.parametrize("what", ["nan", "lock", "path"])
 def test_an_answer_that_cant_be_stored_fails_its_task_alone(room: Room, what: str) -> None:
     """A scale of NaN in a damaged model mustn't end the audit."""

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conrepair.runtime.journal import Journal, end_early
+import pytest
+
+from conrepair.runtime.journal import Journal, blame, end_early
 
 
 def test_lines_outlive_the_journal_and_a_torn_one_is_nothing(tmp_path: Path) -> None:
@@ -25,3 +27,19 @@ def test_a_wish_to_end_can_be_taken_back(tmp_path: Path) -> None:
     end_early(tmp_path, wanted=False)
     assert not journal.asked_to_end
     assert not Journal().asked_to_end
+
+
+def test_what_was_tried_when_its_process_died_is_kept(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    with journal.trying("survived"):
+        assert (tmp_path / "tried").read_text() == "survived"
+    with pytest.raises(ValueError, match="no crash"), journal.trying("raised"):
+        raise ValueError("no crash")
+    assert not blame(tmp_path)
+    with journal.trying("fatal"):
+        assert blame(tmp_path), "as whoever watches the process does"
+    assert not blame(tmp_path)
+    again = Journal(tmp_path)
+    assert [line in again for line in ("survived", "raised", "fatal")] == [False, False, True]
+    with Journal().trying("in memory"):
+        pass

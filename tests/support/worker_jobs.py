@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from conrepair.runtime.errors import DataError, ModelLoadError
+from conrepair.runtime.journal import Journal
 from conrepair.runtime.scripts import run_script
 
 Payload = dict[str, Any]
@@ -72,6 +73,21 @@ def meet(payload: Payload, folder: Path) -> Payload:
     if payload["leaves"]:
         (room / payload["name"]).unlink()
     return {"met": met}
+
+
+def search(payload: Payload, folder: Path) -> Payload:
+    """Tries what "items" names, and dies of those that "fatal" names; answers which it has tried by itself."""
+    _count(payload)
+    journal = Journal(Path(payload["journal"]))
+    tried = []
+    for item in payload["items"]:
+        if item in journal:
+            continue
+        with journal.trying(item):
+            if item in payload["fatal"]:
+                os.kill(os.getpid(), payload.get("signal", signal.SIGSEGV))
+            tried.append(item)
+    return {"tried": tried}
 
 
 def script(payload: Payload, folder: Path) -> Payload:
