@@ -171,7 +171,7 @@ def _add_compare(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add_repair(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     about = "Mend a conversion with the smallest change, in its own format; needs no configuration and no data."
     parser = _verb(verbs, "repair", about)
-    parser.add_argument("source", help="the model that is right (with --apply, the model to change)")
+    parser.add_argument("source", help="the model that is right (with --apply, the model or the build to change)")
     parser.add_argument("target", nargs="?", help="its conversion, or a folder that `build` wrote")
     parser.add_argument("--apply", metavar="PATCH", help="make the edits of a patch.json again")
     _add_layers(parser, samples=72)

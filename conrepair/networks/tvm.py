@@ -41,12 +41,12 @@ def open_build(folder: Path, model: Model) -> TvmNetwork:
     return TvmNetwork(open_network(imported, runnable.inputs), runnable, load_calls(folder))
 
 
-def imported_model(folder: Path, model: Model) -> Model:
+def imported_model(folder: Path, model: Model | None) -> Model:
     """What a build was made of.
 
     Args:
         folder: Of the build.
-        model: What it was made of, for builds that don't keep that.
+        model: What it was made of, for builds that don't keep that; None where that isn't known.
 
     Raises:
         ModelLoadError: if it isn't there.
@@ -55,11 +55,12 @@ def imported_model(folder: Path, model: Model) -> Model:
     if source.get("kept") is not None:
         path = folder / source["kept"]
         return Model(source["framework"], str(path), model_sha256(path))
-    if model.sha256 == source["sha256"]:
+    if model is not None and model.sha256 == source["sha256"]:
         return model
+    made = "" if model is None else f"wasn't made of {model.path} itself, and "
     raise ModelLoadError(
-        f"{folder} wasn't made of {model.path} itself, and doesn't keep the {source['framework']} model that it was "
-        "made of, so its kernels can't be compared with layers. Build it with --debug."
+        f"{folder} {made}doesn't keep the {source['framework']} model that it was made of: name that model, or build "
+        "it with --debug."
     )
 
 

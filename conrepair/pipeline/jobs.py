@@ -250,10 +250,11 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     options = RepairOptions(
         from_json(Options, payload["options"]), payload["seconds"], payload["unseen"], edits, payload["bake_recipe"]
     )
+    journal = Journal(Path(payload["journal"]))
     if target.build is None:
-        result = repair_models(source, target, folder, options, Journal(Path(payload["journal"])))
+        result = repair_models(source, target, folder, options, journal)
     else:
-        result = repair_build(source, target, folder, options)
+        result = repair_build(source, target, folder, options, journal)
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
     if result.model is not None:

@@ -9,17 +9,14 @@ import sys
 from pathlib import Path
 
 from conrepair.frameworks.detect import detect_framework
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
+from conrepair.pipeline.apply_command import apply
 from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.localize_command import compare_files
-from conrepair.repair.patch import CONVERTED, RECIPE, read_patch
-from conrepair.repair.repair import apply_patch
 from conrepair.report.encode import encode
 from conrepair.report.repair.summary import print_repair
 from conrepair.report.repair.write import check_repair_folder, write_repair
 from conrepair.runtime.errors import ExitCode, UsageError
-from conrepair.runtime.files import make_folder, storage_error, whole_output
+from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.interruption import ended_gently
 from conrepair.runtime.journal import end_early
 from conrepair.runtime.progress import output_console, say
@@ -43,7 +40,7 @@ def repair(options: argparse.Namespace) -> int:
         ConrepairError: if a file can't be loaded or edited.
     """
     if options.apply is not None:
-        return _apply(options)
+        return apply(options)
     if options.target is None:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
     source, target = Path(options.source).resolve(), Path(options.target).resolve()
@@ -109,22 +106,3 @@ def _end_searches(room: Path) -> bool:
     if found:
         sys.stderr.write("conrepair: the best that was verified is being written; Ctrl-C again stops at once\n")
     return bool(found)
-
-
-def _apply(options: argparse.Namespace) -> int:
-    path, folder = Path(options.source).resolve(), Path(options.output).absolute()
-    if options.target is not None:
-        raise UsageError("--apply changes one model; name only that.")
-    framework = detect_framework(path)
-    check_repair_folder(folder, (path, Path(options.apply)))
-    patch, target_hash = read_patch(Path(options.apply))
-    model = Model(framework, str(path), model_sha256(path))
-    converted = Path(options.apply).with_name(CONVERTED)
-    if model.sha256 != target_hash and converted.is_file():
-        raise UsageError(f"the patch is for {converted}, which a target was converted to; name that.")
-    with whole_output(folder) as temporary:
-        made = apply_patch(patch, target_hash, model, temporary)
-    names = [] if made is None else [Path(made.path).name]
-    for name in [*names, *([RECIPE] if patch.recipe is not None else [])]:
-        say(f"written: {folder / name}")
-    return int(ExitCode.EQUIVALENT)

@@ -19,10 +19,12 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.opening import Build
 from conrepair.localize.options import Options
-from conrepair.repair.build import BuildChange, changes_for, repair_build
+from conrepair.repair.build import repair_build
+from conrepair.repair.build_change import BuildChange, changed_options, changes_for
 from conrepair.repair.repair import RepairOptions
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.journal import Journal, blame, end_early
 
 
 @pytest.fixture
@@ -36,12 +38,12 @@ def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_rule, "_extents", without_ends)
 
 
-def repaired(model: Model, build: Path, folder: Path, **options: Any) -> RepairResult:
+def repaired(model: Model, build: Path, folder: Path, journal: Journal | None = None, **options: Any) -> RepairResult:
     specs = TvmRunnable(build).inputs
     data = DataReference("synthetic", 6, samples=specs)
     source = Subject(model, framework("onnx").load(model).inputs, data, None)
     target = Subject(model, specs, data, None, (), Build(str(build), sha256_of(build)))
-    return repair_build(source, target, folder, RepairOptions(Options(samples=2), unseen=4, **options))
+    return repair_build(source, target, folder, RepairOptions(Options(samples=2), unseen=4, **options), journal)
 
 
 def options_of(build: str) -> dict[str, Any]:
@@ -70,6 +72,40 @@ def test_a_wrong_schedule_is_left_out_where_it_is_wrong(tmp_path: Path, unwritte
     # All other kernels are what they were.
     script = (Path(found.model.path) / "relax.py").read_text()
     assert script.count("T.parallel") > 5
+
+
+def test_a_search_goes_on_where_another_was_stopped(
+    tmp_path: Path, unwritten: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """First it's asked to end at once; then its process dies of the second candidate."""
+    model, kept = compiled.mobile(tmp_path), tmp_path / "kept"
+    build = compiled.built(model, tmp_path / "build", "O3")
+    kept.mkdir()
+    end_early(kept)
+    found = repaired(model, build, tmp_path / "out", Journal(kept))
+    assert (found.interrupted, found.tried, found.model) == (True, 0, None)
+    end_early(kept, wanted=False)
+
+    notes: list[str] = []
+
+    def die_at_the_second(build: Path, change: BuildChange) -> Any:
+        notes.append((kept / "tried").read_text())
+        if len(notes) == 2:
+            raise KeyboardInterrupt
+        return changed_options(build, change)
+
+    with monkeypatch.context() as dying:
+        dying.setattr("conrepair.repair.build.changed_options", die_at_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            repaired(model, build, tmp_path / "out", Journal(kept))
+    (kept / "tried").write_text(notes[-1])  # what a process that dies doesn't take back
+    assert blame(kept)
+    found = repaired(model, build, tmp_path / "out", Journal(kept))
+    assert found.mended
+    assert found.recalled == 2
+    assert found.tried > found.recalled
+    assert found.model is not None
+    assert options_of(found.model.path)["unscheduled"] == []
 
 
 def test_what_no_pass_brought_in_is_left(tmp_path: Path) -> None:
@@ -108,6 +144,15 @@ def test_a_build_by_hand(tmp_path: Path, unwritten: None, capsys: pytest.Capture
     assert "on 4 samples" in printed
     assert "built again, with nothing changed" in printed
     assert options_of(str(out / "repaired")) == options_of(str(build))
+    patch, again = str(out / "patch.json"), tmp_path / "again"
+    assert main(["repair", str(build), "--apply", patch, "-o", str(again)]) == 3
+    assert "name that model" in capsys.readouterr().err
+    assert main(["repair", model.path, str(build), "--apply", patch, "-o", str(again)]) == 0
+    assert options_of(str(again / "repaired")) == options_of(str(build))
+    assert (again / "repaired" / "relax.py").read_text() == (out / "repaired" / "relax.py").read_text()
+    other = main(["repair", model.path, str(out / "repaired"), "--apply", patch, "-o", str(tmp_path / "other")])
+    assert other == 2
+    assert "the patch is for a build whose build.json has the sha256" in capsys.readouterr().err
     assert (
         main(["repair", model.path, str(out / "repaired"), "-q", "--samples", "12", "-o", str(tmp_path / "no")]) == 0
     )

@@ -1,0 +1,87 @@
+"""`conrepair repair --apply`: the edits of a patch made again, in a model or in a build."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import tempfile
+from pathlib import Path
+
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model, to_json
+from conrepair.networks.tvm import imported_model
+from conrepair.pipeline.build_audit import is_build
+from conrepair.pipeline.evaluation import error_of, problem_of_failure
+from conrepair.pipeline.sources import framework_needs
+from conrepair.repair.build_change import changed_options, read_build_patch, write_changed
+from conrepair.repair.patch import CONVERTED, RECIPE, read_patch
+from conrepair.repair.repair import apply_patch
+from conrepair.repair.search import STEM
+from conrepair.report.repair.write import check_repair_folder
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.files import whole_output
+from conrepair.runtime.progress import say
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
+from conrepair.runtime.workers import Job, Success, Workers
+
+__all__ = ["apply"]
+
+
+def apply(options: argparse.Namespace) -> int:
+    """Make the edits of a patch again.
+
+    Returns:
+        0. What fails is an error.
+
+    Raises:
+        ConrepairError: if the patch is for something else, or its edits can't be made.
+    """
+    source, patch, folder = (Path(text) for text in (options.source, options.apply, options.output))
+    target = source if options.target is None else Path(options.target)
+    check_repair_folder(folder.absolute(), (source.resolve(), target.resolve(), patch))
+    if is_build(target):
+        model = None if options.target is None else _model(source.resolve())
+        return _apply_to_build(patch, target.resolve(), model, folder.absolute(), options.timeout)
+    if options.target is not None:
+        raise UsageError("--apply changes one model; name only that.")
+    return _apply_to_model(patch, _model(source.resolve()), folder.absolute())
+
+
+def _model(path: Path) -> Model:
+    return Model(detect_framework(path), str(path), model_sha256(path))
+
+
+def _apply_to_model(path: Path, model: Model, folder: Path) -> int:
+    patch, target_hash = read_patch(path)
+    converted = path.with_name(CONVERTED)
+    if model.sha256 != target_hash and converted.is_file():
+        raise UsageError(f"the patch is for {converted}, which a target was converted to; name that.")
+    with whole_output(folder) as temporary:
+        made = apply_patch(patch, target_hash, model, temporary)
+    names = [] if made is None else [Path(made.path).name]
+    for name in [*names, *([RECIPE] if patch.recipe is not None else [])]:
+        say(f"written: {folder / name}")
+    return int(ExitCode.EQUIVALENT)
+
+
+def _apply_to_build(path: Path, build: Path, model: Model | None, folder: Path, seconds: float) -> int:
+    """Compile it in a worker, as it always is."""
+    change = read_build_patch(path, build)
+    imported = imported_model(build, model)
+    values, batch = changed_options(build, change)
+    payload = {"model": to_json(imported), "backend": "tvm", "options": values, "batch_size": batch}
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
+        made = scratch / "build"
+        made.mkdir()
+        needs = framework_needs(imported.framework) | {"tvm"}
+        job = Job("conrepair.pipeline.jobs:compile", payload, made, needs, seconds)
+        outcome = stack.enter_context(Workers(1)).call(job)
+        if not isinstance(outcome, Success):
+            raise error_of(problem_of_failure(outcome), "compile")
+        temporary = stack.enter_context(whole_output(folder))
+        temporary.mkdir()
+        write_changed(build, change, made, temporary / STEM)
+    say(f"written: {folder / STEM}")
+    return int(ExitCode.EQUIVALENT)

@@ -1,0 +1,154 @@
+"""What a build may be compiled otherwise by, from the smallest up, and how that's kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.tvm.build import BUILD
+from conrepair.backends.tvm.options import TvmOptions, read_options
+from conrepair.backends.tvm.settings import steps_of
+from conrepair.runtime.errors import DataError
+from conrepair.runtime.files import sha256_of, write_json
+
+__all__ = [
+    "BuildChange",
+    "changed_options",
+    "changes_for",
+    "read_build_patch",
+    "write_build_patch",
+    "write_changed",
+]
+
+
+@dataclass(frozen=True)
+class BuildChange:
+    """What is compiled otherwise.
+
+    Attributes:
+        unscheduled: Operators whose kernels get no schedule.
+        unfused: Operators that aren't fused with others.
+        disabled_pass: Passes that are left out altogether.
+    """
+
+    unscheduled: tuple[str, ...] = ()
+    unfused: tuple[str, ...] = ()
+    disabled_pass: tuple[str, ...] = ()
+
+    def applied(self, options: TvmOptions) -> TvmOptions:
+        """Options of a build, changed so."""
+        required = tuple(name for name in options.required_pass if name not in self.disabled_pass)
+        return dataclasses.replace(
+            options,
+            unscheduled=(*options.unscheduled, *self.unscheduled),
+            unfused=(*options.unfused, *self.unfused),
+            disabled_pass=tuple(dict.fromkeys([*options.disabled_pass, *self.disabled_pass])),
+            required_pass=required,
+        )
+
+    def in_words(self) -> str:
+        """For a person."""
+        parts = [
+            ("no schedule for", self.unscheduled),
+            ("no fusion of", self.unfused),
+            ("without", self.disabled_pass),
+        ]
+        changes = "; ".join(f"{words} {', '.join(f'`{name}`' for name in names)}" for words, names in parts if names)
+        return changes or "built again, with nothing changed"
+
+    def without(self, operators: Sequence[str]) -> BuildChange:
+        """A smaller change, that leaves some operators as they were."""
+        return dataclasses.replace(
+            self,
+            unscheduled=tuple(name for name in self.unscheduled if name not in operators),
+            unfused=tuple(name for name in self.unfused if name not in operators),
+        )
+
+
+def changes_for(options: TvmOptions, operators: Sequence[str]) -> Iterator[BuildChange]:
+    """Changes that may mend kernels, the smallest first.
+
+    What concerns a few operators comes before what concerns all: a schedule less changes no kernel but theirs, a
+    fusion less makes more kernels, a pass less changes any. The first changes nothing: an older version may have
+    built what this one builds rightly.
+
+    Args:
+        options: Of the build.
+        operators: That the kernels at fault stand for.
+    """
+    target = options.parsed_target
+    passes = steps_of(target, options.setting, options.required_pass, options.disabled_pass)
+    names = {step.name for step in passes}
+    operators = tuple(operators)
+    yield BuildChange()
+    scheduled = not target.on_gpu and not names.isdisjoint({"ScheduleCPU", "ApplyTuned"})
+    if operators and scheduled:
+        yield BuildChange(unscheduled=operators)
+    if operators and {"FuseOps", "FuseTIR"} <= names:
+        yield BuildChange(unfused=operators)
+        if scheduled:
+            yield BuildChange(unscheduled=operators, unfused=operators)
+    for step in reversed(passes):
+        if not step.mandatory:
+            yield BuildChange(disabled_pass=(step.name,))
+
+
+def changed_options(build: Path, change: BuildChange) -> tuple[dict[str, Any], int]:
+    """The compiler's options for another build, and the batch.
+
+    Args:
+        build: The build's folder.
+        change: Of its options.
+    """
+    record = json.loads((build / BUILD).read_text(encoding="utf-8"))
+    options = change.applied(read_options(record["options"]))
+    batch = int((record["inputs"][0]["shape"] or [1])[0])
+    return dataclasses.asdict(options) | {"built": None, "built_sha256": None}, batch
+
+
+def write_changed(build: Path, change: BuildChange, made: Path, folder: Path) -> None:
+    """Write what was compiled with a change, as a build whose `build.json` says what that was.
+
+    Args:
+        build: As it came.
+        change: Of its options.
+        made: What was compiled with `changed_options`.
+        folder: Receives it; must not be there.
+    """
+    shutil.copytree(made, folder)
+    record = json.loads((folder / BUILD).read_text(encoding="utf-8"))
+    # It's compiled of what was imported; it's a build of the same model as the one that came.
+    source = json.loads((build / BUILD).read_text(encoding="utf-8"))["source"]
+    record["source"] = source | {"kept": record["source"]["kept"]}
+    record["repair"] = {"of": sha256_of(build / BUILD), "change": dataclasses.asdict(change)}
+    write_json(folder / BUILD, record)
+
+
+def write_build_patch(change: BuildChange, path: Path, build: Path) -> None:
+    """Write a change of a build as a patch."""
+    write_json(path, {"build": dataclasses.asdict(change), "of": sha256_of(build / BUILD)})
+
+
+def read_build_patch(path: Path, build: Path) -> BuildChange:
+    """Read what `write_build_patch` wrote.
+
+    Raises:
+        DataError: if the file is none, or is for another build.
+    """
+    try:
+        content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        change = BuildChange(**{name: tuple(map(str, values)) for name, values in content["build"].items()})
+        wanted = str(content["of"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} can't be read as a patch of a build: {type(error).__name__}: {error}") from error
+    if wanted != (found := sha256_of(build / BUILD)):
+        raise DataError(
+            f"the patch is for a build whose {BUILD} has the sha256 {wanted[:16]}..., that of {build} has "
+            f"{found[:16]}... Operators are named as they are there; repair this one anew."
+        )
+    return change
