@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import onnx
@@ -34,7 +35,8 @@ def save(model: onnx_ir.Model, path: Path, before: Path, *, external: bool) -> N
     """
     outside = f"{path.name}.data" if external or is_large(model) else None
     with whole_output(path) as temporary:
-        onnx_ir.save(model, temporary, external_data=outside)
+        with _undeclared(model, _declared(before)):
+            onnx_ir.save(model, temporary, external_data=outside)
         for whole in (False, True):
             complaint = _complaint(temporary, whole=whole)
             if complaint is not None and _complaint(before, whole=whole) is None:
@@ -45,6 +47,30 @@ def save(model: onnx_ir.Model, path: Path, before: Path, *, external: bool) -> N
         data = temporary.parent / str(outside)
         if outside is not None and data.exists():  # small weights stay inside
             data.replace(path.parent / outside)
+
+
+@contextlib.contextmanager
+def _undeclared(model: onnx_ir.Model, declared: Collection[str]) -> Iterator[None]:
+    """Without the types of constants that the file didn't declare: a small one would grow by a tenth."""
+    values = [
+        value
+        for graph in model.graphs()
+        for value in graph.initializers.values()
+        if value.name not in declared and not value.is_graph_input() and not value.is_graph_output()
+    ]
+    known = [(value, value.type, value.shape) for value in values]
+    for value in values:
+        value.type = value.shape = None
+    try:
+        yield
+    finally:
+        for value, type_, shape in known:
+            value.type, value.shape = type_, shape
+
+
+def _declared(path: Path) -> set[str]:
+    """Names of the values whose types a file says."""
+    return {value.name for value in onnx.load(path, load_external_data=False).graph.value_info}
 
 
 def renew_types(model: onnx_ir.Model) -> None:

@@ -223,3 +223,23 @@ def test_what_does_not_fit_any_more_is_refused_when_it_is_written(tmp_path: Path
     with pytest.raises(NotEditableError, match="Change what else must fit"):
         editor.save(tmp_path / "out", "changed")
     assert not list((tmp_path / "out").glob("*")) if (tmp_path / "out").exists() else True
+
+
+_PRODUCT = """small (float[2, 4] x) => (float[2, 4] y) {
+    [one] y = MatMul (x, w)
+}"""
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_types_of_constants_are_declared_where_they_were(tmp_path: Path, declared: bool) -> None:
+    model = model_of("onnx", written(tmp_path / "model.onnx", _PRODUCT, {"w": drawn(4, 4)}))
+    if declared:
+        proto = onnx.load(model.path)
+        proto.graph.value_info.append(onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, [4, 4]))
+        onnx.save(proto, model.path)
+        model = model_of("onnx", Path(model.path))
+    editor = OnnxEditor(model)
+    editor.set_parameter(node_of(editor, "one"), "weight", np.eye(4, dtype=np.float32))
+    before, after = (onnx.load(item.path).graph for item in (model, editor.save(tmp_path / "out", "saved")))
+    assert [value.name for value in after.value_info] == [value.name for value in before.value_info]
+    assert [value.name for value in after.value_info] == ["w"] * declared
