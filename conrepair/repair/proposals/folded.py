@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.graph.layer_graph import Array, Node
+from conrepair.graph.layer_graph import Array, Node, Parameter
 from conrepair.localize.diagnosis.folding import affine_of
 from conrepair.localize.diagnosis.steps import Step, step_of
 from conrepair.repair.edits import SetParameter
 from conrepair.repair.proposals.proposal import Proposal, Setting
 
-__all__ = ["folded_proposals"]
+__all__ = ["folded_parameters", "folded_proposals"]
 
 _AXIS = {"Conv": 0, "MatMul": -1}
 _CLOSE = 1e-5
@@ -52,6 +52,19 @@ class _Layer:
 
 def folded_proposals(setting: Setting) -> Iterator[Proposal]:
     """One parameter of a layer in pieces; those first whose numbers are all one, as lost ones are."""
+    yield from (
+        (SetParameter(node.name, role, values),)
+        for node, role, values, held in folded_parameters(setting)
+        if not np.allclose(values, held.numpy(), rtol=_CLOSE, atol=0)
+    )
+
+
+def folded_parameters(setting: Setting) -> Iterator[tuple[Node, str, Array, Parameter]]:
+    """What one parameter of a layer in pieces should be, given all others of its pieces.
+
+    Returns:
+        The node as the editor has it, the parameter's role, the right numbers in its shape, and the parameter.
+    """
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op != theirs.op or len(theirs.nodes) < 2:
             continue
@@ -63,9 +76,7 @@ def folded_proposals(setting: Setting) -> Iterator[Proposal]:
             place = setting.places.of(node)
             held = node.parameters[role]
             if place is not None and role in place.parameters and np.isfinite(values).all():
-                shaped = values.reshape(held.shape).astype(np.float32)
-                if not np.allclose(shaped, held.numpy(), rtol=_CLOSE, atol=0):
-                    yield (SetParameter(place.name, role, np.ascontiguousarray(shaped)),)
+                yield place, role, np.ascontiguousarray(values.reshape(held.shape), np.float32), held
 
 
 def _layer(ours: Step, theirs: Step) -> _Layer | None:

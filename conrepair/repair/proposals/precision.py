@@ -12,6 +12,7 @@ from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter, Tensor
 from conrepair.localize.diagnosis.steps import Step
 from conrepair.repair.edits import ComputeInFloat, Remove, Requantize, SetParameter, SetRange
+from conrepair.repair.proposals.folded import folded_parameters
 from conrepair.repair.proposals.parameters import wanted_parameter
 from conrepair.repair.proposals.partners import is_quantized
 from conrepair.repair.proposals.proposal import Proposal, Setting
@@ -144,13 +145,17 @@ def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]
             bias = wanted_parameter(ours, theirs, node, "bias") if "bias" in ours.parameters else None
             if bias is not None:
                 yield (edit, SetParameter(node.name, "bias", bias)), values, given
+    for node, role, values, given in folded_parameters(setting):
+        if given.bits and given.bits <= _MOST_BITS:
+            yield (Requantize(node.name, role, values),), values, given
 
 
 def _fits(values: Array, given: Parameter) -> bool:
-    """Whether the largest number is near the end of what scales allow."""
+    """Whether numbers take about as much room as scales allow, wherever zero lies in it."""
     largest = float(np.abs(values).max(initial=0.0))
-    reach = max(given.scales, default=0.0) * 2 ** ((given.bits or _MOST_BITS) - 1)
-    return not largest or largest <= reach <= _COARSE * largest
+    span = float(values.max(initial=0.0) - values.min(initial=0.0))
+    reach = max(given.scales, default=0.0) * 2 ** (given.bits or _MOST_BITS)
+    return not largest or span <= reach <= 2 * _COARSE * largest
 
 
 def _suits(tensor: Tensor, graph: LayerGraph, low: float, high: float) -> bool:
