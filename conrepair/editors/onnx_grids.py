@@ -52,13 +52,13 @@ class Grid:
 
     Attributes:
         value: Place of the integers among its inputs.
-        scale: Of the scale: one, or one for each channel.
+        scale: Of the scale: one, or one for each channel; by the node that reads it.
         zero: Of the zero point.
         axis: Of the channels; None where there's one scale.
     """
 
     value: int
-    scale: int
+    scale: tuple[onnx_ir.Node, int]
     zero: int
     axis: int | None
 
@@ -142,7 +142,8 @@ def requantize(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> 
         raise NotEditableError(f"{first.name} has a scale for each block of numbers.")
     for item in reversed(chain[1:]):
         array = moved_back(file, item, array)
-    rescale_bias(file, node, store_anew(file, first, Grid(0, 1, 2, int(attribute(first, "axis", 1))), array))
+    grid = Grid(0, (first, 1), 2, int(attribute(first, "axis", 1)))
+    rescale_bias(file, node, store_anew(file, first, grid, array))
 
 
 def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> Array:
@@ -162,7 +163,8 @@ def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> 
             numbers. Nothing is changed then.
     """
     has_zero = len(node.inputs) > grid.zero and node.inputs[grid.zero] is not None
-    dtype, before = file.dtype(node.inputs[grid.value]), numbers_of(node.inputs[grid.scale])
+    reader, place = grid.scale
+    dtype, before = file.dtype(node.inputs[grid.value]), numbers_of(reader.inputs[place])
     zeros = numbers_of(node.inputs[grid.zero]) if has_zero else np.zeros((), np.int64)
     label = node.name or node.op_type
     if dtype is None or before is None or zeros is None or not dtype.is_integer():
@@ -174,7 +176,7 @@ def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> 
     steps = array.astype(np.float64) / per_channel(scales.astype(np.float64), axis, array.ndim)
     steps += per_channel(offset, axis, array.ndim)
     set_plain(file, node, grid.value, np.clip(np.rint(steps), least, most))
-    set_plain(file, node, grid.scale, scales)
+    set_plain(file, reader, place, scales)
     if has_zero:
         set_plain(file, node, grid.zero, offset)
     ratio: Array = scales.astype(np.float64) / before.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Constants of ONNX's operators that compute with integers: their scales are other inputs of the same node."""
+"""Constants of ONNX's operators that compute with integers: they read the scales themselves, or what follows does."""
 
 from __future__ import annotations
 
@@ -14,23 +14,27 @@ from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_grids import Grid, rescale_bias, store_anew
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.per_channel import per_channel
+from conrepair.networks.onnx_dynamic import INTEGER_PRODUCTS, scale_of_weight
 
 __all__ = ["is_of_integers", "requantize_own", "set_own"]
 
 _GEMM = "com.microsoft.QGemm"
 _WEIGHT = 3
+_ZERO = 3  # of the weights, among the inputs of an integer product
 _AXES: Mapping[str, int | None] = {
     "QLinearConv": 0,
     "QLinearMatMul": -1,
     _GEMM: 1,
     "com.microsoft.QLinearAdd": None,
     "com.microsoft.QLinearMul": None,
+    "ConvInteger": 0,
+    "MatMulInteger": -1,
 }
 _BIASES: Mapping[str, int] = {"QLinearConv": 8, _GEMM: 6}
 
 
 def is_of_integers(node: onnx_ir.Node) -> bool:
-    """Whether a node's constants are integers whose scales it reads itself."""
+    """Whether a node's constants are integers whose scales it reads itself, or what follows it does."""
     return _kind(node) in _AXES
 
 
@@ -54,7 +58,8 @@ def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> Non
         _store(file, node, index, array / (data.astype(np.float64) * weight.astype(np.float64)))
         return
     grid = _grid(node, index)
-    scale, zero = (numbers_of(node.inputs[place]) for place in (grid.scale, grid.zero))
+    reader, place = grid.scale
+    scale, zero = numbers_of(reader.inputs[place]), _zero(node, grid)
     if scale is None:
         raise NotEditableError(f"the scale of input {index} of {node.name} isn't constant.")
     steps = array.astype(np.float64) / per_channel(scale.astype(np.float64), grid.axis, array.ndim)
@@ -96,7 +101,16 @@ def _grid(node: onnx_ir.Node, index: int) -> Grid:
         axis = 0
     if _kind(node) == "QLinearMatMul" and index != _WEIGHT:
         axis = -2
-    return Grid(index, index + 1, index + 2, axis)
+    if node.op_type in INTEGER_PRODUCTS:
+        place = scale_of_weight(node, lambda value: numbers_of(value) is not None)
+        if place is None:
+            raise NotEditableError(f"nothing says the scale of input {index} of {node.name}.")
+        return Grid(index, place, _ZERO, axis)
+    return Grid(index, (node, index + 1), index + 2, axis)
+
+
+def _zero(node: onnx_ir.Node, grid: Grid) -> Array | None:
+    return numbers_of(node.inputs[grid.zero]) if len(node.inputs) > grid.zero else None
 
 
 def _store(file: OnnxFile, node: onnx_ir.Node, index: int, steps: Array) -> None:

@@ -88,9 +88,7 @@ class QuantizationErrors:
             squares += [self._of_activation(name, cut) ** 2 for name in node.outputs]
             rounded = [item for item in node.parameters.values() if item.bits or _is_stored_whole(item)]
             shared |= {_key(parameter): self._of_parameter(parameter) ** 2 for parameter in rounded}
-            if node.op in _DYNAMIC or (
-                rounded and node.op in _WITH_WEIGHTS | _RUNNING and not self._is_quantized(node.inputs[0])
-            ):
+            if node.op in _DYNAMIC or (rounded and self._rounds_what_it_reads(node)):
                 turn = "/".join(map(_key, rounded)) or node.name
                 shared[f"as it runs: {turn}"] = max(
                     self._as_it_runs(node.inputs[0], cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
@@ -98,9 +96,13 @@ class QuantizationErrors:
         amplification = max(1.0, cut.disturbed / self._disturbance)
         return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
-    def _is_quantized(self, name: str) -> bool:
-        tensor = self._target.tensors.get(name)
-        return tensor is not None and tensor.quantization is not None
+    def _rounds_what_it_reads(self, node: Node) -> bool:
+        """Whether a layer with weights in few bits makes integers of real numbers itself."""
+        if node.op not in _WITH_WEIGHTS | _RUNNING:
+            return False
+        tensor, producer = self._target.tensors.get(node.inputs[0]), self._target.producers.get(node.inputs[0])
+        is_quantized = tensor is not None and tensor.quantization is not None
+        return not is_quantized and (producer is None or producer.op not in _DYNAMIC)
 
     def _of_activation(self, name: str, end: Cut) -> float:
         tensor: Tensor | None = self._target.tensors.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ import onnx_ir
 from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks.onnx_constants import Constants
+from conrepair.networks.onnx_dynamic import scale_of_weight
 from conrepair.networks.onnx_plain import dtype_name, ints, plain_value, stripped
 from conrepair.networks.onnx_schema import formal_name, schema_of
 from conrepair.networks.onnx_source import read_from_outside
@@ -179,6 +181,26 @@ class Call:
         offset = None if zero is None or not self.given(zero) else self._value(zero)
         parameter = self._constants.dequantized(self._value(index), factors, offset, axis=axis, turned=turned)
         self._parameters.append((parameter, index))
+        return parameter
+
+    def dynamic_weight(self, axis: int) -> Parameter | None:
+        """The second input of an integer product as the real numbers that it stands for.
+
+        Args:
+            axis: Of the channels, where they have a scale each.
+
+        Returns:
+            None where it isn't constant, or nothing says its scale.
+        """
+        place = scale_of_weight(self._node, self._constants.__contains__)
+        if place is None or not self.is_constant(1) or (self.given(3) and not self.is_constant(3)):
+            return None
+        scale = place[0].inputs[place[1]]
+        shape = self.shape(1) or ()
+        if scale is None or math.prod(self._constants.shape(scale)) not in {1, *shape[axis:][:1]}:
+            return None
+        parameter = self._constants.dequantized(self._value(1), [scale], self.value(3), axis=axis, turned=False)
+        self._parameters.append((parameter, 1))
         return parameter
 
     def parameters(self, roles: Mapping[int, str]) -> dict[str, Parameter]:

@@ -51,6 +51,25 @@ def _gemm(call: Call) -> None:
     call.emit("MatMul", (call.input(0),), parameters=parameters, written={"transB": turned})
 
 
+def _dynamic_matmul(call: Call) -> None:
+    """a, b, their zero points; the result is in steps of both scales' product."""
+    weight = call.dynamic_weight(-1)
+    if weight is None:
+        call.emit_native()
+        return
+    call.emit("MatMul", (call.input(0),), parameters={"weight": weight})
+
+
+def _dynamic_convolution(call: Call) -> None:
+    """x, w, their zero points; the result is in steps of both scales' product."""
+    weight = call.dynamic_weight(0)
+    if weight is None:
+        call.emit_native()
+        return
+    attributes = {**window_of(call, kernel_of(call)), "group": call.attribute("group", 1)}
+    call.emit("Conv", (call.input(0),), attributes, {"weight": weight})
+
+
 def _binary(call: Call) -> None:
     """a, its scale and zero point, b, its, those of the result."""
     constant = next((index for index in (0, 3) if call.is_constant(index)), None)
@@ -79,6 +98,8 @@ def _concatenation(call: Call) -> None:
 
 
 RULES: Mapping[str, Callable[[Call], None]] = {
+    "ConvInteger": _dynamic_convolution,
+    "MatMulInteger": _dynamic_matmul,
     "QLinearConv": _convolution,
     "QLinearMatMul": _matmul,
     "com.microsoft.QGemm": _gemm,

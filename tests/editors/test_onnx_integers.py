@@ -11,6 +11,7 @@ from small_models import model_of
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx import OnnxEditor
+from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.graph.layer_graph import Array, Node
 
@@ -62,7 +63,8 @@ def computed(kind: str, node: Node, x: Array) -> Array:
     if kind == "Add":
         return x + weight
     if kind == "Conv":
-        return torch.nn.functional.conv2d(*map(torch.tensor, (x, weight, bias)), padding=1).numpy()
+        result = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(weight), padding=1).numpy()
+        return result + np.reshape(bias, (-1, 1, 1))
     return x @ weight + bias
 
 
@@ -138,3 +140,64 @@ def test_numbers_beyond_the_type_are_refused(tmp_path: Path) -> None:
     channels = opened("Conv", tmp_path, channels=True, zero=1)
     with pytest.raises(NotEditableError, match="a zero point for each channel"):
         channels.requantize(node_of(channels), "weight", node_of(channels).parameters["weight"].numpy())
+
+
+_DYNAMIC = {
+    "MatMul": ("float[2, 6] x", "float[2, 4] y", "MatMulInteger (q, w, z, wz)"),
+    "Conv": ("float[2, 3, 5, 5] x", "float[2, 4, 5, 5] y", "ConvInteger <pads = [1, 1, 1, 1]> (q, w, z, wz)"),
+}
+_SCALED = {
+    "at once": "p = Mul (s, ws)\n y = Mul (f, p)",
+    "one by one": "p = Mul (f, s)\n y = Mul (ws, p)",
+    "by another": "p = Mul (t, ws)\n y = Mul (f, p)",  # a scale, and nobody says of what
+}
+
+
+def dynamic(kind: str, scaled: str, folder: Path, *, channels: bool = False) -> OnnxEditor:
+    """Quantized as it runs, as ONNX Runtime's quantizer writes it."""
+    begin, end, call = _DYNAMIC[kind]
+    text = f"""small ({begin}, float t) => ({end}) {{
+        q, s, z = DynamicQuantizeLinear (x)
+        [n] i = {call}
+        f = Cast <to = 1> (i)
+        {_SCALED[scaled]}
+    }}"""
+    shape = ((4, 1, 1) if kind == "Conv" else (4,)) if channels else ()
+    stored = np.random.default_rng(0).integers(-100, 100, _SHAPES[kind]).astype(np.int8)
+    scale = np.linspace(0.01, 0.02, 4 if channels else 1, dtype=np.float32).reshape(shape)
+    return OnnxEditor(
+        model_of("onnx", written(folder / "model.onnx", text, {"w": stored, "ws": scale, "wz": np.array(0, np.int8)}))
+    )
+
+
+@pytest.mark.parametrize("channels", [False, True], ids=["one", "channels"])
+@pytest.mark.parametrize("scaled", ["at once", "one by one"])
+@pytest.mark.parametrize("kind", ["MatMul", "Conv"])
+def test_weights_whose_scale_stands_behind_the_product(
+    kind: str, scaled: str, channels: bool, tmp_path: Path
+) -> None:
+    editor = dynamic(kind, scaled, tmp_path, channels=channels)
+    node = node_of(editor)
+    assert (node.op, node.parameters["weight"].bits) == (kind, 8)
+    wanted = drawn(*node.parameters["weight"].shape, seed=4, scale=0.05)
+    x = drawn(*([2, 3, 5, 5] if kind == "Conv" else [2, 6]))
+
+    def check(model: Model, step: float) -> None:
+        expected = computed(kind, node_of(OnnxEditor(model)), x)
+        (result,) = OnnxRunnable(model).run({"x": x, "t": np.ones((), np.float32)}).values()
+        np.testing.assert_allclose(result, expected, atol=0.02 * np.abs(expected).max())
+        held = node_of(OnnxEditor(model)).parameters["weight"]
+        steps = np.array(held.scales).reshape((-1, 1, 1, 1) if kind == "Conv" else (-1,))
+        assert (np.abs(held.numpy() - wanted) <= 0.5001 * np.maximum(steps, step)).all()
+
+    editor.set_parameter(node, "weight", wanted)
+    check(editor.save(tmp_path, "same steps"), 0.01)
+    editor = dynamic(kind, scaled, tmp_path, channels=channels)
+    editor.requantize(node_of(editor), "weight", wanted)
+    check(editor.save(tmp_path, "own steps"), 0.0)
+
+
+def test_without_a_known_scale_integers_stay_integers(tmp_path: Path) -> None:
+    node = node_of(dynamic("MatMul", "by another", tmp_path))
+    assert node.op == "MatMulInteger"
+    assert not any(parameter.bits for parameter in node.parameters.values())
