@@ -19,7 +19,7 @@ from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.faults.catalogue import faults
 from conrepair.faults.fault import Fault
 from conrepair.faults.inject import inject
-from conrepair.faults.inject_file import inject_file
+from conrepair.faults.inject_file import inject_natively
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
@@ -188,19 +188,19 @@ def _inject(
     feeds = data.feeds(side, _INJECTION_SAMPLES)
     folder.mkdir()
     about: dict[str, Any] = {"fault": fault.name, "kind": str(fault.kind)}
-    if model.framework != "onnx":
-        changed = inject_file(model, fault, feeds, generator, folder, avoid=avoid)
-        if changed is None:
-            return None
-        truth = Truth(changed.layers, frozenset())
-        return side_of(changed.model), truth, about | {"words": changed.words, "effect": finite(changed.effect)}
-    right = load(model.path)
-    injection = inject(right, fault, feeds, generator, avoid=avoid)
-    if injection is None:
+    if model.framework == "onnx":
+        right = load(model.path)
+        injection = inject(right, fault, feeds, generator, avoid=avoid)
+        if injection is not None:
+            truth = truth_of(named_nodes(right.graph), injection.model.graph, injection.nodes)
+            made = _written(injection.model, folder / "model.onnx")
+            return made, truth, about | {"words": injection.words, "effect": finite(injection.effect)}
+    # What's quantized in an ONNX file has no place for faults in real numbers, but for those that an editor puts in.
+    changed = inject_natively(model, fault, feeds, generator, folder, avoid=avoid)
+    if changed is None:
         return None
-    truth = truth_of(named_nodes(right.graph), injection.model.graph, injection.nodes)
-    made = _written(injection.model, folder / "model.onnx")
-    return made, truth, about | {"words": injection.words, "effect": finite(injection.effect)}
+    truth = Truth(changed.layers, frozenset())
+    return side_of(changed.model), truth, about | {"words": changed.words, "effect": finite(changed.effect)}
 
 
 # --- targets ----------------------------------------------------------------------------------------------

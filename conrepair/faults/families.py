@@ -29,6 +29,7 @@ def weights_fault(
     compute: Compute,
     words: str,
     condition: Callable[[Array], bool] = lambda _: True,
+    real: bool = False,
 ) -> Fault[onnx_ir.Node]:
     """A fault in a layer's weights.
 
@@ -40,6 +41,7 @@ def weights_fault(
         compute: Their new numbers; convolutions' are [out, in / group, *kernel].
         words: What was done to "{name}".
         condition: On the numbers.
+        real: Whether it's none where they're stored in few bits.
     """
 
     def several(array: Array) -> bool:
@@ -52,7 +54,7 @@ def weights_fault(
         repair=repair,
         places=weights(condition),
         change=changed_tensor(1, compute, words),
-        native=parameter_changed(WEIGHTS, compute, words, several),
+        native=parameter_changed(WEIGHTS, compute, words, several, real=real),
     )
 
 

@@ -22,7 +22,7 @@ from conrepair.onnx_passes.files import load
 from conrepair.onnx_passes.verify import relative_error
 from conrepair.runtime.files import make_folder, sha256_of, whole_output
 
-__all__ = ["FileInjection", "inject_file"]
+__all__ = ["FileInjection", "inject_file", "inject_natively"]
 
 _REFUSALS = 64  # places at which a format can't express the fault, before giving up
 
@@ -88,10 +88,26 @@ def inject_file(
     stem = f"{Path(model.path).stem}.{fault.name}"
     make_folder(folder)
     if model.framework == "onnx":
-        return _inject_onnx(model, fault, feeds, generator, folder / f"{stem}.onnx", avoid)
-    editor = open_editor(model)
+        found = _inject_onnx(model, fault, feeds, generator, folder / f"{stem}.onnx", avoid)
+        if found is not None:
+            return found
+    return inject_natively(model, fault, feeds, generator, folder, avoid=avoid)
+
+
+def inject_natively(
+    model: Model,
+    fault: Fault[Any],
+    feeds: Mapping[str, Array],
+    generator: np.random.Generator,
+    folder: Path,
+    *,
+    avoid: frozenset[str] = frozenset(),
+) -> FileInjection | None:
+    """Inject a fault by the format's editor, which writes quantized numbers too; as `inject_file` else."""
     if fault.native is None:
         return None
+    stem = f"{Path(model.path).stem}.{fault.name}"
+    editor = open_editor(model)
     count = len(fault.native.places(editor.graph))
     if not count:
         return None

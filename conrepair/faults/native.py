@@ -66,7 +66,12 @@ def on_nodes(
 
 
 def parameter_changed(
-    roles: Mapping[str, str], compute: Compute, words: str, condition: Callable[[Array], bool] = lambda _: True
+    roles: Mapping[str, str],
+    compute: Compute,
+    words: str,
+    condition: Callable[[Array], bool] = lambda _: True,
+    *,
+    real: bool = False,
 ) -> Native:
     """A change of one parameter.
 
@@ -75,10 +80,14 @@ def parameter_changed(
         compute: Its new numbers.
         words: For a person; "{name}" stands for the layer's.
         condition: On the numbers.
+        real: Whether they must be stored as real numbers.
     """
 
     def has(_: LayerGraph, node: Node) -> bool:
-        return roles[node.op] in node.parameters and condition(numbers(node, roles[node.op]))
+        parameter = node.parameters.get(roles[node.op])
+        if parameter is None or (real and parameter.bits):
+            return False
+        return condition(numbers(node, roles[node.op]))
 
     def change(editor: Editor, node: Node, generator: np.random.Generator) -> str:
         role = roles[node.op]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from conrepair.faults.catalogue import faults
@@ -18,6 +19,8 @@ from conrepair.frameworks.registry import framework
 from conrepair.runtime.files import sha256_of
 from tests.support import native_models
 from tests.support.native_models import feeds_of, keras_file, tflite_file, torch_factory_model, torch_file
+from tests.support.onnx_networks import quantized
+from tests.support.small_models import model_of
 
 ALL = ("image", "order", "text", "pair")
 FORMATS: Mapping[str, tuple[Callable[[str, Path], Model], tuple[str, ...]]] = {
@@ -125,3 +128,17 @@ def test_a_fault(fault: Fault[Any], kind: str, models: Callable[[str, str], Mode
         feeds = feeds_of(name, channels_last=kind not in {"torch", "factory"})
         for one, two in zip(outputs(found[name].model, feeds), outputs(again.model, feeds), strict=True):
             np.testing.assert_array_equal(one, two)
+
+
+def test_weights_of_integers_in_onnx_files_have_places_too(tmp_path: Path) -> None:
+    """The faults of ONNX graphs change real numbers; here there are none, and the editor puts them in."""
+    model = model_of("onnx", quantized(tmp_path / "quantized.onnx"))
+    picture = np.random.default_rng(3).random((2, 3, 12, 10)).astype(np.float32)
+    for name in ("kernel-flipped", "weights-zeroed"):
+        fault = next(fault for fault in NATIVE if fault.name == name)
+        found = inject_file(model, fault, {"image": picture}, np.random.default_rng(0), tmp_path / name)
+        assert found is not None
+        before, after = (onnx.load(item.path).graph for item in (model, found.model))
+        assert [node.input for node in after.node] == [node.input for node in before.node]
+        changed = [one.name for one, two in zip(before.initializer, after.initializer, strict=True) if one != two]
+        assert changed == ["qw"]

@@ -23,4 +23,5 @@ FAULT = weights_fault(
     kind=Kind.PRECISION,
     compute=lambda array, _: _cut(array),
     words="the weights of {name} have the mantissa of bfloat16",
+    real=True,
 )
