@@ -23,7 +23,7 @@ class Score:
     Attributes:
         outcome: For a faulty target "repaired" (no answer differs on unseen samples and no layer is at fault),
             "partly", "worse", or "left" (no edits). For a right one "untouched" or "touched".
-        minimal: Every edit is about an injected layer; None without edits.
+        minimal: Every edit is about an injected layer; None without edits, and in another format than the target's.
         written: The file is of the target's format, and runs; None without edits.
         kept: As many weights in few bits as in the target before or with the fault, or between, and the size within
             5 % of theirs; None without edits, or where none are meant to be.
@@ -55,7 +55,7 @@ def score(result: Mapping[str, Any], *, faulty: bool) -> Score:
     at_fault = set(result["at_fault"])
     return Score(
         outcome,
-        minimal=all(at_fault & set(place) for place in result["places"]),
+        minimal=all(at_fault & set(place) for place in result["places"]) if result["file"]["own_format"] else None,
         written=result["file"]["own_format"] and result["after"]["runs"],
         kept=_kept(result["file"]),
         honest=not result["mended"] or outcome == "repaired",

@@ -85,7 +85,8 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     else:
         value |= _claims(result)
         if result.model is not None:
-            places = places_of(read_patch(out / PATCH)[0], models["target"])
+            # In another format layers have other names: there nobody knows which are injected.
+            places = [] if result.delivery else places_of(read_patch(out / PATCH)[0], models["target"])
             at_fault = layers_of(injected, value["found"], converted=bool(payload["route"]))
             value |= {
                 "places": places,

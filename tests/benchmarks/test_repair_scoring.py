@@ -81,7 +81,8 @@ def test_every_edit_must_be_about_an_injected_layer(places: list[list[str]], min
 
 def test_another_format_is_not_written_back() -> None:
     file = result()["file"] | {"own_format": False}
-    assert score(result(file=file), faulty=True).written is False
+    found = score(result(file=file), faulty=True)
+    assert (found.written, found.minimal) == (False, None)
 
 
 @pytest.mark.parametrize(
