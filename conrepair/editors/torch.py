@@ -51,7 +51,10 @@ class TorchEditor(Editor):
         """To export a module takes a hundred times as long as to copy what came of it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # copying its own trees, PyTorch warns of how it looks at them
-            return TorchEditor(self._model, copy.deepcopy(self._program))
+            program = copy.deepcopy(self._program)
+        for before, node in zip(self._program.graph.nodes, program.graph.nodes, strict=True):
+            node.name = before.name  # a copy of `input` would be `input_1`, which the signature doesn't know
+        return TorchEditor(self._model, program)
 
     def names(self, node: Node) -> frozenset[str]:
         """The fx node's name and the module's path."""

@@ -65,3 +65,25 @@ def test_pytorch_operators_that_read_one_another_are_taken_out(tmp_path: Path) -
     array = np.random.default_rng(1).normal(size=(2, 8)).astype(np.float32)
     (given,) = runnable.run({runnable.inputs[0].name: array}).values()
     np.testing.assert_array_equal(given, np.maximum(array, 0))
+
+
+def test_a_copy_of_a_module_has_its_names(tmp_path: Path) -> None:
+    """fx calls nothing as Python calls what it has built in, but for what an export has called so."""
+    import torch
+
+    class Named(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002
+            return torch.relu(self.linear(input))
+
+    path = tmp_path / "named.pt2"
+    torch.export.save(torch.export.export(Named(), (torch.zeros(2, 4),)), path)
+    editor = open_editor(model_of("torch", path)).again()
+    editor.remove(next(node for node in editor.graph.nodes if node.op in {"Relu", "Clip"}))
+    runnable = framework("torch").load(editor.save(tmp_path, "linear"))
+    assert [spec.name for spec in runnable.inputs] == ["input"]
+    (given,) = runnable.run({"input": np.ones((2, 4), np.float32)}).values()
+    assert given.min() < 0
