@@ -147,6 +147,14 @@ class Editor(abc.ABC):
         """
         self.refuse(f"the inputs of {node.name} can't be exchanged")
 
+    def add_output(self, tensor: str) -> None:
+        """Let the graph give one more of its tensors, behind its other outputs.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse(f"{tensor} can't become an output")
+
     def exchange_outputs(self, one: int, two: int) -> None:
         """Exchange two outputs of the graph, by position; their names stay where they are.
 

@@ -173,6 +173,13 @@ class OnnxEditor(Editor):
         self._reshaped = True
         self.touched |= self.names(node)
 
+    def add_output(self, tensor: str) -> None:
+        """Declared with what is known of its type."""
+        value = self._value(tensor)
+        self._file.graph.outputs.append(value)
+        self._reshaped = True
+        self.touched |= self.tensor_names(tensor)
+
     def exchange_outputs(self, one: int, two: int) -> None:
         """Exchange what the names stand for."""
         exchange_outputs(self._file, one, two)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,14 @@ class TensorFlowEditor(Editor):
         item.input[first], item.input[second] = item.input[second], item.input[first]
         self._file.reshaped = True
         self.touched |= self.names(node)
+
+    def add_output(self, tensor: str) -> None:
+        """Under a name of its own in the signature."""
+        results = self._file.results
+        name = next(name for number in itertools.count(len(results)) if (name := f"output_{number}") not in results)
+        results[name] = place_of(tensor)
+        self._file.reshaped = True
+        self.touched.add(operator_of(results[name]))
 
     def exchange_outputs(self, one: int, two: int) -> None:
         """Under the signature's names."""

@@ -172,6 +172,13 @@ class TfliteEditor(Editor):
         self._exchange([self._operators[node.name]], first, second)
         self.touched |= self.names(node)
 
+    def add_output(self, tensor: str) -> None:
+        """In the graph, and in its signatures."""
+        index = self._file.index(tensor)
+        self._file.graph.outputs = [*self._file.graph.outputs, index]
+        self._file.add_signature_output(tensor, index)
+        self.touched |= self.tensor_names(tensor)
+
     def exchange_outputs(self, one: int, two: int) -> None:
         """In the graph, and in its signature."""
         outputs = self._file.graph.outputs

@@ -191,8 +191,17 @@ class TfliteFile:
 
     def signature_outputs(self) -> list[Any]:
         """What the signatures of the graph call its outputs."""
-        signatures = [item for item in self._model.signatureDefs or [] if item.subgraphIndex == 0]
-        return [entry for signature in signatures for entry in signature.outputs or []]
+        return [entry for signature in self._signatures() for entry in signature.outputs or []]
+
+    def add_signature_output(self, name: str, index: int) -> None:
+        """Let the signatures give a tensor under a name."""
+        for signature in self._signatures():
+            entry = schema.TensorMapT()
+            entry.name, entry.tensorIndex = name.encode(), index
+            signature.outputs = [*(signature.outputs or []), entry]
+
+    def _signatures(self) -> list[Any]:
+        return [item for item in self._model.signatureDefs or [] if item.subgraphIndex == 0]
 
     def save(self, path: Path) -> None:
         """Write the file whole."""

@@ -177,6 +177,17 @@ class ExchangeOutputs:
 
 
 @dataclass(frozen=True)
+class AddOutput:
+    """A tensor that the model computes, as one more output, the last.
+
+    Attributes:
+        tensor: Which.
+    """
+
+    tensor: str
+
+
+@dataclass(frozen=True)
 class ExchangeInputs:
     """Two inputs of the model, exchanged; their names stay where they are.
 
@@ -212,6 +223,7 @@ FileEdit = (
     | Remove
     | Graft
     | SwapInputs
+    | AddOutput
     | ExchangeOutputs
     | ExchangeInputs
 )
@@ -251,6 +263,8 @@ def apply(edit: FileEdit, editor: Editor) -> None:
             editor.graft(edit.tensor, edit.operations, _LABEL, readers)
         case SwapInputs():
             editor.swap_inputs(_node(edit.node, editor), edit.one, edit.two)
+        case AddOutput():
+            editor.add_output(edit.tensor)
         case ExchangeOutputs():
             editor.exchange_outputs(edit.one, edit.two)
         case ExchangeInputs():
@@ -280,6 +294,8 @@ def in_words(edit: Edit) -> str:
             return _graft_in_words(edit)
         case SwapInputs():
             return f"the inputs {edit.one} and {edit.two} of `{edit.node}` are exchanged"
+        case AddOutput():
+            return f"`{edit.tensor}` is an output"
         case ExchangeOutputs():
             return f"the outputs {edit.one} and {edit.two} are exchanged"
         case ExchangeInputs():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from conrepair.config.model import EditKind
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.repair.edits import (
+    AddOutput,
     ComputeInFloat,
     Edit,
     ExchangeInputs,
@@ -37,7 +38,7 @@ def kind_of(edit: Edit, graph: LayerGraph) -> EditKind:
             return "recipe"
         case ExchangeInputs():
             return "inputs"
-        case ExchangeOutputs():
+        case AddOutput() | ExchangeOutputs():
             return "outputs"
         case SetParameter():
             return "parameters"

@@ -13,15 +13,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.config.model import EditKind
-from conrepair.editors.editor import Editor, NotEditableError
+from conrepair.editors.editor import NotEditableError
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
 from conrepair.localize.located import Guilty
 from conrepair.repair.bench import Bench
-from conrepair.repair.edits import ExchangeInputs, ExchangeOutputs, in_words
+from conrepair.repair.edits import in_words
 from conrepair.repair.kinds import kind_of
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.all import CHANGES, IN_FLOAT, REWRITINGS, proposals
+from conrepair.repair.proposals.ends import end_proposals
 from conrepair.repair.proposals.proposal import Proposal, Proposer
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.journal import Journal
@@ -195,7 +196,8 @@ class _Search:
         for sort in sorts:
             candidates = self._proposed(found, sort)
             if sort is CHANGES:
-                candidates = itertools.chain(candidates, _exchanges(self._bench.editor))
+                ends = end_proposals(found, self._bench.editor)
+                candidates = itertools.chain(candidates, ((None, proposal) for proposal in ends))
             outcome.state = self._best(self._wanted(candidates), outcome)
             if outcome.state is not before:
                 return True
@@ -291,13 +293,6 @@ class _Search:
 def _remove(state: State) -> None:
     """Remove the file of a candidate that isn't taken."""
     shutil.rmtree(Path(state.model.path).parent)
-
-
-def _exchanges(editor: Editor) -> Candidates:
-    """Outputs or inputs of the model, two at a time."""
-    for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
-        for one, two in itertools.combinations(range(len(names)), 2):
-            yield None, (kind(one, two),)
 
 
 def _patch_of(taken: Sequence[Taken]) -> Patch:

@@ -20,6 +20,7 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.edits import (
+    AddOutput,
     ComputeInFloat,
     Edit,
     ExchangeInputs,
@@ -47,6 +48,7 @@ def test_every_sort_is_known(tmp_path: Path) -> None:
         SetRecipe(Recipe("raw"), ("BGR instead of RGB",)): "recipe",
         ExchangeInputs(0, 1): "inputs",
         ExchangeOutputs(0, 1): "outputs",
+        AddOutput("image"): "outputs",
         SetRange("image", 0.0, 1.0): "precision",
         Remove(turn): "transposes",
         Remove(other): "operators",

@@ -17,6 +17,7 @@ from conrepair.editors.operation import Operation
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.repair.edits import (
+    AddOutput,
     Edit,
     ExchangeInputs,
     ExchangeOutputs,
@@ -40,6 +41,7 @@ EDITS: list[Edit] = [
     Remove("extra", 1),
     Graft("y", (Operation("Add", ("y", 0), {"axis": 1}, {"operand": np.float32([1, 2])}),), ("n",)),
     SwapInputs("sub", 0, 1),
+    AddOutput("inner"),
     ExchangeOutputs(0, 2),
     ExchangeInputs(1, 0),
 ]

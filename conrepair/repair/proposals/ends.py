@@ -1,0 +1,54 @@
+"""Changes of what a model takes and gives: outputs that stand elsewhere, were lost, or have a class more."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from conrepair.editors.editor import Editor
+from conrepair.editors.operation import Operation
+from conrepair.faults.fault import Kind
+from conrepair.localize.localize import Found
+from conrepair.repair.edits import AddOutput, ExchangeInputs, ExchangeOutputs, Graft
+from conrepair.repair.proposals.proposal import Proposal
+
+__all__ = ["end_proposals"]
+
+
+def end_proposals(found: Found, editor: Editor) -> Iterator[Proposal]:
+    """Proposals that are about no piece: the target's layers may all be right.
+
+    Args:
+        found: What is wrong.
+        editor: Of the target as it came.
+    """
+    yield from _of_other_sizes(found, editor)
+    yield from _lost(found, editor)
+    for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
+        for one, two in itertools.combinations(range(len(names)), 2):
+            yield (kind(one, two),)
+
+
+def _of_other_sizes(found: Found, editor: Editor) -> Iterator[Proposal]:
+    """Scores without their first class, as between 1000 classes and 1001 with a background; without their last."""
+    placed = {piece.judged.cut.pair.target for piece in found.guilty}
+    for fault in found.result.faults:
+        name = fault.target_tensor
+        if fault.kind is not Kind.STRUCTURE or name in placed or name not in editor.graph.outputs:
+            continue
+        shape = editor.graph.tensors[name].shape
+        if shape is None or len(shape) < 2 or shape[-1] < 2:
+            continue
+        axis, classes = len(shape) - 1, shape[-1]
+        for begin, end in ((1, classes), (0, classes - 1)):
+            slicing = {"axes": (axis,), "starts": (begin,), "ends": (end,), "steps": (1,)}
+            yield (Graft(name, (Operation("Slice", (name,), slicing),)),)
+
+
+def _lost(found: Found, editor: Editor) -> Iterator[Proposal]:
+    """What stands for an output of the source inside the target."""
+    partners = {pair.source: pair.target for pair in found.alignment.pairs}
+    for fault in found.result.faults:
+        tensor = partners.get(fault.source_tensor)
+        if not fault.target_tensor and tensor is not None and tensor not in editor.graph.outputs:
+            yield (AddOutput(tensor),)

@@ -1,0 +1,66 @@
+"""One more output: a tensor that the model computes anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx_networks import written
+from small_models import model_of
+
+from conrepair.editors.editor import NotEditableError
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.graph.layer_graph import Array
+from tests.support.native_models import feeds_of, keras_file, tensorflow_file, tflite_file, torch_file
+
+
+def onnx_file(name: str, folder: Path) -> Model:
+    text = """small (float[batch, 8, 8, 3] image) => (float[batch, 8, 8, 3] y) {
+        [relu] r = Relu (image)
+        y = Neg (r)
+    }"""
+    return model_of("onnx", written(folder / f"{name}.onnx", text, {}))
+
+
+_FILES: Mapping[str, Callable[[str, Path], Model]] = {
+    "onnx": onnx_file,
+    "tflite": tflite_file,
+    "tensorflow": tensorflow_file,
+}
+
+
+def answers(model: Model, picture: Array) -> dict[str, Array]:
+    runnable = framework(model.framework).load(model)
+    return dict(runnable.run({runnable.inputs[0].name: picture}))
+
+
+@pytest.mark.parametrize("kind", list(_FILES))
+def test_a_tensor_becomes_an_output(kind: str, tmp_path: Path) -> None:
+    model = _FILES[kind]("image", tmp_path)
+    picture = feeds_of("image", channels_last=True)["image"]
+    if kind == "onnx":
+        picture = np.random.default_rng(1).normal(size=(2, 8, 8, 3)).astype(np.float32)
+    editor = open_editor(model)
+    node = next(node for node in editor.graph.nodes if node.op in {"Relu", "Clip"})
+    editor.add_output(node.outputs[0])
+    right, found = answers(model, picture), answers(editor.save(tmp_path, "more"), picture)
+    assert len(found) == len(right) + 1
+    for name, array in right.items():
+        np.testing.assert_array_equal(found[name], array)
+    (added,) = (array for name, array in found.items() if name not in right)
+    assert added.min() == 0
+    assert added.max() > 0
+    assert list(added.shape)[1:] == list(editor.graph.tensors[node.outputs[0]].shape or ())[1:]
+
+
+@pytest.mark.parametrize("file", [keras_file, torch_file])
+def test_where_outputs_are_a_part_of_the_program_it_is_refused(
+    file: Callable[[str, Path], Model], tmp_path: Path
+) -> None:
+    editor = open_editor(file("image", tmp_path))
+    with pytest.raises(NotEditableError, match="can't become an output"):
+        editor.add_output(editor.graph.nodes[0].outputs[0])

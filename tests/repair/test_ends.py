@@ -1,0 +1,68 @@
+"""Models whose layers are all right, and that give something else: a class more, an output less."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from localized import Variant
+
+from conrepair.data.feeds import DataReference
+from conrepair.editors.operation import Operation
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.localize.models import Subject
+from conrepair.localize.options import Options
+from conrepair.repair.repair import RepairOptions, repair_models
+from conrepair.repair.result import RepairResult
+from conrepair.runtime.files import sha256_of
+from tests.support.native_models import keras_file, tflite_file, torch_file
+from tests.support.small_models import model_of
+
+
+def repaired(source: Model, target: Model, folder: Path) -> RepairResult:
+    described = [framework(model.framework).describe(model).inputs for model in (source, target)]
+    data = DataReference("synthetic", 12, samples=described[0])
+    sides = [Subject(model, inputs, data, None) for model, inputs in zip((source, target), described, strict=True)]
+    return repair_models(*sides, folder / "out", RepairOptions(Options(samples=4, batch_size=4), 60, unseen=8))
+
+
+@pytest.mark.parametrize("where", ["first", "last"])
+@pytest.mark.parametrize("kind", ["onnx", "tflite", "keras", "torch"])
+def test_a_class_more_is_cut_off(kind: str, where: str, tmp_path: Path) -> None:
+    files = {"tflite": tflite_file, "keras": keras_file, "torch": torch_file}
+    source = (
+        files[kind]("image", tmp_path) if kind in files else Variant(size=(12, 12)).write(tmp_path / "right.onnx")
+    )
+    editor = open_editor(source)
+    scores = editor.graph.outputs[0]
+    pads = (0, 1, 0, 0) if where == "first" else (0, 0, 0, 1)
+    editor.graft(
+        scores, [Operation("Pad", (scores,), {"pads": pads, "mode": "constant", "value": 0.25})], "background"
+    )
+    result = repaired(source, editor.save(tmp_path, "more"), tmp_path)
+    assert result.mended
+    assert len(result.edits) == 1
+    assert result.edits[0].startswith("Slice is put behind")
+    assert result.unseen_after.error < 1e-5
+    assert (result.model or source).framework == source.framework
+
+
+def test_a_lost_output_is_given_again(tmp_path: Path) -> None:
+    target = Variant(size=(12, 12)).write(tmp_path / "target.onnx")
+    proto = onnx.load(target.path)
+    inner = next(node for node in proto.graph.node if node.op_type == "Relu").output[0]
+    described = onnx.shape_inference.infer_shapes(proto).graph.value_info
+    proto.graph.output.append(next(value for value in described if value.name == inner))
+    onnx.save(proto, tmp_path / "source.onnx")
+    before = sha256_of(Path(target.path))
+    result = repaired(model_of("onnx", tmp_path / "source.onnx"), target, tmp_path)
+    assert result.mended
+    assert result.edits == (f"`{inner}` is an output",)
+    assert result.model is not None
+    assert [spec.name for spec in framework("onnx").describe(result.model).outputs][-1] == inner
+    assert np.isfinite(result.unseen_after.error)
+    assert sha256_of(Path(target.path)) == before
