@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from conrepair.repair.build_change import (
 from conrepair.repair.repair import PATCH, RepairOptions
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM
-from conrepair.repair.verify import Answers, agreement, answers
+from conrepair.repair.verify import agreement, answers, shared_batch
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal
@@ -143,14 +144,17 @@ def repair_build(
         bench = _Bench(source, target, options, Path(scratch), build, journal, started + options.seconds)
         before = bench.localize(build)
         found, in_time = _search(bench, before, record)
+        interrupted = journal.asked_to_end
         begin = options.localization.samples if source.data.count > options.localization.samples else 0
-        right = list(answers(source, source.model, begin=begin, count=options.unseen))
+        size = shared_batch(source.inputs, target.inputs)
+        unseen_samples = functools.partial(answers, begin=begin, count=options.unseen, batch_size=size)
+        right = list(unseen_samples(source, source.model))
         model, change, after = None, BuildChange(), before
-        unseen = agreement(right, _answers(target, build, record, begin, options.unseen))
+        unseen = agreement(right, unseen_samples(target, target.model, runnable=_runnable(build, record)))
         unseen_after = unseen
         if found is not None:
             change, made, after = found
-            unseen_after = agreement(right, _answers(target, made, record, begin, options.unseen))
+            unseen_after = agreement(right, unseen_samples(target, target.model, runnable=_runnable(made, record)))
             repaired = folder / STEM
             write_changed(build, change, made, repaired)
             write_build_patch(change, folder / PATCH, build)
@@ -167,7 +171,7 @@ def repair_build(
         bench.tried,
         time.monotonic() - started,
         in_time,
-        journal.asked_to_end,
+        interrupted,
         bench.recalled,
         patch=str(folder / PATCH) if found is not None else None,
     )
@@ -199,6 +203,5 @@ def _search(bench: _Bench, before: Localization, record: Mapping[str, Any]) -> t
     return found, True
 
 
-def _answers(target: Subject, build: Path, record: Mapping[str, Any], begin: int, count: int) -> Iterator[Answers]:
-    runnable = TvmRunnable(build, record["options"].get("threads"))
-    return answers(target, target.model, begin=begin, count=count, runnable=runnable)
+def _runnable(build: Path, record: Mapping[str, Any]) -> TvmRunnable:
+    return TvmRunnable(build, record["options"].get("threads"))

@@ -24,7 +24,7 @@ from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import Agreement, agreement, answers, is_better, is_worse
+from conrepair.repair.verify import Agreement, agreement, answers, is_better, is_worse, shared_batch
 from conrepair.runtime.errors import ConrepairError, DataError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -111,7 +111,8 @@ def repair_models(
                 not_baked = str(error)
         begin = options.localization.samples
         begin = begin if min(source.data.count, bench.target.data.count) > begin else 0
-        unseen = functools.partial(answers, begin=begin, count=options.unseen)
+        size = shared_batch(source.inputs, bench.target.inputs)
+        unseen = functools.partial(answers, begin=begin, count=options.unseen, batch_size=size)
         right = list(unseen(source, source.model))
         before = agreement(right, unseen(target, target.model))
         after = agreement(right, unseen(bench.target, model or target.model)) if patch.edits else before

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.data.feeds import batches, open_feeds
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -15,7 +16,7 @@ from conrepair.localize.models import Subject
 from conrepair.localize.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Agreement", "Answers", "agreement", "answers", "is_better", "is_worse"]
+__all__ = ["Agreement", "Answers", "agreement", "answers", "is_better", "is_worse", "shared_batch"]
 
 _BATCH = 8
 _FLUCTUATION = 1.1  # times an error, and
@@ -29,7 +30,7 @@ class Answers:
 
     Attributes:
         samples: How many.
-        outputs: By name. One with another number of rows has none for each sample, and is of all of them.
+        outputs: By name. One whose rows are no multiple of that is of all samples together.
     """
 
     samples: int
@@ -37,11 +38,14 @@ class Answers:
 
     def rows(self, begin: int, end: int) -> Answers:
         """The answers to some of the samples."""
-        outputs = {
-            name: array[begin:end] if array.ndim and len(array) == self.samples else array
-            for name, array in self.outputs.items()
-        }
-        return Answers(end - begin, outputs)
+
+        def cut(array: Array) -> Array:
+            if not array.ndim or len(array) % self.samples:
+                return array
+            each = len(array) // self.samples
+            return array[begin * each : end * each]
+
+        return Answers(end - begin, {name: cut(array) for name, array in self.outputs.items()})
 
 
 @dataclass(frozen=True)
@@ -63,12 +67,13 @@ def agreement(right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
     """Compare answers to the same samples.
 
     Args:
-        right: The source's, from `answers`.
+        right: The source's, from `answers`, in the same batches.
         given: The target's.
     """
     errors: dict[str, RunningError] = {}
     differing, scores, samples, whole = 0, False, 0, True
-    for count, ours, theirs in _of_the_same(right, given):
+    for one_side, other in zip(right, given, strict=False):
+        ours, theirs = one_side.outputs, other.outputs
         pairs, unpaired = pair_outputs(ours, theirs)
         whole = whole and not unpaired
         for pair in pairs:
@@ -77,24 +82,9 @@ def agreement(right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
             if one.ndim == 2 and one.shape[1] > 1 and one.dtype.kind == "f":
                 scores = True
                 differing += int((one.argmax(1) != two.argmax(1)).sum())
-        samples += count
+        samples += one_side.samples
     error = max((item.relative_l2 for item in errors.values()), default=0.0) if whole else float("inf")
     return Agreement(samples, error, differing if scores else None)
-
-
-def _of_the_same(
-    right: Iterable[Answers], given: Iterable[Answers]
-) -> Iterator[tuple[int, Mapping[str, Array], Mapping[str, Array]]]:
-    """How many samples, and both sides' outputs for them: where batches are of different sizes, the smaller one's."""
-    sides = iter(right), iter(given)
-    left: list[Answers | None] = [None, None]
-    while True:
-        ours, theirs = left = [rest or next(side, None) for rest, side in zip(left, sides, strict=True)]
-        if ours is None or theirs is None:
-            return
-        count = min(ours.samples, theirs.samples)
-        yield count, ours.rows(0, count).outputs, theirs.rows(0, count).outputs
-        left = [side.rows(count, side.samples) if side.samples > count else None for side in (ours, theirs)]
 
 
 def is_worse(after: Agreement, before: Agreement) -> bool:
@@ -119,8 +109,24 @@ def is_better(after: Agreement, before: Agreement) -> bool:
     return not is_worse(after, before) and (after.error <= _NEARER * before.error or fewer > _ANSWERS)
 
 
+def shared_batch(*sides: Sequence[TensorSpec]) -> int:
+    """How many samples models are to be given at a time: as many as one of them always takes.
+
+    Args:
+        sides: The inputs of each.
+    """
+    fixed = {spec.shape[0] for inputs in sides for spec in inputs[:1] if spec.shape}
+    return min((size for size in fixed if isinstance(size, int)), default=_BATCH)
+
+
 def answers(
-    subject: Subject, model: Model, *, begin: int, count: int, runnable: Runnable | None = None
+    subject: Subject,
+    model: Model,
+    *,
+    begin: int,
+    count: int,
+    batch_size: int = _BATCH,
+    runnable: Runnable | None = None,
 ) -> Iterator[Answers]:
     """Outputs of a model, batch by batch, without the rows that only fill a batch up.
 
@@ -129,6 +135,7 @@ def answers(
         model: The subject's, or a changed copy of it.
         begin: First sample of the dataset.
         count: How many at most.
+        batch_size: Of a model that leaves it open.
         runnable: To run in place of the model in its own library: what was compiled of it.
 
     Raises:
@@ -142,7 +149,7 @@ def answers(
     inputs = dict(named_alike(given, wanted))
     reader = open_feeds(subject.data, subject.inputs, subject.recipe)
     reader.count = min(reader.count, begin + count)
-    for batch in batches(reader, subject.inputs, _BATCH):
+    for batch in batches(reader, subject.inputs, batch_size):
         skipped = max(begin - batch.start, 0)
         if skipped >= batch.valid:
             continue

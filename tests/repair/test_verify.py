@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import onnx
 import pytest
@@ -16,12 +16,11 @@ from localized import WEIGHTS, Variant
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.graph.layer_graph import Array
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair import repair
 from conrepair.repair.repair import RepairOptions, repair_models
-from conrepair.repair.verify import Agreement, Answers, agreement, answers, is_better, is_worse
+from conrepair.repair.verify import Agreement, Answers, agreement, answers, is_better, is_worse, shared_batch
 
 
 @pytest.mark.parametrize(
@@ -56,35 +55,56 @@ def test_better_is_more_than_chance(error: float, answers: int | None, better: b
     assert is_better(Agreement(64, error, answers), Agreement(64, 0.1, 3)) is better
 
 
-@given(st.lists(st.integers(1, 5), min_size=1), st.lists(st.integers(1, 5), min_size=1))
-def test_batches_are_of_no_matter(ours: list[int], theirs: list[int]) -> None:
-    count = min(sum(ours), sum(theirs))
-    drawn = np.random.default_rng(11).normal(size=(2, max(sum(ours), sum(theirs)), 3)).astype(np.float32)
-    found = agreement(*(list(_in_batches(side, sizes)) for side, sizes in zip(drawn, (ours, theirs), strict=True)))
-    right, given = drawn[:, :count].astype(np.float64)
-    assert found.samples == count
-    assert found.error == pytest.approx(np.linalg.norm(right - given) / np.linalg.norm(right), rel=1e-6)
-    assert found.top1_differing == (right.argmax(1) != given.argmax(1)).sum()
-
-
-def _in_batches(array: Array, sizes: list[int]) -> Iterator[Answers]:
-    begin = 0
-    for size in sizes:
-        yield Answers(size, {"scores": array[begin : begin + size], "of all": np.ones((), np.float32)})
-        begin += size
+@given(st.integers(1, 3), st.integers(1, 6), st.integers(0, 6), st.integers(0, 6))
+def test_rows_of_some_samples(each: int, samples: int, one: int, two: int) -> None:
+    begin, end = sorted((min(one, samples), min(two, samples)))
+    whole = Answers(
+        samples, {"rows": np.arange(each * samples), "of all": np.arange(samples * 2 + 1), "one": np.ones(())}
+    )
+    hypothesis.assume(samples > 1)
+    found = whole.rows(begin, end)
+    assert found.samples == end - begin
+    np.testing.assert_array_equal(found.outputs["rows"], np.arange(each * begin, each * end))
+    assert (found.outputs["of all"].size, found.outputs["one"].size) == (samples * 2 + 1, 1)
 
 
 def test_a_fixed_batch_is_compared_with_an_open_one(tmp_path: Path) -> None:
+    """Both get the smaller one: the same samples, and outputs with several rows for each."""
     sides = [Variant(size=(12, 12)).write(tmp_path / f"{name}.onnx") for name in ("fixed", "open")]
-    fixed = onnx.load(sides[0].path)
-    fixed.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
-    onnx.save(fixed, sides[0].path)
+    for model in sides:
+        proto = onnx.load(model.path)
+        if model is sides[0]:
+            proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array([-1, 1]), "rows"))
+        proto.graph.node.append(onnx.helper.make_node("Reshape", [proto.graph.output[0].name, "rows"], ["flat"]))
+        proto.graph.output.append(onnx.helper.make_tensor_value_info("flat", onnx.TensorProto.FLOAT, ["all", 1]))
+        onnx.save(proto, model.path)
     described = [framework("onnx").describe(model).inputs for model in sides]
     drawn = DataReference("synthetic", 7, samples=described[1])
     subjects = [Subject(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
-    found = agreement(*(answers(side, side.model, begin=1, count=6) for side in subjects))
+    size = shared_batch(*described)
+    assert size == 2
+    found = agreement(*(answers(side, side.model, begin=1, count=6, batch_size=size) for side in subjects))
     assert (found.samples, found.top1_differing) == (6, 0)
     assert found.error < 1e-6
+
+
+def test_a_repair_is_verified_whatever_the_batches(tmp_path: Path) -> None:
+    right, wrong = (tmp_path / name for name in ("right.onnx", "wrong.onnx"))
+    sides = (
+        Variant(size=(12, 12)).write(right),
+        Variant(size=(12, 12), weights={"inner": WEIGHTS["inner"] * np.float32(1.5)}).write(wrong),
+    )
+    proto = onnx.load(right)
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+    onnx.save(proto, right)
+    described = [framework("onnx").describe(model).inputs for model in sides]
+    drawn = DataReference("synthetic", 24, samples=described[1])
+    subjects = [Subject(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
+    result = repair_models(*subjects, tmp_path / "out", RepairOptions(Options(samples=4), seconds=60, unseen=16))
+    assert result.mended
+    assert result.unseen_after.samples == 16
+    assert result.unseen_after.error < 1e-6 < result.unseen_before.error
 
 
 def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
