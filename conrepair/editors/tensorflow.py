@@ -125,7 +125,7 @@ class TensorFlowEditor(Editor):
         """Under a name of its own in the signature."""
         results = self._file.results
         name = next(name for number in itertools.count(len(results)) if (name := f"output_{number}") not in results)
-        results[name] = place_of(tensor)
+        results[name] = self._place(tensor)
         self._file.reshaped = True
         self.touched.add(operator_of(results[name]))
 

@@ -174,7 +174,7 @@ class TfliteEditor(Editor):
 
     def add_output(self, tensor: str) -> None:
         """In the graph, and in its signatures."""
-        index = self._file.index(tensor)
+        index = self._index(tensor)
         self._file.graph.outputs = [*self._file.graph.outputs, index]
         self._file.add_signature_output(tensor, index)
         self.touched |= self.tensor_names(tensor)

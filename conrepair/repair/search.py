@@ -196,7 +196,7 @@ class _Search:
         for sort in sorts:
             candidates = self._proposed(found, sort)
             if sort is CHANGES:
-                ends = end_proposals(found, self._bench.editor)
+                ends = end_proposals(found, outcome.before, self._bench.editor)
                 candidates = itertools.chain(candidates, ((None, proposal) for proposal in ends))
             outcome.state = self._best(self._wanted(candidates), outcome)
             if outcome.state is not before:

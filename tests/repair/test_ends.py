@@ -66,3 +66,18 @@ def test_a_lost_output_is_given_again(tmp_path: Path) -> None:
     assert [spec.name for spec in framework("onnx").describe(result.model).outputs][-1] == inner
     assert np.isfinite(result.unseen_after.error)
     assert sha256_of(Path(target.path)) == before
+
+
+def test_a_lost_output_of_a_layer_that_is_wrong_too(tmp_path: Path) -> None:
+    """The edit in front gives what stands for it another name, which the target's own file doesn't have."""
+    right, wrong = Variant(size=(12, 12)), Variant(size=(12, 12), before="t = Neg (image)", begin="t")
+    target, source = wrong.write(tmp_path / "target.onnx"), right.write(tmp_path / "right.onnx")
+    proto = onnx.load(source.path)
+    inner = next(node for node in proto.graph.node if node.op_type == "Relu").output[0]
+    described = onnx.shape_inference.infer_shapes(proto).graph.value_info
+    proto.graph.output.append(next(value for value in described if value.name == inner))
+    onnx.save(proto, tmp_path / "source.onnx")
+    result = repaired(model_of("onnx", tmp_path / "source.onnx"), target, tmp_path)
+    assert result.mended
+    assert len(result.edits) == 2
+    assert result.unseen_after.error < 1e-5

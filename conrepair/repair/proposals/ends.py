@@ -15,15 +15,16 @@ from conrepair.repair.proposals.proposal import Proposal
 __all__ = ["end_proposals"]
 
 
-def end_proposals(found: Found, editor: Editor) -> Iterator[Proposal]:
+def end_proposals(found: Found, before: Found, editor: Editor) -> Iterator[Proposal]:
     """Proposals that are about no piece: the target's layers may all be right.
 
     Args:
-        found: What is wrong.
-        editor: Of the target as it came.
+        found: What is wrong by now.
+        before: What was, of the target as it came.
+        editor: Of that.
     """
     yield from _of_other_sizes(found, editor)
-    yield from _lost(found, editor)
+    yield from _lost(found, before, editor)
     for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
         for one, two in itertools.combinations(range(len(names)), 2):
             yield (kind(one, two),)
@@ -45,10 +46,13 @@ def _of_other_sizes(found: Found, editor: Editor) -> Iterator[Proposal]:
             yield (Graft(name, (Operation("Slice", (name,), slicing),)),)
 
 
-def _lost(found: Found, editor: Editor) -> Iterator[Proposal]:
-    """What stands for an output of the source inside the target."""
-    partners = {pair.source: pair.target for pair in found.alignment.pairs}
+def _lost(found: Found, before: Found, editor: Editor) -> Iterator[Proposal]:
+    """What stands for an output of the source inside the target, as its own file calls it."""
+    known = [{pair.source: pair.target for pair in item.alignment.pairs} for item in (found, before)]
     for fault in found.result.faults:
-        tensor = partners.get(fault.source_tensor)
-        if not fault.target_tensor and tensor is not None and tensor not in editor.graph.outputs:
-            yield (AddOutput(tensor),)
+        if fault.target_tensor:
+            continue
+        partners = dict.fromkeys(pairs.get(fault.source_tensor) for pairs in known)
+        for tensor in partners:
+            if tensor in editor.graph.tensors and tensor not in editor.graph.outputs:
+                yield (AddOutput(str(tensor)),)
