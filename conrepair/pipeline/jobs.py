@@ -234,7 +234,7 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Args:
         payload: As for `localize`; and "seconds", "unseen", "edits", "bake_recipe", and "journal", the folder that
-            the search is kept in until it's finished.
+            the search is kept in until it's finished, and "whose" it is.
         folder: Receives the repaired model and its patch.
 
     Returns:
@@ -250,7 +250,7 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     options = RepairOptions(
         from_json(Options, payload["options"]), payload["seconds"], payload["unseen"], edits, payload["bake_recipe"]
     )
-    journal = Journal(Path(payload["journal"]))
+    journal = Journal(Path(payload["journal"]), payload["whose"])
     if target.build is None:
         result = repair_models(source, target, folder, options, journal)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.runtime.errors import ConrepairError, ExitCode
-from conrepair.runtime.journal import Journal, blame
+from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.workers import Failure, Job, Lane, Success, Workers
 
@@ -44,8 +45,8 @@ class Task:
         prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the
             task's failure.
         continues: Whether the job goes on where one that was killed stopped. Its payload gets "journal", the folder
-            of what was done; where its result has "unfinished", that is of use to this run only. Where its worker
-            dies of something that the journal names, it goes on without that.
+            of what was done, and "whose" it is; where its result has "unfinished", that is of use to this run only.
+            Where its worker dies of something that the journal names, it goes on without that.
         alone: Whether it measures times, so that nothing should run beside it.
     """
 
@@ -102,6 +103,7 @@ class Scheduler:
         self._recall = recall
         self.results: dict[str, Result] = {}
         self._deaths: Counter[str] = Counter()
+        self._whose = str(os.getpid())
 
     def run(
         self,
@@ -248,7 +250,8 @@ class Scheduler:
             if not self._reuse and not self._deaths[task.name]:
                 Journal.remove(journal)
             journal.mkdir(exist_ok=True)
-            payload = payload | {"journal": str(journal)}
+            forget_tried(journal, self._whose)
+            payload = payload | {"journal": str(journal), "whose": self._whose}
         job = Job(f"{_JOBS}:{task.kind}", payload, folder, task.needs, task.timeout)
         return _Running(task, job, work, lane, self._workers.start(lane, job), scratch)
 
@@ -284,7 +287,7 @@ class Scheduler:
         if failure.kind not in _DIED_KINDS or self._deaths[name] >= _DEATHS:
             return False
         self._deaths[name] += 1
-        return blame(self._store.journal(running.task.kind, running.work.key))
+        return blame(self._store.journal(running.task.kind, running.work.key), self._whose)
 
     def _keep_failure(self, kind: str, key: str, job: Job, failure: Failure) -> None:
         _empty(job.folder)

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["Journal", "blame", "end_early"]
+__all__ = ["Journal", "blame", "end_early", "forget_tried"]
 
 _LINES, _STOP, _TRIED = "lines", "stop", "tried"
 
@@ -22,10 +22,11 @@ class Journal:
 
     Args:
         folder: Where they are; made when there's something to write. None: they are kept in memory only.
+        whose: Tells several jobs apart that have the journal at the same time.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path | None = None, whose: str = "") -> None:
+        self._folder, self._whose = folder, whose
         self._lines = _read(folder / _LINES) if folder is not None else set()
         self._torn = folder is not None and _is_torn(folder / _LINES)
 
@@ -59,7 +60,7 @@ class Journal:
             yield
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        note = self._folder / _TRIED
+        note = _note(self._folder, self._whose)
         note.write_text(line, encoding="utf-8")
         try:
             yield
@@ -77,16 +78,22 @@ class Journal:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def blame(folder: Path) -> bool:
+def forget_tried(folder: Path, whose: str = "") -> None:
+    """Forget what an earlier process was trying when it was stopped, which says nothing against it."""
+    _note(folder, whose).unlink(missing_ok=True)
+
+
+def blame(folder: Path, whose: str = "") -> bool:
     """Keep the line that was being tried when a journal's process died, so that it isn't tried again.
 
     Args:
         folder: Of the journal.
+        whose: Of several jobs that have it.
 
     Returns:
         Whether there was one.
     """
-    note = folder / _TRIED
+    note = _note(folder, whose)
     with contextlib.suppress(FileNotFoundError):
         Journal(folder).add(note.read_text(encoding="utf-8"))
         note.unlink()
@@ -106,6 +113,10 @@ def end_early(folder: Path, *, wanted: bool = True) -> None:
         return
     with contextlib.suppress(FileNotFoundError):  # it has just ended
         (folder / _STOP).touch()
+
+
+def _note(folder: Path, whose: str) -> Path:
+    return folder / f"{_TRIED}{whose}"
 
 
 def _read(path: Path) -> set[str]:

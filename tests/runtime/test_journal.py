@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.runtime.journal import Journal, blame, end_early
+from conrepair.runtime.journal import Journal, blame, end_early, forget_tried
 
 
 def test_lines_outlive_the_journal_and_a_torn_one_is_nothing(tmp_path: Path) -> None:
@@ -43,3 +43,12 @@ def test_what_was_tried_when_its_process_died_is_kept(tmp_path: Path) -> None:
     assert [line in again for line in ("survived", "raised", "fatal")] == [False, False, True]
     with Journal().trying("in memory"):
         pass
+
+
+def test_of_several_jobs_each_is_blamed_for_its_own(tmp_path: Path) -> None:
+    one, two = (Journal(tmp_path, whose) for whose in ("1", "2"))
+    with one.trying("first"), two.trying("second"):
+        assert blame(tmp_path, "2")
+        assert [line in Journal(tmp_path) for line in ("first", "second")] == [False, True]
+        forget_tried(tmp_path, "1")  # as who starts a job does: it was stopped, and didn't die
+        assert not blame(tmp_path, "1")

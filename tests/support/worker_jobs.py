@@ -78,7 +78,7 @@ def meet(payload: Payload, folder: Path) -> Payload:
 def search(payload: Payload, folder: Path) -> Payload:
     """Tries what "items" names, and dies of those that "fatal" names; answers which it has tried by itself."""
     _count(payload)
-    journal = Journal(Path(payload["journal"]))
+    journal = Journal(Path(payload["journal"]), payload["whose"])
     tried = []
     for item in payload["items"]:
         if item in journal:
