@@ -172,7 +172,15 @@ def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> 
     limits = ml_dtypes.iinfo(dtype.numpy())
     least, most = int(limits.min), int(limits.max)
     axis = grid.axis if before.size > 1 else None
-    scales, offset = _grid_for(array, (least, most), before, zeros, axis, label)
+    needs_zero = bool(np.any(zeros)) or (least == 0 and array.min(initial=0.0) < 0)
+    if needs_zero and (axis is not None or not has_zero):
+        raise NotEditableError(f"{label} has a zero point for each channel of input {grid.value}, or none.")
+    scales: Array
+    if needs_zero:
+        single, zero = affine_grid(float(array.min()), float(array.max()), least, most)
+        scales, offset = single.reshape(before.shape), np.full(zeros.shape, zero)
+    else:
+        scales, offset = symmetric_scales(array, axis, most, before).reshape(before.shape), np.zeros_like(zeros)
     steps = array.astype(np.float64) / per_channel(scales.astype(np.float64), axis, array.ndim)
     steps += per_channel(offset, axis, array.ndim)
     set_plain(file, node, grid.value, np.clip(np.rint(steps), least, most))
@@ -181,19 +189,6 @@ def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> 
         set_plain(file, node, grid.zero, offset)
     ratio: Array = scales.astype(np.float64) / before.astype(np.float64)
     return ratio
-
-
-def _grid_for(
-    array: Array, limits: tuple[int, int], before: Array, zeros: Array, axis: int | None, name: str
-) -> tuple[Array, Array]:
-    """The scales and zero points that numbers take, of the shapes that they had."""
-    least, most = limits
-    if np.any(zeros) and axis is None:
-        single, zero = affine_grid(float(array.min()), float(array.max()), least, most)
-        return single.reshape(before.shape), np.full(zeros.shape, zero)
-    if np.any(zeros):
-        raise NotEditableError(f"{name} has a zero point for each channel.")
-    return symmetric_scales(array, axis, most, before).reshape(before.shape), np.zeros_like(zeros)
 
 
 def _stored(file: OnnxFile, value: onnx_ir.Value) -> onnx_ir.Value:

@@ -80,7 +80,11 @@ def requantize_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array)
     """
     if index == _BIASES.get(_kind(node)):
         raise NotEditableError(f"the bias of {node.name} has the steps of its weights; they have no others.")
-    ratio = store_anew(file, node, _grid(node, index), _turned(node, index, array))
+    grid = _grid(node, index)
+    reader = grid.scale[0]
+    if reader is not node and sum(len(value.uses()) for value in reader.outputs) > 1:
+        raise NotEditableError(f"the scale of input {index} of {node.name} is others' too.")
+    ratio = store_anew(file, node, grid, _turned(node, index, array))
     if index == _WEIGHT:
         rescale_bias(file, node, ratio)
 

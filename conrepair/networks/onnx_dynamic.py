@@ -34,23 +34,22 @@ def scale_of_weight(node: onnx_ir.Node, is_constant: Callable[[onnx_ir.Value], b
         return None
     constants: list[Place] = []
     by_data = False
-    for place in _factors(node.outputs[0]):
-        value = place[0].inputs[place[1]]
-        if value is None:
-            return None
-        if is_constant(value):
-            constants.append(place)
-        elif value is quantizer.outputs[1]:
-            by_data = True
-        else:
-            return None
+    for places in _factors(node.outputs[0], is_constant):
+        for place in places:
+            value = place[0].inputs[place[1]]
+            if value is not None and is_constant(value):
+                constants.append(place)
+            elif value is not None and value is quantizer.outputs[1]:
+                by_data = True
+            else:
+                return None
         if by_data and constants:
-            return constants[0]
+            return constants[0] if len(constants) == 1 else None
     return None
 
 
-def _factors(value: onnx_ir.Value) -> Iterator[Place]:
-    """What a value is multiplied by, first with what it's multiplied by first."""
+def _factors(value: onnx_ir.Value, is_constant: Callable[[onnx_ir.Value], bool]) -> Iterator[tuple[Place, ...]]:
+    """What a value is multiplied by, product after product; where that's a product itself, its factors."""
     while len(uses := list(value.uses())) == 1:
         use = uses[0]
         if use.node.domain or use.node.op_type not in {"Cast", "Mul"}:
@@ -58,8 +57,9 @@ def _factors(value: onnx_ir.Value) -> Iterator[Place]:
         if use.node.op_type == "Mul":
             other = use.node.inputs[1 - use.idx]
             product = None if other is None else other.producer()
-            if product is not None and product.op_type == "Mul" and not product.domain:
-                yield from ((product, 0), (product, 1))
+            is_product = product is not None and product.op_type == "Mul" and not product.domain
+            if product is not None and other is not None and is_product and not is_constant(other):
+                yield (product, 0), (product, 1)
             else:
-                yield use.node, 1 - use.idx
+                yield ((use.node, 1 - use.idx),)
         value = use.node.outputs[0]

@@ -150,6 +150,7 @@ _SCALED = {
     "at once": "p = Mul (s, ws)\n y = Mul (f, p)",
     "one by one": "p = Mul (f, s)\n y = Mul (ws, p)",
     "by another": "p = Mul (t, ws)\n y = Mul (f, p)",  # a scale, and nobody says of what
+    "by two": "g = Mul (f, ws)\n p = Mul (s, ws)\n y = Mul (g, p)",
 }
 
 
@@ -197,7 +198,44 @@ def test_weights_whose_scale_stands_behind_the_product(
     check(editor.save(tmp_path, "own steps"), 0.0)
 
 
-def test_without_a_known_scale_integers_stay_integers(tmp_path: Path) -> None:
-    node = node_of(dynamic("MatMul", "by another", tmp_path))
+def test_a_scale_that_others_have_too_stays(tmp_path: Path) -> None:
+    text = """small (float[2, 6] x) => (float[2, 4] y, float[2, 4] other) {
+        q, s, z = DynamicQuantizeLinear (x)
+        p = Mul (s, ws)
+        [n] i = MatMulInteger (q, w, z)
+        f = Cast <to = 1> (i)
+        y = Mul (f, p)
+        [m] j = MatMulInteger (q, v, z)
+        g = Cast <to = 1> (j)
+        other = Mul (g, p)
+    }"""
+    stored = np.random.default_rng(0).integers(-100, 100, (2, 6, 4)).astype(np.int8)
+    weights = {"w": stored[0], "v": stored[1], "ws": np.array(0.01, np.float32)}
+    editor = OnnxEditor(model_of("onnx", written(tmp_path / "model.onnx", text, weights)))
+    node = node_of(editor)
+    assert node.parameters["weight"].scales == pytest.approx((0.01,))
+    with pytest.raises(NotEditableError, match="is others' too"):
+        editor.requantize(node, "weight", node.parameters["weight"].numpy() * 3)
+    editor.set_parameter(node, "weight", node.parameters["weight"].numpy() / 2)
+
+
+def test_unsigned_integers_without_a_zero_point_hold_nothing_negative(tmp_path: Path) -> None:
+    text = """small (float[2, 6] x) => (float[2, 4] y) {
+        q, s, z = DynamicQuantizeLinear (x)
+        [n] i = MatMulInteger (q, w, z)
+        f = Cast <to = 1> (i)
+        p = Mul (s, ws)
+        y = Mul (f, p)
+    }"""
+    weights = {"w": np.full((6, 4), 9, np.uint8), "ws": np.array(0.01, np.float32)}
+    editor = OnnxEditor(model_of("onnx", written(tmp_path / "model.onnx", text, weights)))
+    with pytest.raises(NotEditableError, match="zero point"):
+        editor.requantize(node_of(editor), "weight", drawn(6, 4))
+    editor.requantize(node_of(editor), "weight", np.abs(drawn(6, 4)))
+
+
+@pytest.mark.parametrize("scaled", ["by another", "by two"])
+def test_without_a_known_scale_integers_stay_integers(tmp_path: Path, scaled: str) -> None:
+    node = node_of(dynamic("MatMul", scaled, tmp_path))
     assert node.op == "MatMulInteger"
     assert not any(parameter.bits for parameter in node.parameters.values())
