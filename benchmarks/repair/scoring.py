@@ -88,6 +88,8 @@ def _error(side: Mapping[str, Any]) -> float:
 def _kept(file: Mapping[str, Any]) -> bool | None:
     if not file["quantized_meant"]:
         return None
+    if file["quantized"] is None:  # in another format
+        return False
     quantized, size = (sorted((file[f"{what}_meant"], file[f"{what}_before"])) for what in ("quantized", "bytes"))
     near = (1 - _SIZE) * size[0] <= file["bytes"] <= (1 + _SIZE) * size[1]
     return bool(quantized[0] <= file["quantized"] <= quantized[1] and near)

@@ -86,9 +86,10 @@ def test_another_format_is_not_written_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "quantized", "kept"), [(1049, 5, True), (950, 5, True), (1051, 5, False), (1000, 4, False)]
+    ("size", "quantized", "kept"),
+    [(1049, 5, True), (950, 5, True), (1051, 5, False), (1000, 4, False), (1000, None, False)],
 )
-def test_eight_bits_are_kept(size: int, quantized: int, kept: bool) -> None:
+def test_eight_bits_are_kept(size: int, quantized: int | None, kept: bool) -> None:
     counts = {"quantized_meant": 5, "quantized_before": 5, "quantized": quantized}
     file = result()["file"] | {"bytes": size} | counts
     assert score(result(file=file), faulty=True).kept is kept

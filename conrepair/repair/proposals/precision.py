@@ -151,11 +151,12 @@ def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]
 
 
 def _fits(values: Array, given: Parameter) -> bool:
-    """Whether numbers take about as much room as scales allow, wherever zero lies in it."""
+    """Whether numbers take about as much room as scales allow; zero lies in the middle of signed types."""
     largest = float(np.abs(values).max(initial=0.0))
     span = float(values.max(initial=0.0) - values.min(initial=0.0))
     reach = max(given.scales, default=0.0) * 2 ** (given.bits or _MOST_BITS)
-    return not largest or span <= reach <= 2 * _COARSE * largest
+    needed = 2 * largest if given.dtype.startswith("int") else span
+    return not largest or needed <= reach <= 2 * _COARSE * largest
 
 
 def _suits(tensor: Tensor, graph: LayerGraph, low: float, high: float) -> bool:
