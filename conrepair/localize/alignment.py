@@ -18,7 +18,7 @@ from conrepair.localize.matching import EQUAL, EXACT, Likeness, Pair
 from conrepair.localize.outputs import output_pairs, partners
 from conrepair.localize.proving import Evidence, prove
 from conrepair.localize.shelf import Shelf
-from conrepair.localize.similarity import Similarity, compare_values
+from conrepair.localize.similarity import Matrix, Similarity, compare_values
 from conrepair.localize.structure import Neighbourhood, Structure
 from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
@@ -31,6 +31,7 @@ _NEARER = 4.0  # times that of its outputs, if that's more
 _STORED_NEAR = (0.03, 0.1)  # relative L2 by which layers with activations in few bits are off, together and at most
 _WEIGHTS_NEAR = (0.01, 0.02)  # the same where weights alone are in few bits
 _STORED = 0.25  # of a network's tensors are in few bits where activations are meant to be
+_CLOSER = 1.5  # times the error to the nearest tensor, from which on that's the one, where nothing else tells
 _RIVAL = 2.0  # times the error to the nearest tensor, which is the one that's meant
 _HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 _TRIALS = 40
@@ -109,7 +110,8 @@ def _alike(
     """Of a quantized network, the pairs that are proven, and those whose values are near.
 
     One of the others that's wrong would be a fault that nobody made. Nor is one right of which either tensor is much
-    nearer to another one. Where the outputs aren't explained, nothing else tells, and they say how near is near.
+    nearer to another one: where that has no partner, it's the one. Where the outputs aren't explained, nothing else
+    tells, and they say how near is near.
     """
     rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
     possible = np.where(similarity.layout >= 0, similarity.error, np.inf)
@@ -120,13 +122,30 @@ def _alike(
         ends = [float(possible[rows[known[name].source], columns[name]]) for name in graph.outputs if name in known]
         limit = min(max(_NEAR, _NEARER * max(ends, default=math.inf)), _OTHER_UNITS)
     kept = []
-    for pair in pairs:
+    for pair in _at_nearest(pairs, possible, names):
         place = rows[pair.source], columns[pair.target]
         layout = similarity.best_layout(*place)
         near = possible[place] <= min(limit, _RIVAL * nearest[place])
         if layout is not None and (near or pair.confidence == 1.0 or pair.target in graph.inputs):
             kept.append(replace(pair, layout=layout))
     return kept
+
+
+def _at_nearest(pairs: Sequence[Pair], error: Matrix, names: tuple[Sequence[str], Sequence[str]]) -> list[Pair]:
+    """Pairs that were guessed, with the target's tensor whose values are much nearer, where that has no partner."""
+    rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
+    taken = {pair.target for pair in pairs}
+    found = []
+    for pair in pairs:
+        near = error[rows[pair.source]]
+        nearest = int(near.argmin())
+        name = names[1][nearest]
+        much = _CLOSER * near[nearest] <= near[columns[pair.target]]
+        if pair.confidence < 1.0 and much and name not in taken and error[:, nearest].argmin() == rows[pair.source]:
+            taken.add(name)
+            pair = replace(pair, target=name)
+        found.append(pair)
+    return found
 
 
 def _quantized_likeness(

@@ -98,5 +98,5 @@ def test_a_build_of_a_conversion_is_compared_with_its_source(tmp_path: Path) -> 
     found = compiled.localized(source, folder, tmp_path / "work")
     assert found.verdict is Verdict.FAULTY
     assert all(fault.kind is not Kind.COMPILATION for fault in found.faults), "the model that was compiled is wrong"
-    with pytest.raises(ModelLoadError, match="Build it with --debug"):
+    with pytest.raises(ModelLoadError, match="build it with --debug"):
         open_build(compiled.built(other, tmp_path / "bare"), source)
