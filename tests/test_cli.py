@@ -250,3 +250,24 @@ def test_a_conversion_whose_environment_cannot_be_made(
     via = ["--via", "onnx-tflite-onnx2tf", "-o", str(tmp_path / "net.tflite")]
     assert main(["convert", str(net), "--to", "tflite", *via, "-q"]) == 2
     assert "environment onnx2tf needs about 1e+09 GB" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize(("scale", "code"), [(1.0, 0), (1.5, 1)])
+def test_torch_script_takes_what_its_source_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, scale: float, code: int
+) -> None:
+    """The file doesn't say what its inputs are."""
+    import torch
+    from torch import nn
+
+    monkeypatch.chdir(tmp_path)
+    weights = numpy_helper.to_array(onnx.load(save_net(tmp_path / "net.onnx", layout=layout)).graph.initializer[0])
+    network = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1, bias=False), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+    )
+    with torch.no_grad():
+        network[0].weight.copy_(torch.from_numpy(weights * np.float32(scale)))
+    torch.jit.trace(network, torch.zeros(2, 3, 9, 6)).save("net.pt")
+    assert main(["compare", "net.onnx", "net.pt", "-o", "out", "--quiet"]) == code
+    assert main(["localize", "net.onnx", "net.pt", "-o", "found", "--quiet"]) == code

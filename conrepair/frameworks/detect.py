@@ -8,7 +8,7 @@ from pathlib import Path
 from conrepair.config.formats import BY_SUFFIX
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["FORMATS", "detect_framework", "detect_suffix", "is_torchscript"]
+__all__ = ["FORMATS", "detect_framework", "detect_suffix", "hides_inputs", "is_torchscript"]
 
 FORMATS = (
     ".onnx, .pt2 (torch.export), TorchScript (.pt, .pth, .ts), .keras, .h5, SavedModel folder, "
@@ -57,3 +57,8 @@ def is_torchscript(path: Path) -> bool:
         return False
     with zipfile.ZipFile(path) as archive:
         return any("/code/" in f"/{name}" for name in archive.namelist())
+
+
+def hides_inputs(path: Path) -> bool:
+    """Whether a file doesn't say what its inputs are: TorchScript."""
+    return path.is_file() and path.suffix != ".pt2" and is_torchscript(path)

@@ -91,7 +91,7 @@ class TorchRunnable(Runnable):
             reason = ["", *str(error).strip().splitlines()][-1][:400]  # TorchScript's traceback stands in front
             raise ModelLoadError(
                 f"{model.path} doesn't run on inputs {listing}: {type(error).__name__}: {reason}"
-                + ("" if double else ". Check the declared inputs.")
+                + ("" if double else ". Declare those that it takes (command line: --input).")
             ) from error
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:

@@ -14,13 +14,13 @@ from rich.table import Table
 
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig
-from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.detect import detect_framework, hides_inputs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.evaluation import error_of, problem_of_failure
-from conrepair.pipeline.options import dataset_of, given, given_recipe, hides_inputs, input_specs, parse_input, slug
+from conrepair.pipeline.options import dataset_of, given, given_recipe, input_specs, parse_input, slug
 from conrepair.pipeline.sources import framework_needs
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary

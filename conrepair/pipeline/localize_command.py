@@ -13,12 +13,12 @@ from typing import Any
 
 from conrepair.config.load import parse_config
 from conrepair.evaluate.verdict import Verdict
-from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.detect import detect_framework, hides_inputs
 from conrepair.localize.steps import attribute_steps
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.evaluation import error_of
-from conrepair.pipeline.options import dataset_of, given, given_recipe, hides_inputs, parse_input, slug
+from conrepair.pipeline.options import dataset_of, given, given_recipe, parse_input, slug
 from conrepair.report.localization.about import about_row
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.summary import print_localization

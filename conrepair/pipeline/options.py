@@ -11,7 +11,6 @@ from typing import Any
 
 from conrepair.converters.routes import Route
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.detect import is_torchscript
 from conrepair.frameworks.model import from_json
 from conrepair.runtime.errors import ConfigError, UsageError
 
@@ -19,7 +18,6 @@ __all__ = [
     "dataset_of",
     "given",
     "given_recipe",
-    "hides_inputs",
     "input_specs",
     "parse_input",
     "read_options",
@@ -61,11 +59,6 @@ def given_recipe(text: str | None) -> Any:
 def slug(path: Path) -> str:
     """A file's name as the name of a model."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip("._-") or "model"
-
-
-def hides_inputs(path: Path) -> bool:
-    """Whether a file doesn't say what its inputs are: TorchScript."""
-    return path.is_file() and path.suffix != ".pt2" and is_torchscript(path)
 
 
 def parse_input(text: str) -> dict[str, Any]:

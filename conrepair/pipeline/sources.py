@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conrepair.config.model import InputConfig, ModelConfig
+from conrepair.data.binding import image_layout
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.detect import detect_framework, hides_inputs
 from conrepair.frameworks.factories import factory_code
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
@@ -39,13 +41,22 @@ class Source:
     description: Description
 
 
-def source_task(config: ModelConfig, base: Path, timeout: float, *, progress: ProgressCallback | None = None) -> Task:
+def source_task(
+    config: ModelConfig,
+    base: Path,
+    timeout: float,
+    *,
+    like: str | None = None,
+    progress: ProgressCallback | None = None,
+) -> Task:
     """The task that builds or describes a configured model.
 
     Args:
         config: The model.
         base: Folder that relative paths start from.
         timeout: Of the task, in seconds.
+        like: Name of the task of the model that it is a conversion of. A file that doesn't say its inputs has the
+            same ones, as long as none are declared.
         progress: Told about downloads.
 
     Raises:
@@ -55,11 +66,11 @@ def source_task(config: ModelConfig, base: Path, timeout: float, *, progress: Pr
     if config.zoo is not None:
         entry, path = zoo_model(config.zoo, progress=progress)
         if entry.factory is None:
-            return _describe(config, path, timeout)
+            return _describe(config, path, timeout, like)
         shape = entry.input_shape or ()
         return _build(config, entry.factory, path, (TensorSpec("", shape, "float32", layout="NCHW"),), timeout)
     if config.path is not None:
-        return _describe(config, base / config.path, timeout)
+        return _describe(config, base / config.path, timeout, like)
     weights = None if config.weights is None else base / config.weights
     if weights is not None and not weights.is_file():
         raise ModelLoadError(
@@ -85,7 +96,7 @@ def framework_needs(framework: str) -> frozenset[str]:
     return frozenset({"tensorflow" if framework == "keras" else framework})
 
 
-def _describe(config: ModelConfig, path: Path, timeout: float) -> Task:
+def _describe(config: ModelConfig, path: Path, timeout: float, like: str | None) -> Task:
     path = path.resolve()
     framework = detect_framework(path)
     model = Model(
@@ -95,12 +106,28 @@ def _describe(config: ModelConfig, path: Path, timeout: float) -> Task:
         inputs=declared_inputs(config.inputs),
         trust=config.trust,
     )
-    payload = {"model": to_json(model), "place": str(path)}
+    silent = like is not None and not model.inputs and hides_inputs(path)
 
-    def make(_: Mapping[str, Entry]) -> dict[str, Any]:
-        return payload
+    def make(entries: Mapping[str, Entry]) -> dict[str, Any]:
+        inputs = _taken_over(model_of(entries[str(like)]).description.inputs) if silent else model.inputs
+        return {"model": to_json(dataclasses.replace(model, inputs=inputs)), "place": str(path)}
 
-    return Task(config.name, "describe", make, needs=framework_needs(framework), timeout=timeout)
+    depends = (str(like),) if silent else ()
+    return Task(config.name, "describe", make, depends, framework_needs(framework), timeout)
+
+
+def _taken_over(inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+    """A source's inputs as PyTorch takes them: by position, images with channels first, real numbers as such."""
+    return tuple(_as_torch_takes(spec) for spec in inputs)
+
+
+def _as_torch_takes(spec: TensorSpec) -> TensorSpec:
+    dtype = spec.dtype if spec.quantization is None else "float32"
+    spec = dataclasses.replace(spec, name="", dtype=dtype, quantization=None)
+    if image_layout(spec) != "NHWC":
+        return spec
+    batch, height, width, channels = spec.shape
+    return dataclasses.replace(spec, shape=(batch, channels, height, width), layout="NCHW")
 
 
 def _build(

@@ -8,6 +8,7 @@ from conrepair.config.model import DatasetConfig, ModelConfig
 from conrepair.data.recipe import Recipe
 from conrepair.pipeline.datasets import Dataset, resolve_dataset
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config, sized_recipe
+from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import source_task
 from conrepair.pipeline.stages.state import State, Subject, problem_from
 from conrepair.runtime.errors import ConfigError, ConrepairError
@@ -83,26 +84,26 @@ def resolve(state: State) -> None:
 
 def build(state: State) -> None:
     """Make or describe every source; start decoding photos for them."""
-    tasks = []
+    tasks: dict[str, Task] = {}
     with state.display.stage("build", len(state.subjects)) as stage:
-        for subject in state.subjects:
+        for subject in sorted(state.subjects, key=lambda item: item.config.compare_with is not None):
             if subject.problem is not None:
                 continue
+            like = subject.config.compare_with
             try:
-                tasks.append(
-                    source_task(
-                        subject.config,
-                        state.base,
-                        state.config.limits.seconds,
-                        progress=state.display.transfer,
-                    )
+                tasks[subject.config.name] = source_task(
+                    subject.config,
+                    state.base,
+                    state.config.limits.seconds,
+                    like=like if like in tasks else None,
+                    progress=state.display.transfer,
                 )
             except ConrepairError as error:
                 subject.problem = problem_from(error)
-        stored = [task for task in tasks if task.kind == "build" and not state.config.stages.build]
+        stored = [task for task in tasks.values() if task.kind == "build" and not state.config.stages.build]
         state.scheduler.take_stored(stored, "stage build is off, and no earlier run built this model")
         state.scheduler.run(
-            [state.kept(task) for task in tasks if task not in stored],
+            [state.kept(task) for task in tasks.values() if task not in stored],
             side_by_side=state.config.limits.workers,
             advance=stage.advance,
         )
