@@ -14,7 +14,16 @@ from conrepair.editors.onnx_file import OnnxFile, tensor_of
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.per_channel import per_channel
 
-__all__ = ["attribute", "constant_chain", "moved_back", "numbers_of", "set_constant", "set_plain", "to_file"]
+__all__ = [
+    "attribute",
+    "constant_chain",
+    "moved_back",
+    "numbers_of",
+    "set_constant",
+    "set_plain",
+    "to_file",
+    "whole_steps",
+]
 
 _MOVING = {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 _PER_CHANNEL = 21  # opset in which GroupNormalization's scale got an entry for each channel
@@ -68,6 +77,27 @@ def set_constant(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -
         array = moved_back(file, item, array)
     stored = _quantized(file, chain[0], array)
     set_plain(file, constant_chain(file, node, index)[0], 0, stored)
+
+
+def whole_steps(steps: Array, dtype: onnx_ir.DataType, label: str) -> Array:
+    """Round to the integers of a type.
+
+    Args:
+        steps: Numbers by their scale, and their zero point.
+        dtype: Of the integers.
+        label: Who has the scales, for the message.
+
+    Raises:
+        NotEditableError: if they are more than rounding beyond what the type holds.
+    """
+    limits = ml_dtypes.iinfo(dtype.numpy())
+    low, high = int(limits.min), int(limits.max)
+    if steps.size and (steps.min() < low - _HALF or steps.max() > high + _HALF):
+        raise NotEditableError(
+            f"the numbers don't fit into {dtype.name.lower()} with the scales of {label} (they'd be from "
+            f"{steps.min():.0f} to {steps.max():.0f}, the type is from {low} to {high}). Change its scales first."
+        )
+    return np.clip(np.rint(steps), low, high)
 
 
 def constant_chain(file: OnnxFile, node: onnx_ir.Node, index: int) -> list[onnx_ir.Node]:
@@ -176,15 +206,7 @@ def _quantized(file: OnnxFile, node: onnx_ir.Node, array: Array) -> Array:
     axis = int(attribute(node, "axis", 1))
     scale, zero = (_spread(item, axis, array, int(attribute(node, "block_size", 0))) for item in (scale, zero))
     steps = array.astype(np.float64) / scale.astype(np.float64) + zero.astype(np.float64)
-    limits = ml_dtypes.iinfo(dtype.numpy())
-    low, high = int(limits.min), int(limits.max)
-    if steps.size and (steps.min() < low - _HALF or steps.max() > high + _HALF):
-        raise NotEditableError(
-            f"the numbers don't fit into {dtype.name.lower()} with the scales of "
-            f"{node.name or node.outputs[0].name} (they'd be from {steps.min():.0f} to {steps.max():.0f}, "
-            f"the type is from {low} to {high}). Change its scales first."
-        )
-    return np.clip(np.rint(steps), low, high)
+    return whole_steps(steps, dtype, node.name or str(node.outputs[0].name))
 
 
 def _spread(numbers: Array, axis: int, array: Array, block: int) -> Array:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import ml_dtypes
 import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain
+from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain, whole_steps
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_grids import Grid, rescale_bias, store_anew
 from conrepair.graph.layer_graph import Array
@@ -121,11 +120,4 @@ def _store(file: OnnxFile, node: onnx_ir.Node, index: int, steps: Array) -> None
     dtype = file.dtype(node.inputs[index])
     if dtype is None:
         raise NotEditableError(f"input {index} of {node.name} is of no known type.")
-    limits = ml_dtypes.iinfo(dtype.numpy())
-    whole = np.rint(steps)
-    if whole.size and (whole.min() < int(limits.min) or whole.max() > int(limits.max)):
-        raise NotEditableError(
-            f"the numbers don't fit into {dtype.name.lower()} with the scales of {node.name or node.op_type} "
-            f"(they'd be from {whole.min():.0f} to {whole.max():.0f}). Change its scales first."
-        )
-    set_plain(file, node, index, whole)
+    set_plain(file, node, index, whole_steps(steps, dtype, node.name or str(node.op_type)))
