@@ -9,7 +9,16 @@ from conrepair.editors.editor import Editor
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Node
-from conrepair.repair.edits import AddOutput, Edit, ExchangeInputs, ExchangeOutputs, Graft, SetRecipe, apply
+from conrepair.repair.edits import (
+    AddOutput,
+    DropOutput,
+    Edit,
+    ExchangeInputs,
+    ExchangeOutputs,
+    Graft,
+    SetRecipe,
+    apply,
+)
 from conrepair.repair.patch import Patch
 
 __all__ = ["layers_of", "places_of"]
@@ -31,7 +40,7 @@ def places_of(patch: Patch, target: Model) -> list[list[str]]:
 
 def _place(edit: Edit, editor: Editor) -> frozenset[str]:
     nodes = editor.graph.nodes
-    if isinstance(edit, AddOutput | ExchangeOutputs | ExchangeInputs):
+    if isinstance(edit, AddOutput | DropOutput | ExchangeOutputs | ExchangeInputs):
         before = frozenset(editor.touched)
         apply(edit, editor)
         return frozenset(editor.touched) - before

@@ -155,6 +155,17 @@ class Editor(abc.ABC):
         """
         self.refuse(f"{tensor} can't become an output")
 
+    def drop_output(self, place: int) -> None:
+        """Let the graph give one of its outputs no more, and take out what only that needed.
+
+        Args:
+            place: Position; others are left.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse(f"output {place} can't be left out")
+
     def exchange_outputs(self, one: int, two: int) -> None:
         """Exchange two outputs of the graph, by position; their names stay where they are.
 

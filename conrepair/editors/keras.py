@@ -133,6 +133,11 @@ class KerasEditor(Editor):
         self._changes.calls[id(self._layers[node.name])] = call
         self.touched |= self.names(node)
 
+    def drop_output(self, place: int) -> None:
+        """By position; a structure of outputs loses the entry."""
+        self._changes.outputs = [item for item in range(len(self.graph.outputs)) if item != place]
+        self.touched |= self.tensor_names(self.graph.outputs[place])
+
     def exchange_outputs(self, one: int, two: int) -> None:
         """By position, and by name: an output is called by its layer, so these exchange their names."""
         order = list(range(len(self.graph.outputs)))

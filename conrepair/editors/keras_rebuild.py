@@ -69,10 +69,20 @@ def rebuild(network: Any, changes: Changes) -> Any:
     if changes.outputs is not None:
         leaves = keras.tree.flatten(new.outputs)
         arranged = [leaves[place] for place in changes.outputs]
-        new = keras.Model(new.input, keras.tree.pack_sequence_as(network.output, arranged), name=new.name)
+        new = keras.Model(new.input, _arranged(network.output, arranged, changes.outputs), name=new.name)
     if network.compiled and not new.compiled:
         new.compile_from_config(network.get_compile_config())
     return new
+
+
+def _arranged(structure: Any, leaves: Sequence[Any], places: Sequence[int]) -> Any:
+    """Outputs in the structure of the old ones; without those that are left out, where that's a flat one."""
+    if len(leaves) == len(keras.tree.flatten(structure)):
+        return keras.tree.pack_sequence_as(structure, leaves)
+    if isinstance(structure, dict):
+        names = sorted(structure)
+        return {names[place]: leaf for place, leaf in zip(places, leaves, strict=True)}
+    return leaves[0] if len(leaves) == 1 else list(leaves)
 
 
 class _Builder:

@@ -180,6 +180,14 @@ class OnnxEditor(Editor):
         self._reshaped = True
         self.touched |= self.tensor_names(tensor)
 
+    def drop_output(self, place: int) -> None:
+        """Out of the graph's outputs."""
+        name = self.graph.outputs[place]
+        self.touched |= self.tensor_names(name)
+        with self._file.changing():
+            self._file.forget(self._file.graph.outputs.pop(place))
+        self._reshaped = True
+
     def exchange_outputs(self, one: int, two: int) -> None:
         """Exchange what the names stand for."""
         exchange_outputs(self._file, one, two)

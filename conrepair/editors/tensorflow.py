@@ -129,6 +129,12 @@ class TensorFlowEditor(Editor):
         self._file.reshaped = True
         self.touched.add(operator_of(results[name]))
 
+    def drop_output(self, place: int) -> None:
+        """Out of the signature."""
+        name = list(self._file.results)[place]
+        self.touched.add(operator_of(self._file.results.pop(name)))
+        self._file.reshaped = True
+
     def exchange_outputs(self, one: int, two: int) -> None:
         """Under the signature's names."""
         results, names = self._file.results, list(self._file.results)

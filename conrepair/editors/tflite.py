@@ -179,6 +179,16 @@ class TfliteEditor(Editor):
         self._file.add_signature_output(tensor, index)
         self.touched |= self.tensor_names(tensor)
 
+    def drop_output(self, place: int) -> None:
+        """In the graph, and in its signatures."""
+        self.touched |= self.tensor_names(self.graph.outputs[place])
+        outputs = [*self._file.graph.outputs]
+        dropped = outputs.pop(place)
+        self._file.graph.outputs = outputs
+        if dropped not in outputs:
+            self._file.drop_signature_output(dropped)
+            drop_unread(self._file, dropped)
+
     def exchange_outputs(self, one: int, two: int) -> None:
         """In the graph, and in its signature."""
         outputs = self._file.graph.outputs

@@ -200,6 +200,11 @@ class TfliteFile:
             entry.name, entry.tensorIndex = name.encode(), index
             signature.outputs = [*(signature.outputs or []), entry]
 
+    def drop_signature_output(self, index: int) -> None:
+        """Let the signatures give a tensor no more."""
+        for signature in self._signatures():
+            signature.outputs = [entry for entry in signature.outputs or [] if entry.tensorIndex != index]
+
     def _signatures(self) -> list[Any]:
         return [item for item in self._model.signatureDefs or [] if item.subgraphIndex == 0]
 

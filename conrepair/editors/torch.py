@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.utils._pytree as pytree
 
 from conrepair.editors.editor import Editor
 from conrepair.editors.operation import Operation
@@ -146,6 +147,22 @@ class TorchEditor(Editor):
         exchanged = {first: second, second: first}
         target.args = torch.fx.map_arg(target.args, lambda item: exchanged.get(item, item))
         self._note(target)
+
+    def drop_output(self, place: int) -> None:
+        """In the output node, the signature, and the structure that the program returns."""
+        call = self._program.module_call_graph[0].signature
+        given = None if call is None else pytree.tree_unflatten(range(len(self.graph.outputs)), call.out_spec)
+        if call is None or not isinstance(given, tuple | list) or list(given) != list(range(len(given))):
+            self.refuse(f"output {place} isn't one of a plain list of outputs")
+        output = self._program.graph.output_node()
+        values = list(output.args[0])
+        dropped = values.pop(place)
+        output.args = (tuple(values),)
+        del self._program.graph_signature.output_specs[place]
+        call.out_spec = pytree.tree_structure(type(given)(range(len(values))))
+        self.touched |= _names(dropped)
+        _drop_unread(self._program.graph, dropped)
+        self._reshaped = True
 
     def exchange_outputs(self, one: int, two: int) -> None:
         """In the output node and the signature."""

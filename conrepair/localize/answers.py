@@ -12,6 +12,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.final_activation import explain_final_activation
 from conrepair.localize.label_mapping import explain_class_permutation, explain_label_shift
+from conrepair.localize.outputs import partners
 from conrepair.localize.result import LocatedFault
 from conrepair.localize.tensor_order import explain_output_order
 from conrepair.networks.network import Network
@@ -92,7 +93,7 @@ def exchanged_outputs(faults: Sequence[LocatedFault], answers: Sequence[Answer])
 
 
 def misfits(source: Network, target: Network, alignment: Alignment, answers: Sequence[Answer]) -> list[LocatedFault]:
-    """Outputs that can't be compared number by number: of another size, or missing.
+    """Outputs that can't be compared number by number: of another size, missing, or more than the source has.
 
     Args:
         source: The network that is right.
@@ -106,15 +107,15 @@ def misfits(source: Network, target: Network, alignment: Alignment, answers: Seq
         for answer in answers
         if answer.computed.size != answer.expected.size
     ]
-    known = {answer.source for answer in answers}
-    for name, tensor in source.output_names.items():
-        if name not in known and len(target.output_names) < len(source.output_names):
-            words = (
-                f"the target has {len(target.output_names)} of the source's {len(source.output_names)} outputs: "
-                f"nothing stands for `{name}`"
-            )
-            fault = _misfit(_layers(source, cuts[0], tensor), (), tensor, "", words, math.inf)
-            faults.append(fault)
+    known = partners(source, target, {pair.target: pair.source for pair in alignment.pairs})
+    ours, theirs = source.output_names, target.output_names
+    for name in [name for name in ours if name not in {one for one, _ in known}] if len(theirs) < len(ours) else ():
+        words = f"the target has {len(theirs)} of the source's {len(ours)} outputs: nothing stands for `{name}`"
+        faults.append(_misfit(_layers(source, cuts[0], ours[name]), (), ours[name], "", words, math.inf))
+    for name in [name for name in theirs if name not in {two for _, two in known}] if len(theirs) > len(ours) else ():
+        words = f"the target's output `{name}` is extra: the source has {len(ours)}, the target {len(theirs)}"
+        fault = _misfit((), _layers(target, cuts[1], theirs[name]), "", theirs[name], words, math.inf)
+        faults.append(replace(fault, full_run_error=0.0))  # what both give is compared by itself
     return faults
 
 

@@ -66,7 +66,7 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     outputs = _outputs(source, target, alignment)
     compared = {(pair.source, pair.target) for pair in (*alignment.pairs, *alignment.outputs)}
     loose = any((ours, theirs) not in compared for _, _, ours, theirs in outputs)
-    if not guilty and not loose and len(source.output_names) <= len(target.output_names):
+    if not guilty and not loose and len(source.output_names) == len(target.output_names):
         return Located()
     paired = [pair.source for pair in (*alignment.pairs, *alignment.outputs)]
     right.compute([*paired, *(ours for _, _, ours, _ in outputs)])

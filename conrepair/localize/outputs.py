@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
@@ -21,6 +21,8 @@ def named_alike(source: Sequence[str], target: Sequence[str]) -> list[tuple[str,
 def partners(source: Network, target: Network, paired: Mapping[str, str]) -> list[tuple[str, str]]:
     """Outputs of both that stand for one another: by name, in order, or, of unequal numbers, by what's known.
 
+    What's known is of real numbers; of unequal numbers, others that have no name in common are taken in order.
+
     Args:
         source: The network that is right.
         target: The other one.
@@ -33,7 +35,16 @@ def partners(source: Network, target: Network, paired: Mapping[str, str]) -> lis
     found = [(name, partner[tensor]) for name, tensor in source.output_names.items() if tensor in partner]
     left = [name for name in source.output_names if name in target.output_names and name not in dict(found)]
     free = set(target.output_names) - {two for _, two in found}
-    return [*found, *((name, name) for name in left if name in free)]
+    found += [(name, name) for name in left if name in free]
+    known = {one for one, _ in found}, {two for _, two in found}
+    ours, theirs = (_of_whole_numbers(side, names) for side, names in zip((source, target), known, strict=True))
+    return [*found, *zip(ours, theirs, strict=False)]
+
+
+def _of_whole_numbers(network: Network, known: Set[str]) -> list[str]:
+    """The other outputs that aren't real numbers, which no alignment has."""
+    named = network.output_names.items()
+    return [name for name, tensor in named if name not in known and not network.graph.tensors[tensor].is_real]
 
 
 def output_pairs(

@@ -188,6 +188,17 @@ class AddOutput:
 
 
 @dataclass(frozen=True)
+class DropOutput:
+    """An output of the model, given no more; what only it needed goes too.
+
+    Attributes:
+        output: Position.
+    """
+
+    output: int
+
+
+@dataclass(frozen=True)
 class ExchangeInputs:
     """Two inputs of the model, exchanged; their names stay where they are.
 
@@ -224,6 +235,7 @@ FileEdit = (
     | Graft
     | SwapInputs
     | AddOutput
+    | DropOutput
     | ExchangeOutputs
     | ExchangeInputs
 )
@@ -265,6 +277,8 @@ def apply(edit: FileEdit, editor: Editor) -> None:
             editor.swap_inputs(_node(edit.node, editor), edit.one, edit.two)
         case AddOutput():
             editor.add_output(edit.tensor)
+        case DropOutput():
+            editor.drop_output(edit.output)
         case ExchangeOutputs():
             editor.exchange_outputs(edit.one, edit.two)
         case ExchangeInputs():
@@ -296,6 +310,8 @@ def in_words(edit: Edit) -> str:
             return f"the inputs {edit.one} and {edit.two} of `{edit.node}` are exchanged"
         case AddOutput():
             return f"`{edit.tensor}` is an output"
+        case DropOutput():
+            return f"the output {edit.output} is given no more"
         case ExchangeOutputs():
             return f"the outputs {edit.one} and {edit.two} are exchanged"
         case ExchangeInputs():

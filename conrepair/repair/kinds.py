@@ -7,6 +7,7 @@ from conrepair.graph.layer_graph import LayerGraph
 from conrepair.repair.edits import (
     AddOutput,
     ComputeInFloat,
+    DropOutput,
     Edit,
     ExchangeInputs,
     ExchangeOutputs,
@@ -38,7 +39,7 @@ def kind_of(edit: Edit, graph: LayerGraph) -> EditKind:
             return "recipe"
         case ExchangeInputs():
             return "inputs"
-        case AddOutput() | ExchangeOutputs():
+        case AddOutput() | DropOutput() | ExchangeOutputs():
             return "outputs"
         case SetParameter():
             return "parameters"

@@ -30,6 +30,7 @@ from conrepair.runtime.journal import Journal
 __all__ = ["STEM", "Outcome", "State", "Taken", "search"]
 
 STEM = "repaired"
+_NO_FURTHER = 1.01  # times an error that it may grow by without an edit that did nothing: rounding
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,7 @@ class _Search:
         while len(outcome.patch.edits) > 1 and place < len(outcome.patch.edits) and not self._over(outcome):
             fewer = _without(outcome.taken, place)
             changed = self._judged(fewer, outcome)
-            if changed is not None and len(changed.found.result.faults) <= len(outcome.after.result.faults):
+            if changed is not None and _is_as_good(changed.found, outcome.after):
                 outcome.state = changed
             else:
                 if changed is not None:
@@ -347,6 +348,14 @@ def _mends(again: Found, found: Found, piece: Guilty | None) -> bool:
         # Faults may make up for one another, so that the outputs say little while some are left.
         return fewer and (_is_seen_nearer(again, piece) or again.result.output_error <= found.result.output_error)
     return _is_seen_nearer(again, piece) or again.result.output_error < found.result.output_error
+
+
+def _is_as_good(fewer: Found, found: Found) -> bool:
+    """Whether a result with an edit less is no worse: clean, or no more at fault, and the outputs no further off."""
+    if not fewer.result.faults:
+        return True
+    no_more = len(fewer.result.faults) <= len(found.result.faults) and _extent(fewer) <= _extent(found)
+    return no_more and _error(fewer) <= _NO_FURTHER * _error(found)
 
 
 def _unplaced(found: Found) -> int:

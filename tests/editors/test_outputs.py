@@ -1,4 +1,4 @@
-"""One more output: a tensor that the model computes anyway."""
+"""An output more, which is a tensor that the model computes anyway; an output less."""
 
 from __future__ import annotations
 
@@ -64,3 +64,39 @@ def test_where_outputs_are_a_part_of_the_program_it_is_refused(
     editor = open_editor(file("image", tmp_path))
     with pytest.raises(NotEditableError, match="can't become an output"):
         editor.add_output(editor.graph.nodes[0].outputs[0])
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("kind", ["onnx", "tflite", "tensorflow", "keras", "torch"])
+def test_an_output_is_left_out(kind: str, place: int, tmp_path: Path) -> None:
+    files = {"tflite": tflite_file, "tensorflow": tensorflow_file, "keras": keras_file, "torch": torch_file}
+    if kind == "onnx":
+        text = """two (float[batch, 4] x) => (float[batch, 4] first, float[batch, 4] second) {
+            shared = Relu (x)
+            first = Neg (shared)
+            inner = Exp (shared)
+            second = Tanh (inner)
+        }"""
+        model = model_of("onnx", written(tmp_path / "two.onnx", text, {}))
+    else:
+        model = files[kind]("pair", tmp_path)
+    before = framework(model.framework).load(model)
+    feeds = {
+        spec.name: np.random.default_rng(2).normal(size=[2 if isinstance(size, str) else size for size in spec.shape])
+        for spec in before.inputs
+    }
+    feeds = {spec.name: feeds[spec.name].astype(spec.dtype) for spec in before.inputs}
+    right = dict(before.run(feeds))
+    editor = open_editor(model)
+    operators = len(editor.graph.nodes)
+    editor.drop_output(place)
+    changed = editor.save(tmp_path, "fewer")
+    after = framework(changed.framework).load(changed)
+    given = dict(zip([spec.name for spec in after.inputs], feeds.values(), strict=True))
+    found = dict(after.run(given))
+    (left,) = found.values()
+    assert sum(np.allclose(left, array, rtol=1e-5, atol=1e-6) for array in right.values()) == 1
+    again = open_editor(changed).graph
+    kept, (output,) = editor.graph.outputs[1 - place], again.outputs
+    assert again.producers[output].op == editor.graph.producers[kept].op
+    assert len(again.nodes) < operators

@@ -12,6 +12,7 @@ from localized import Variant
 from conrepair.data.feeds import DataReference
 from conrepair.editors.operation import Operation
 from conrepair.editors.registry import open_editor
+from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
@@ -80,4 +81,23 @@ def test_a_lost_output_of_a_layer_that_is_wrong_too(tmp_path: Path) -> None:
     result = repaired(model_of("onnx", tmp_path / "source.onnx"), target, tmp_path)
     assert result.mended
     assert len(result.edits) == 2
+    assert result.unseen_after.error < 1e-5
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_output_that_the_source_has_not_is_left_out(wrong: bool, tmp_path: Path) -> None:
+    source = Variant(size=(12, 12)).write(tmp_path / "right.onnx")
+    changes = {"before": "t = Neg (image)", "begin": "t"} if wrong else {}
+    editor = open_editor(Variant(size=(12, 12), **changes).write(tmp_path / "target.onnx"))
+    editor.add_output(next(node for node in editor.graph.nodes if node.op == "Relu").outputs[0])
+    target = editor.save(tmp_path, "more")
+    result = repaired(source, target, tmp_path)
+    assert not np.isfinite(result.unseen_before.error)
+    assert result.before.verdict is Verdict.FAULTY
+    assert result.mended
+    assert "the output 1 is given no more" in result.edits
+    assert len(result.edits) == (2 if wrong else 1)
+    assert result.model is not None
+    names = [[spec.name for spec in framework("onnx").describe(model).outputs] for model in (source, result.model)]
+    assert names[0] == names[1]
     assert result.unseen_after.error < 1e-5

@@ -22,6 +22,7 @@ from conrepair.localize.options import Options
 from conrepair.repair.edits import (
     AddOutput,
     ComputeInFloat,
+    DropOutput,
     Edit,
     ExchangeInputs,
     ExchangeOutputs,
@@ -49,6 +50,7 @@ def test_every_sort_is_known(tmp_path: Path) -> None:
         ExchangeInputs(0, 1): "inputs",
         ExchangeOutputs(0, 1): "outputs",
         AddOutput("image"): "outputs",
+        DropOutput(1): "outputs",
         SetRange("image", 0.0, 1.0): "precision",
         Remove(turn): "transposes",
         Remove(other): "operators",

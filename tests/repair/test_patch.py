@@ -18,6 +18,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.repair.edits import (
     AddOutput,
+    DropOutput,
     Edit,
     ExchangeInputs,
     ExchangeOutputs,
@@ -42,6 +43,7 @@ EDITS: list[Edit] = [
     Graft("y", (Operation("Add", ("y", 0), {"axis": 1}, {"operand": np.float32([1, 2])}),), ("n",)),
     SwapInputs("sub", 0, 1),
     AddOutput("inner"),
+    DropOutput(1),
     ExchangeOutputs(0, 2),
     ExchangeInputs(1, 0),
 ]

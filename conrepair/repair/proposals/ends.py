@@ -9,7 +9,7 @@ from conrepair.editors.editor import Editor
 from conrepair.editors.operation import Operation
 from conrepair.faults.fault import Kind
 from conrepair.localize.localize import Found
-from conrepair.repair.edits import AddOutput, ExchangeInputs, ExchangeOutputs, Graft
+from conrepair.repair.edits import AddOutput, DropOutput, ExchangeInputs, ExchangeOutputs, Graft
 from conrepair.repair.proposals.proposal import Proposal
 
 __all__ = ["end_proposals"]
@@ -25,6 +25,7 @@ def end_proposals(found: Found, before: Found, editor: Editor) -> Iterator[Propo
     """
     yield from _of_other_sizes(found, editor)
     yield from _lost(found, before, editor)
+    yield from _extra(found, editor)
     for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
         for one, two in itertools.combinations(range(len(names)), 2):
             yield (kind(one, two),)
@@ -35,7 +36,12 @@ def _of_other_sizes(found: Found, editor: Editor) -> Iterator[Proposal]:
     placed = {piece.judged.cut.pair.target for piece in found.guilty}
     for fault in found.result.faults:
         name = fault.target_tensor
-        if fault.kind is not Kind.STRUCTURE or name in placed or name not in editor.graph.outputs:
+        if (
+            fault.kind is not Kind.STRUCTURE
+            or not fault.source_tensor
+            or name in placed
+            or name not in editor.graph.outputs
+        ):
             continue
         shape = editor.graph.tensors[name].shape
         if shape is None or len(shape) < 2 or shape[-1] < 2:
@@ -56,3 +62,10 @@ def _lost(found: Found, before: Found, editor: Editor) -> Iterator[Proposal]:
         for tensor in partners:
             if tensor in editor.graph.tensors and tensor not in editor.graph.outputs:
                 yield (AddOutput(str(tensor)),)
+
+
+def _extra(found: Found, editor: Editor) -> Iterator[Proposal]:
+    """Outputs that the source doesn't have, given no more."""
+    for fault in found.result.faults:
+        if not fault.source_tensor and fault.target_tensor in editor.graph.outputs:
+            yield (DropOutput(editor.graph.outputs.index(fault.target_tensor)),)
