@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,12 @@ __all__ = [
     "is_scores",
     "probabilities",
     "read_answers",
+    "right_answers",
 ]
 
 Array = npt.NDArray[Any]
 
+_WITH_BACKGROUND = 1001  # ImageNet's classes, and one in front
 _SOFTMAX_STEPS = (256, 255)  # TFLite's step is 1/256, ONNX Runtime's quantizer takes 1/255
 _HALF_STEPS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 
@@ -61,6 +64,24 @@ def as_scores(array: Array) -> Array | None:
         shape = [size for size in array.shape[1:] if size != 1]
         array = array.reshape(len(array), *(shape or [1]))
     return array if is_scores(array) else None
+
+
+def right_answers(array: Array, labels: Sequence[int | None]) -> tuple[int, int] | None:
+    """Right answers and labelled samples; None without labels or class scores.
+
+    A model with a background class in front (1001 classes) is read with its labels shifted by one.
+
+    Args:
+        array: An output, samples first.
+        labels: One for each sample; None where it isn't known.
+    """
+    known = [index for index, label in enumerate(labels) if label is not None]
+    scores = as_scores(array)
+    if not known or scores is None:
+        return None
+    best = top_k(scores, 1)[0][:, 0]
+    shift = 1 if scores.shape[1] == _WITH_BACKGROUND else 0
+    return sum(int(best[index]) == int(labels[index] or 0) + shift for index in known), len(known)
 
 
 def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool) -> bool:

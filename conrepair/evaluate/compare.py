@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from conrepair.config.model import ToleranceConfig
 from conrepair.evaluate.answers import (
-    as_scores,
     holds_probabilities,
     is_scores,
     probabilities,
     read_answers,
+    right_answers,
 )
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
@@ -26,9 +26,6 @@ from conrepair.metrics.ranks import (
     overlap,
     rank_biased_overlap,
     top1_differs,
-)
-from conrepair.metrics.ranks import (
-    top_k as best_labels,
 )
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
 from conrepair.metrics.tensors import TensorError, compare_tensors, per_sample_relative_l2
@@ -161,18 +158,8 @@ def compare_runs(
 
 
 def accuracy(run: Run, labels: Sequence[int | None]) -> tuple[int, int] | None:
-    """Right answers and labelled samples, of the first output; None without labels or class scores.
-
-    A model with a background class in front (1001 classes) is read with its labels shifted by one.
-    """
-    known = [index for index, label in enumerate(labels) if label is not None]
-    scores = as_scores(next(iter(run.arrays.values()))) if run.outputs else None
-    if not known or scores is None:
-        return None
-    best = best_labels(scores, 1)[0][:, 0]
-    shift = 1 if scores.shape[1] == 1001 else 0
-    right = sum(int(best[index]) == int(labels[index] or 0) + shift for index in known)
-    return right, len(known)
+    """Right answers and labelled samples, of the first output; None without labels or class scores."""
+    return right_answers(next(iter(run.arrays.values())), labels) if run.outputs else None
 
 
 def _compare_output(

@@ -233,8 +233,8 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Mend a target in its own format.
 
     Args:
-        payload: As for `localize`; and "seconds", "unseen", "edits", "bake_recipe", and "journal", the folder that
-            the search is kept in until it's finished, and "whose" it is.
+        payload: As for `localize`; and "seconds", "unseen", "edits", "bake_recipe", "labels" (of the samples), and
+            "journal", the folder that the search is kept in until it's finished, and "whose" it is.
         folder: Receives the repaired model and its patch.
 
     Returns:
@@ -248,7 +248,12 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
     edits = None if payload["edits"] is None else frozenset(payload["edits"])
     options = RepairOptions(
-        from_json(Options, payload["options"]), payload["seconds"], payload["unseen"], edits, payload["bake_recipe"]
+        from_json(Options, payload["options"]),
+        payload["seconds"],
+        payload["unseen"],
+        edits,
+        payload["bake_recipe"],
+        tuple(payload["labels"]),
     )
     journal = Journal(Path(payload["journal"]), payload["whose"])
     if target.build is None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.apply_command import apply
 from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.localize_command import compare_files
+from conrepair.repair.result import holds_elsewhere
 from conrepair.report.encode import encode
 from conrepair.report.repair.summary import print_repair
 from conrepair.report.repair.write import check_repair_folder, write_repair
+from conrepair.report.result import Row
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.interruption import ended_gently
@@ -23,7 +28,7 @@ from conrepair.runtime.progress import output_console, say
 from conrepair.runtime.scratch import SCRATCH, kept_folder
 from conrepair.runtime.store import journals
 
-__all__ = ["repair"]
+__all__ = ["mended", "repair"]
 
 _UNFINISHED = ".conrepair-unfinished"
 _LOCALIZED = 8  # samples that layers are compared on; the others verify
@@ -43,6 +48,30 @@ def repair(options: argparse.Namespace) -> int:
         return apply(options)
     if options.target is None:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
+    row, written = mended(options)
+    if row.repair is None:
+        return _without_fault(row)
+    if options.format == "json":
+        say(json.dumps({**encode(row.repair), "advice": encode(row.advice)}, indent=2))
+    else:
+        print_repair(row.repair, output_console(), written, row.advice)
+    if row.repair.interrupted:
+        return int(ExitCode.INTERRUPTED)
+    return int(ExitCode.EQUIVALENT if row.repair.mended else ExitCode.DIFFERENT)
+
+
+def mended(options: argparse.Namespace) -> tuple[Row, Path | None]:
+    """Mend a target, and write what came of it.
+
+    Args:
+        options: Of the command line.
+
+    Returns:
+        The target's row, without a repair where no layer is at fault; and the folder, None where nothing was written.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or edited.
+    """
     source, target = Path(options.source).resolve(), Path(options.target).resolve()
     compiled = is_build(target)
     for path in (source,) if compiled else (source, target):
@@ -58,36 +87,41 @@ def repair(options: argparse.Namespace) -> int:
         for journal in _searches(room):
             end_early(journal, wanted=False)
         stack.enter_context(ended_gently(lambda: _end_searches(room)))
-        samples = {"samples": min(_LOCALIZED, options.samples)}
-        repairs = {
-            "seconds": options.seconds,
-            "advice_seconds": options.advice,
-            "conversions": False,
-            "bake_recipe": options.bake_recipe,
+        sections: dict[str, Any] = {
+            "stages": {"repair": True},
+            "localize": {"samples": min(_LOCALIZED, options.samples)},
+            "repair": {
+                "seconds": options.seconds,
+                "advice_seconds": options.advice,
+                "conversions": False,
+                "bake_recipe": options.bake_recipe,
+            },
         }
         if compiled:
-            result = compare_build(
-                options, source, target, stack, room, stages={"repair": True}, repair=repairs, localize=samples
-            )
+            result = compare_build(options, source, target, stack, room, **sections)
         else:
-            result = compare_files(
-                options, [source, target], stack, room, stages={"repair": True}, repair=repairs, localize=samples
-            )
+            result = compare_files(options, [source, target], stack, room, **sections)
         row = result.rows[-1]
-        if row.repair is None:  # no layer is at fault
-            found = None if row.localization is None else row.localization.reason
-            output_console().print(f"nothing to repair: {found}")
-            return int(ExitCode.EQUIVALENT)
-        written = folder if row.repair.edits else None
-        if written is not None:
-            write_repair(row.repair, written, row.advice)
-    if options.format == "json":
-        say(json.dumps({**encode(row.repair), "advice": encode(row.advice)}, indent=2))
-    else:
-        print_repair(row.repair, output_console(), written, row.advice)
-    if row.repair.interrupted:
-        return int(ExitCode.INTERRUPTED)
-    return int(ExitCode.EQUIVALENT if row.repair.mended else ExitCode.DIFFERENT)
+        written = folder if row.repair is not None and row.repair.edits else None
+        if row.repair is not None and written is not None:
+            row = dataclasses.replace(row, repair=write_repair(row.repair, written, row.advice))
+    return row, written
+
+
+def _without_fault(row: Row) -> int:
+    """Say that there's nothing to repair, or that all samples together say more than the layers."""
+    if row.localization is None:
+        raise ValueError("a target that wasn't localized")
+    found, compared = row.localization, row.comparison
+    error = 0.0 if compared is None else max((item.error.relative_l2 for item in compared.outputs), default=0.0)
+    if compared is None or compared.verdict is not Verdict.FAULTY or holds_elsewhere(found, error):
+        output_console().print(f"nothing to repair: {found.reason}")
+        return int(ExitCode.EQUIVALENT)
+    output_console().print(
+        f"no layer is at fault on the {found.samples} samples that were looked at ({found.reason}), but on all: "
+        f"{compared.reason}. Look at others (--seed), or at your own (--data)."
+    )
+    return int(ExitCode.DIFFERENT)
 
 
 def _is_unfinished(room: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
@@ -89,13 +89,14 @@ class Patch:
         return editor.save(folder, stem)
 
 
-def write_patch(patch: Patch, path: Path, target_hash: str) -> None:
+def write_patch(patch: Patch, path: Path, target_hash: str, effects: Sequence[str] = ()) -> None:
     """Write a patch, its arrays beside it (`<stem>.npz`), and the recipe that it sets (`recipe.json`).
 
     Args:
         patch: What to write.
         path: Of the JSON file.
         target_hash: sha256 of the model that it's for.
+        effects: What each step that led to it does, and bought, in words.
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     listing = [_as_json(edit, arrays) for edit in patch.edits]
@@ -103,6 +104,7 @@ def write_patch(patch: Patch, path: Path, target_hash: str) -> None:
     if name is not None:
         np.savez(_arrays_of(path), **arrays)  # type: ignore[arg-type]
     content = {"version": _VERSION, "target_sha256": target_hash, "arrays": name, "edits": listing}
+    content["effects"] = list(effects)
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     if patch.recipe is not None:
         write_recipe(patch.recipe, path.with_name(RECIPE))

@@ -46,6 +46,7 @@ class RepairOptions:
             dataset has no more.
         edits: Only of these sorts; None: of all.
         bake_recipe: Whether another recipe for photos becomes operators of the model, where that can be said.
+        labels: Of the samples, in the dataset's order; None where one isn't known.
     """
 
     localization: Options = field(default_factory=Options)
@@ -53,6 +54,7 @@ class RepairOptions:
     unseen: int = 64
     edits: frozenset[EditKind] | None = None
     bake_recipe: bool = False
+    labels: tuple[int | None, ...] = ()
 
 
 PATCH = "patch.json"
@@ -114,8 +116,9 @@ def repair_models(
         size = shared_batch(source.inputs, bench.target.inputs)
         unseen = functools.partial(answers, begin=begin, count=options.unseen, batch_size=size)
         right = list(unseen(source, source.model))
-        before = agreement(right, unseen(target, target.model))
-        after = agreement(right, unseen(bench.target, model or target.model)) if patch.edits else before
+        agreeing = functools.partial(agreement, right, labels=options.labels[begin:])
+        before = agreeing(unseen(target, target.model))
+        after = agreeing(unseen(bench.target, model or target.model)) if patch.edits else before
         effects = outcome.effects
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
@@ -133,7 +136,7 @@ def repair_models(
             edited = bench.target.model
             if searched.delivery is not None:
                 edited = _placed(edited, folder / CONVERTED)
-            write_patch(patch, folder / PATCH, edited.sha256)
+            write_patch(patch, folder / PATCH, edited.sha256, effects)
     return RepairResult(
         first.result,
         found.result,
@@ -152,6 +155,7 @@ def repair_models(
         None if model is None else searched.delivery,
         None if model is None else storage_of(bench.editor.graph, target.model, model),
         not_baked,
+        outcome.refused if found.result.faults else (),
     )
 
 

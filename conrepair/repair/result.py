@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
+from conrepair.localize.matching import EQUAL
 from conrepair.localize.result import Localization
 from conrepair.repair.delivery import Delivery
 from conrepair.repair.storage import Storage
 from conrepair.repair.verify import Agreement
 
-__all__ = ["RepairResult"]
+__all__ = ["RepairResult", "holds_elsewhere"]
+
+_SAMPLING = 10.0  # times an error that other samples of the same network may show
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,9 @@ class RepairResult:
         recipe: By which the target is to be fed, as a configuration has it; None where that stays as it was.
         patch: File of the edits; None without.
         delivery: Why the repaired model isn't in the target's own format; None where it is.
-        storage: What became of a quantized target's storage; None of others, and where its file isn't changed.
+        storage: How the target's file and its repaired copy are stored; None where its file isn't changed, or the
+            copy is of another format.
+        refused: Where something is left: what was proposed and the format can't express.
     """
 
     before: Localization
@@ -56,8 +62,26 @@ class RepairResult:
     delivery: Delivery | None = None
     storage: Storage | None = None
     not_baked: str | None = None
+    refused: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the samples that took no part show no more than those that layers were looked at with."""
+        return holds_elsewhere(self.after, self.unseen_after.error)
 
     @property
     def mended(self) -> bool:
-        """Whether no layer, and no input, is at fault any more."""
-        return not self.after.faults
+        """Whether no layer, and no input, is at fault any more, and other samples don't say otherwise."""
+        return not self.after.faults and self.holds
+
+
+def holds_elsewhere(found: Localization, error: float) -> bool:
+    """Whether other samples show no more than those that layers were looked at with.
+
+    Args:
+        found: Of a target without a fault.
+        error: Relative L2 of its outputs on the others.
+    """
+    if found.verdict is Verdict.QUANTIZED:
+        return True  # by its bits, which clip on some samples what they don't on others
+    return error <= max(EQUAL, _SAMPLING * found.output_error)

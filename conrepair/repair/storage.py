@@ -1,4 +1,4 @@
-"""What a repair makes of a quantized target's storage: how many weights stay quantized, and the file's size."""
+"""What a repair makes of a target's storage: how many weights stay quantized, and the file's size."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WHOLE = {"int8", "uint8", "int4", "uint4"}
 
 @dataclass(frozen=True)
 class Storage:
-    """How a quantized target was stored, and how its repaired copy is.
+    """How a target was stored, and how its repaired copy is.
 
     Attributes:
-        quantized_before: Weights that were stored in few bits.
+        quantized_before: Weights that were stored in few bits; 0 of a target of real numbers.
         quantized: The same now.
         bytes_before: Size of the target's files.
         bytes: Of the copy's.
@@ -36,7 +36,7 @@ class Storage:
 
 
 def storage_of(graph: LayerGraph, before: Model, after: Model) -> Storage | None:
-    """Compare two models of one format.
+    """Compare the files of two models of one format.
 
     Args:
         graph: Of the target.
@@ -44,17 +44,16 @@ def storage_of(graph: LayerGraph, before: Model, after: Model) -> Storage | None
         after: Its repaired copy.
 
     Returns:
-        None for a target without quantized weights, or of which that isn't known.
+        None for models of two formats, or where the copy's weights can't be counted.
     """
     if before.framework != after.framework:
         return None
-    held = _quantized(graph)
-    if not held:
-        return None
-    try:
-        kept = _quantized(open_editor(after).graph)
-    except (NotEditableError, ConrepairError):  # what an editor can't open isn't counted
-        return None
+    held = kept = _quantized(graph)
+    if held:
+        try:
+            kept = _quantized(open_editor(after).graph)
+        except (NotEditableError, ConrepairError):  # what an editor can't open isn't counted
+            return None
     return Storage(held, kept, _size(before), _size(after))
 
 

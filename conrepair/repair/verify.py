@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from conrepair.data.feeds import batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.answers import right_answers
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -56,21 +57,28 @@ class Agreement:
         samples: How many were compared.
         error: Largest relative L2 of an output; infinite where values aren't finite, or an output has no partner.
         top1_differing: How many answers differ, of outputs that are scores of classes; None where there are none.
+        labelled: How many of the samples have a known label.
+        right: How many of these the one in question answers rightly; None where none has a label, or there are no
+            scores.
     """
 
     samples: int
     error: float
     top1_differing: int | None
+    labelled: int = 0
+    right: int | None = None
 
 
-def agreement(right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
+def agreement(right: Iterable[Answers], given: Iterable[Answers], labels: Sequence[int | None] = ()) -> Agreement:
     """Compare answers to the same samples.
 
     Args:
         right: The source's, from `answers`, in the same batches.
         given: The target's.
+        labels: Of the samples, in their order; None where one isn't known.
     """
     errors: dict[str, RunningError] = {}
+    labelled, true = 0, 0
     differing, scores, samples, whole = 0, False, 0, True
     for one_side, other in zip(right, given, strict=False):
         ours, theirs = one_side.outputs, other.outputs
@@ -82,9 +90,13 @@ def agreement(right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
             if one.ndim == 2 and one.shape[1] > 1 and one.dtype.kind == "f":
                 scores = True
                 differing += int((one.argmax(1) != two.argmax(1)).sum())
+        known = labels[samples : samples + one_side.samples]
+        counted = right_answers(next(iter(theirs.values())), known) if known else None
+        if counted is not None:
+            true, labelled = true + counted[0], labelled + counted[1]
         samples += one_side.samples
     error = max((item.relative_l2 for item in errors.values()), default=0.0) if whole else float("inf")
-    return Agreement(samples, error, differing if scores else None)
+    return Agreement(samples, error, differing if scores else None, labelled, true if labelled else None)
 
 
 def is_worse(after: Agreement, before: Agreement) -> bool:

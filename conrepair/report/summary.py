@@ -13,7 +13,7 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
 from conrepair.report.repair.mending import mending_lines
-from conrepair.report.repair.summary import advice_line
+from conrepair.report.repair.summary import advice_line, repair_line
 from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.workers import NO_DEVICE
 
@@ -162,6 +162,8 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
             lines += [Text.assemble((f"{row.name}: ", "bold"), line) for line in mending_lines(row.mending)]
         if row.localization is not None and row.localization.faults:
             lines.append(Text.assemble((f"{row.name}: ", "bold"), row.localization.reason))
+        if row.repair is not None:
+            lines.append(Text.assemble((f"{row.name}: ", "bold"), repair_line(row.repair)))
         if row.problem is not None:
             if row.problem.explanation:
                 lines.append(Text(f"  {row.problem.explanation}"))

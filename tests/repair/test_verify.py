@@ -118,10 +118,21 @@ def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.M
         return Subject(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
 
     told = iter([Agreement(4, 0.1, 1), Agreement(4, 0.2, 3)])
-    monkeypatch.setattr(repair, "agreement", lambda *_: next(told))
+    monkeypatch.setattr(repair, "agreement", lambda *_, **__: next(told))
     options = RepairOptions(Options(samples=4, batch_size=4), seconds=60, unseen=4)
     result = repair_models(*map(subject, sides), tmp_path / "out", options)
     assert (result.edits, result.model, result.patch, result.mended) == ((), None, None, False)
     assert "undone" in result.effects[-1]
     assert not list((tmp_path / "out").iterdir())
     assert np.isclose(result.unseen_after.error, 0.1)
+
+
+def test_right_answers_are_counted_where_labels_are_known() -> None:
+    scores = np.eye(3, dtype=np.float32)
+    wrong = np.roll(scores, 1, axis=1)
+    right = [Answers(3, {"y": scores}), Answers(3, {"y": scores})]
+    given = [Answers(3, {"y": scores}), Answers(3, {"y": wrong})]
+    found = agreement(right, given, [0, None, 2, 0, 1, None])
+    assert (found.top1_differing, found.labelled, found.right) == (3, 4, 2)
+    assert agreement(right, given, [None] * 6).right is None
+    assert agreement(right, given).right is None

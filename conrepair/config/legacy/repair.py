@@ -19,7 +19,11 @@ __all__ = ["RepairInput", "RepairRequest", "RepairTranslation", "translate_repai
 _PATH = "$.model_repair_config"
 _LEAST_SAMPLE = 2
 # Wishes that are sorts of edits; the older tool had them on where nothing is said.
-_SWITCHES: dict[str, EditKind] = {"enable_transpose": "transposes", "align_dimension": "inputs"}
+_SWITCHES: dict[str, EditKind] = {
+    "enable_transpose": "transposes",
+    "align_dimension": "inputs",
+    "clear_multiple_outputs": "outputs",
+}
 # Wishes that can be met one way only: the value that can't be, the reason, and what becomes of the other one.
 _ONE_WAY = {
     "enable_dim_fix": (
@@ -27,11 +31,6 @@ _ONE_WAY = {
         "the sizes that a file declares for its inputs aren't overwritten by the source's, which changes no answer. "
         "Convert anew with the size that is wanted (`inputs`)",
         "sizes of inputs stay as they are",
-    ),
-    "clear_multiple_outputs": (
-        True,
-        "outputs are paired by what they compute, and none is dropped",
-        "outputs are kept",
     ),
     "continue_repair_when_image_fixed": (
         False,

@@ -71,7 +71,11 @@ def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]
 def _repair_task(state: State, item: Executed) -> Task:
     """As for a localization, with what a repair needs besides."""
     own = state.config.repair.model_dump(include={"seconds", "unseen", "edits", "bake_recipe"}, mode="json")
-    task = localization_task(state, item, photos=state.config.localize.samples + state.config.repair.unseen)
+    count = state.config.localize.samples + state.config.repair.unseen
+    task = localization_task(state, item, photos=count)
+    dataset = state.subject(item.model).dataset
+    labels = () if dataset is None else dataset.labels[:count]
+    own["labels"] = labels if any(label is not None for label in labels) else ()
     return dataclasses.replace(
         task,
         name=f"{item.looked_at}, repair",

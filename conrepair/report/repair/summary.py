@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from conrepair.localize.result import LocatedFault
 from conrepair.repair.advice import Advice
 from conrepair.repair.patch import CONVERTED
 from conrepair.repair.repair import PATCH
@@ -15,9 +16,9 @@ from conrepair.repair.result import RepairResult
 from conrepair.repair.verify import Agreement
 from conrepair.report.localization.words import number, shortened
 
-__all__ = ["advice_line", "print_repair"]
+__all__ = ["advice_line", "print_repair", "repair_line", "why_left"]
 
-_MOST, _WIDTH = 8, 200
+_MOST, _WIDTH, _REASONS = 8, 200, 3
 
 
 def advice_line(advice: Sequence[Advice]) -> str:
@@ -38,6 +39,19 @@ def advice_line(advice: Sequence[Advice]) -> str:
     return f"{advice[0].words}: {advice[0].outcome}"
 
 
+def repair_line(result: RepairResult) -> str:
+    """What became of a repair, in one line.
+
+    Args:
+        result: Of a target.
+    """
+    found, left = len(result.before.faults), len(result.after.faults)
+    edits = "; ".join(shortened(edit, _WIDTH) for edit in result.edits[:_REASONS])
+    more = f"; and {len(result.edits) - _REASONS} more edits" if len(result.edits) > _REASONS else ""
+    outcome = "repaired" if result.mended else "partly repaired" if result.edits else "not repaired"
+    return f"{outcome}: {found} found, {left} left{f': {edits}{more}' if edits else ''}"
+
+
 def print_repair(result: RepairResult, console: Console, folder: Path | None, advice: Sequence[Advice] = ()) -> None:
     """Show what became of a repair.
 
@@ -51,10 +65,12 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
     if not found:
         console.print(Text.assemble(("nothing to repair", "bold green"), f": {result.before.reason}"))
         return
-    word, style = ("repaired", "bold green") if not left else ("not repaired", "bold red")
-    if left and result.edits:
+    word, style = ("repaired", "bold green") if result.mended else ("not repaired", "bold red")
+    if not result.mended and result.edits:
         word, style = "partly repaired", "bold yellow"
     console.print(Text.assemble((word, style), f": {found} found, {left} left, {result.tried} candidates tried"))
+    for fault in result.before.faults[:_MOST]:
+        console.print(_fault("found", fault))
     for edit in result.edits[:_MOST]:
         console.print(Text(f"  {shortened(edit, _WIDTH)}"))
     if len(result.edits) > _MOST:
@@ -77,17 +93,13 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
     )
     if (stored := result.storage) is not None:
         grown = stored.bytes / stored.bytes_before - 1
-        console.print(
-            Text(
-                f"{stored.quantized} of {stored.quantized_before} quantized weights are quantized now; "
-                f"the file has {stored.bytes:,} bytes ({grown:+.1%})"
-            )
-        )
+        quantized = f"{stored.quantized} of {stored.quantized_before} quantized weights are quantized now; "
+        size = f"the file has {stored.bytes:,} bytes ({grown:+.1%})"
+        console.print(Text((quantized if stored.quantized_before else "") + size))
     for fault in result.after.faults[:_MOST]:
-        layer = (fault.target_layers or fault.source_layers or ("?",))[0]
-        console.print(
-            Text.assemble(("left: ", "bold"), f"{fault.kind.value} at {layer}: ", fault.evidence[0][:_WIDTH])
-        )
+        console.print(_fault("left", fault))
+    for line in why_left(result):
+        console.print(Text(f"  {line}"))
     if result.interrupted:
         console.print(Text("interrupted; the same command goes on with the search", style="yellow"))
     elif not result.in_time:
@@ -98,8 +110,34 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(Text.assemble(("written: ", "bold"), str(folder)))
 
 
+def why_left(result: RepairResult) -> list[str]:
+    """What is known of why a target isn't mended, in a few lines; none where it is.
+
+    Args:
+        result: Of a target.
+    """
+    if result.mended:
+        return []
+    if not result.after.faults:
+        return [
+            f"no layer is at fault on {result.after.samples} samples, but on {result.unseen_after.samples} others "
+            f"outputs differ by {number(result.unseen_after.error)}: look at more, or at your own (--data)"
+        ]
+    refused = [f"the format can't: {shortened(reason, _WIDTH)}" for reason in result.refused[:_REASONS]]
+    if refused or result.interrupted or not result.in_time:
+        return refused
+    return ["no edit that was tried makes it right" if result.tried else "no edit is known that could make it right"]
+
+
+def _fault(word: str, fault: LocatedFault) -> Text:
+    layer = (fault.target_layers or fault.source_layers or ("?",))[0]
+    return Text.assemble((f"{word}: ", "bold"), f"{fault.kind.value} at {layer}: ", fault.evidence[0][:_WIDTH])
+
+
 def _told(agreement: Agreement) -> str:
     error = f"outputs differ by {number(agreement.error)}"
+    if agreement.right is not None:
+        error += f"; {agreement.right} of {agreement.labelled} are right"
     if agreement.top1_differing is None:
         return error
     return f"{agreement.top1_differing} answers differ ({error})"

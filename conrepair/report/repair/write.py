@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from conrepair.frameworks.identity import copy_model
@@ -22,13 +23,16 @@ DOCUMENT = "repair.json"
 _VERSION = 1
 
 
-def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = ()) -> None:
+def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = ()) -> RepairResult:
     """Write the repaired model, the recipe, patch.json and repair.json, all of them or none.
 
     Args:
         result: With its model and its patch on disk.
         folder: Appears whole; that of an earlier repair is replaced.
         advice: Other ways to convert.
+
+    Returns:
+        The result, with its files where they are then.
 
     Raises:
         StorageError: if it can't be written.
@@ -45,6 +49,8 @@ def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = 
                 shutil.copy2(file, temporary / file.name)
             content["patch"] = PATCH
         (temporary / DOCUMENT).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    model = result.model and replace(result.model, path=str(folder / Path(result.model.path).name))
+    return replace(result, model=model, patch=result.patch and str(folder / PATCH))
 
 
 def check_repair_folder(folder: Path, inputs: Iterable[Path]) -> None:

@@ -516,7 +516,7 @@ def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
     assert not [item for item in result.entries if item.outcome is Outcome.KEPT]
     assert result.value is not None
     assert result.value["stages"]["repair"] is True
-    edits = ["recipe", "inputs", "outputs", "parameters", "precision", "attributes", "operators"]
+    edits = ["recipe", "inputs", "parameters", "precision", "attributes", "operators"]
     assert result.value["repair"] == {"seconds": 600, "edits": edits}
 
 
@@ -529,8 +529,8 @@ def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
         ("align_dimension", True, Outcome.TRANSLATED, None),
         ("enable_dim_fix", True, Outcome.REFUSED, None),
         ("enable_dim_fix", False, Outcome.TRANSLATED, None),
-        ("clear_multiple_outputs", True, Outcome.REFUSED, None),
-        ("clear_multiple_outputs", False, Outcome.TRANSLATED, None),
+        ("clear_multiple_outputs", True, Outcome.TRANSLATED, None),
+        ("clear_multiple_outputs", False, Outcome.TRANSLATED, "outputs"),
         ("continue_repair_when_image_fixed", False, Outcome.REFUSED, None),
         ("continue_repair_when_image_fixed", True, Outcome.TRANSLATED, None),
     ],

@@ -1,0 +1,90 @@
+"""What a person is told of a repair."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.faults.fault import Kind
+from conrepair.localize.result import Localization, LocatedFault
+from conrepair.repair.result import RepairResult
+from conrepair.repair.storage import Storage
+from conrepair.repair.verify import Agreement
+from conrepair.report.repair.summary import print_repair, repair_line, why_left
+
+FAULT = LocatedFault(
+    Kind.PARAMETERS, ("conv",), ("conv",), "", 0.5, 0.4, 1e-6, 1.0, ("the weights are scaled by 1.5",), "a", "b"
+)
+FAULTY = Localization(Verdict.FAULTY, "`conv` introduces 0.5", (FAULT,), (), (), (), 8, 0.4)
+CLEAN = Localization(Verdict.EQUIVALENT, "clean", (), (), (), (), 8, 1e-6)
+REPAIRED = RepairResult(
+    FAULTY,
+    CLEAN,
+    ("the weight of `conv` is the source's",),
+    (),
+    None,
+    Agreement(64, 0.4, 12, 20, 9),
+    Agreement(64, 2e-6, 0, 20, 18),
+    tried=1,
+    seconds=2.0,
+    in_time=True,
+    storage=Storage(0, 0, 1000, 1010),
+)
+
+
+def shown(result: RepairResult) -> str:
+    console = Console(file=io.StringIO(), width=240)
+    print_repair(result, console, None)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return str(text)
+
+
+def test_a_repair_on_one_screen() -> None:
+    text = shown(REPAIRED)
+    assert "repaired: 1 found, 0 left, 1 candidates tried" in text
+    assert "found: parameters at conv: the weights are scaled by 1.5" in text
+    assert "12 answers differ (outputs differ by 0.4; 9 of 20 are right) before" in text
+    assert "0 answers differ (outputs differ by 2e-06; 18 of 20 are right) now" in text
+    assert "the file has 1,010 bytes (+1.0%)" in text
+    assert "quantized" not in text
+    assert "left" not in text.replace("0 left", "")
+    assert repair_line(REPAIRED) == "repaired: 1 found, 0 left: the weight of `conv` is the source's"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "no edit that was tried makes it right"),
+        ({"tried": 0}, "no edit is known that could make it right"),
+        ({"refused": ("conv can't be removed",)}, "the format can't: conv can't be removed"),
+        ({"in_time": False}, "the time was up"),
+    ],
+)
+def test_why_something_is_left(changes: dict[str, object], words: str) -> None:
+    text = shown(dataclasses.replace(REPAIRED, after=FAULTY, edits=(), **changes))  # type: ignore[arg-type]
+    assert "not repaired: 1 found, 1 left" in text
+    assert "left: parameters at conv" in text
+    assert words in text
+
+
+def test_other_samples_count() -> None:
+    """No layer is at fault where it was looked, and the answers are far off elsewhere."""
+    result = dataclasses.replace(REPAIRED, unseen_after=Agreement(64, 0.2, 5))
+    assert not result.mended
+    assert "partly repaired" in shown(result)
+    (line,) = why_left(result)
+    assert line.startswith("no layer is at fault on 8 samples, but on 64 others outputs differ by 0.2")
+    quantized = dataclasses.replace(result, after=dataclasses.replace(CLEAN, verdict=Verdict.QUANTIZED))
+    assert quantized.mended
+
+
+@pytest.mark.parametrize(
+    ("seen", "elsewhere", "mended"), [(1e-6, 9e-4, True), (1e-3, 9e-3, True), (1e-3, 0.02, False)]
+)
+def test_noise_may_be_larger_elsewhere(seen: float, elsewhere: float, mended: bool) -> None:
+    after = dataclasses.replace(CLEAN, output_error=seen)
+    assert dataclasses.replace(REPAIRED, after=after, unseen_after=Agreement(64, elsewhere, 0)).mended is mended
