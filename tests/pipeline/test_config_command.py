@@ -63,6 +63,10 @@ def test_running_an_older_configuration(pair: Path, capsys: pytest.CaptureFixtur
     assert "translated: $.model_repair_config.source_rel_path: model 'net.onnx'" in printed.err
     report = json.loads((pair.parent / "generated" / "old" / "report.json").read_text(encoding="utf-8"))
     assert [row["name"] for row in report["rows"]] == ["net.onnx/source", "other.onnx/source"]
+    folder = pair.parent / "generated" / "old" / "repair" / "other.onnx" / "source"
+    assert json.loads((folder / "repair.json").read_text(encoding="utf-8"))["mended"]
+    sides = (onnx.load(path).graph.initializer for path in (pair.parent / "net.onnx", folder / "repaired.onnx"))
+    np.testing.assert_array_equal(*(numpy_helper.to_array(weights) for (weights,) in sides))
     assert main(["run", str(pair), "-q"]) == 1
     quiet = capsys.readouterr().err
     assert "translated: " not in quiet

@@ -10,20 +10,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from localized import WEIGHTS, Variant
 
+from conrepair.data.feeds import DataReference
 from conrepair.editors.editor import Editor
 from conrepair.faults.catalogue import faults
 from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
 from conrepair.localize.diagnosis.region import Region
 from conrepair.localize.localize import Found
+from conrepair.localize.models import Subject
 from conrepair.repair import search
 from conrepair.repair.bench import Bench
 from conrepair.repair.edits import SetParameter
+from conrepair.repair.patch import read_patch
 from conrepair.repair.proposals.all import CHANGES
 from conrepair.repair.proposals.proposal import Proposal, Proposer
-from conrepair.repair.repair import repair_models
+from conrepair.repair.repair import PATCH, apply_patch, repair_models
 from conrepair.repair.result import RepairResult
+from conrepair.repair.verify import agreement, answers
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal, end_early
 from tests.repair.test_repair import _OPTIONS, subject
@@ -113,6 +119,41 @@ def test_asked_to_end_it_gives_what_it_has(pair: tuple[Model, Model], tmp_path: 
     assert (result.interrupted, result.edits, result.model, result.tried) == (True, (), None, 0)
     end_early(journal, wanted=False)
     assert run(pair, tmp_path, "out", journal).mended
+
+
+def test_asked_to_end_after_an_edit_it_gives_that_one_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty = {"inner": WEIGHTS["inner"] * np.float32(1.1), "dense": WEIGHTS["dense"][::-1]}
+    models = Variant().write(tmp_path / "right.onnx"), Variant(weights=faulty).write(tmp_path / "wrong.onnx")
+    inputs = framework("onnx").describe(models[0]).inputs
+    data = DataReference("synthetic", 12, samples=inputs)
+    right, wrong = (Subject(model, inputs, data, None) for model in models)
+    journal = tmp_path / "journal"
+    halfway: list[str] = []
+    usual = Bench._localized
+
+    def localized(bench: Bench, model: Model) -> Found:
+        found = usual(bench, model)
+        if [fault.target_layers for fault in found.result.faults] == [("c",)]:
+            halfway.append(model.sha256)
+            end_early(journal)
+        return found
+
+    monkeypatch.setattr(Bench, "_localized", localized)
+    result = repair_models(right, wrong, tmp_path / "out", _OPTIONS, Journal(journal))
+    assert result.interrupted
+    assert (len(result.before.faults), len(result.after.faults)) == (2, 1)
+    assert result.edits == ("the weight of `scores` is the source's",)
+    assert result.model is not None
+    assert [sha256_of(Path(result.model.path))] == halfway
+    again = apply_patch(*read_patch(tmp_path / "out" / PATCH), wrong.model, tmp_path / "again")
+    assert again is not None
+    assert again.sha256 == halfway[0]
+    sides = (right, right.model), (wrong, again)
+    begin, count = _OPTIONS.localization.samples, _OPTIONS.unseen
+    assert result.unseen_after == agreement(*(answers(*side, begin=begin, count=count) for side in sides))
+    assert result.unseen_after.error < result.unseen_before.error
 
 
 def test_no_room_is_no_answer_about_a_candidate(

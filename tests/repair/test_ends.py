@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from localized import Variant
+from localized import CLASSES, Variant
 
 from conrepair.data.feeds import DataReference
 from conrepair.editors.operation import Operation
@@ -17,7 +17,9 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
-from conrepair.repair.repair import RepairOptions, repair_models
+from conrepair.repair.edits import ExchangeOutputs
+from conrepair.repair.patch import read_patch
+from conrepair.repair.repair import PATCH, RepairOptions, repair_models
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import keras_file, tflite_file, torch_file
@@ -50,6 +52,18 @@ def test_a_class_more_is_cut_off(kind: str, where: str, tmp_path: Path) -> None:
     assert result.edits[0].startswith("Slice is put behind")
     assert result.unseen_after.error < 1e-5
     assert (result.model or source).framework == source.framework
+
+
+def test_outputs_that_are_exchanged(tmp_path: Path) -> None:
+    two = ", ".join(f"float[batch, {CLASSES}] {name}" for name in ("scores", "y"))
+    source = Variant(size=(12, 12), outputs=two).write(tmp_path / "right.onnx")
+    exchanged = Variant(size=(12, 12), scores="y", after="scores = Softmax <axis = 1> (y)", outputs=two)
+    result = repaired(source, exchanged.write(tmp_path / "wrong.onnx"), tmp_path)
+    assert result.mended
+    assert read_patch(tmp_path / "out" / PATCH)[0].edits == (ExchangeOutputs(0, 1),)
+    assert result.unseen_after.error == 0 < result.unseen_before.error
+    assert result.model is not None
+    assert [spec.name for spec in framework("onnx").describe(result.model).outputs] == ["scores", "y"]
 
 
 def test_a_lost_output_is_given_again(tmp_path: Path) -> None:

@@ -18,15 +18,18 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.repair.edits import (
     AddOutput,
+    ComputeInFloat,
     DropOutput,
     Edit,
     ExchangeInputs,
     ExchangeOutputs,
     Graft,
     Remove,
+    Requantize,
     SetAttributes,
     SetOperator,
     SetParameter,
+    SetRange,
     SwapInputs,
     in_words,
 )
@@ -37,6 +40,20 @@ from tests.support.native_models import tflite_file
 
 EDITS: list[Edit] = [
     SetParameter("conv", "weight", np.arange(6, dtype=np.float32).reshape(2, 3)),
+    Requantize("conv", "weight", np.float32([[0.1, -0.2]])),
+    SetRange("y", -0.1, 1 / 3),
+    ComputeInFloat(
+        "y",
+        (
+            Operation(
+                "DequantizeLinear", ("x",), {}, {"scale": np.array(0.1, np.float32), "zero_point": np.uint8([3])}
+            ),
+            Operation("Relu", (0,), {}),
+            Operation(
+                "QuantizeLinear", (1,), {}, {"scale": np.array(7, np.float32), "zero_point": np.array(-4, np.int8)}
+            ),
+        ),
+    ),
     SetAttributes("conv", {"pads": (1, 1, 1, 1), "auto_pad": "NOTSET", "alpha": 0.5, "keepdims": True, "axis": None}),
     SetOperator("act", "LeakyRelu", {"alpha": 0.1}),
     Remove("extra", 1),

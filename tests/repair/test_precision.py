@@ -20,8 +20,9 @@ from conrepair.localize.models import localize_models
 from conrepair.localize.options import Options
 from conrepair.repair.edits import ComputeInFloat, Requantize, SetParameter, SetRange
 from conrepair.repair.patch import read_patch
-from conrepair.repair.repair import PATCH, RepairOptions, repair_models
+from conrepair.repair.repair import PATCH, RepairOptions, apply_patch, repair_models
 from conrepair.repair.result import RepairResult
+from conrepair.runtime.files import sha256_of
 
 _OPTIONS = RepairOptions(Options(samples=8, batch_size=4, quantized=True), seconds=60, unseen=24)
 _RIGHT = 0.03  # relative L2 of the outputs of a right file of eight bits
@@ -62,12 +63,17 @@ def _of_integers(right: Model, folder: Path) -> Model:
 
 
 def repaired(made: dict[str, Model], wrong: Model, folder: Path) -> tuple[RepairResult, Any]:
-    """A repair that mends, and its edits."""
+    """A repair that mends, and its edits, which make the same file again as they're read."""
     result = repair_models(subject(made["right"], folder), subject(wrong, folder), folder / "out", _OPTIONS)
     assert result.before.faults
     assert result.mended, result.after.faults
     assert result.unseen_after.error < _RIGHT
-    return result, read_patch(folder / "out" / PATCH)[0].edits
+    patch, target = read_patch(folder / "out" / PATCH)
+    again = apply_patch(patch, target, wrong, folder / "again")
+    assert again is not None
+    assert result.model is not None
+    assert sha256_of(Path(again.path)) == sha256_of(Path(result.model.path))
+    return result, patch.edits
 
 
 def assert_stored_as_before(result: RepairResult) -> None:

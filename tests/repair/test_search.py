@@ -6,9 +6,12 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnx_ir
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
+from onnx_networks import written
+from small_models import model_of
 
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
@@ -16,8 +19,8 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.bench import Bench
-from conrepair.repair.edits import Remove, SetParameter
-from conrepair.repair.search import Outcome, search
+from conrepair.repair.edits import Graft, Remove, SetParameter
+from conrepair.repair.search import Outcome, State, Taken, _Search, search
 from conrepair.runtime.files import sha256_of
 
 _WIDTH, _SAMPLES, _LAYERS = 16, 8, 4
@@ -72,6 +75,27 @@ def normalized(path: Path, *, spelled_out: bool) -> Model:
     return Model("onnx", str(path), sha256_of(path))
 
 
+def scaled_and_shifted(path: Path, *, faulty: bool) -> Model:
+    """A BatchNormalization with the first channel's scale 0; its variance, which is then nothing's, may differ."""
+    first, last, *_ = weights()
+    numbers = np.random.default_rng(8)
+    scale, bias, mean = (numbers.normal(1.0, 0.3, size=_WIDTH).astype(np.float32) for _ in range(3))
+    variance = numbers.uniform(0.5, 2.0, size=_WIDTH).astype(np.float32)
+    scale[0] = 0
+    if faulty:
+        scale, bias = scale * 2, bias[::-1]
+        variance[0] = 9
+    text = f"""net (float[n, {_WIDTH}] x) => (float[n, {_WIDTH}] y) {{
+        a = MatMul (x, first)
+        b = Tanh (a)
+        [norm] c = BatchNormalization (b, scale, bias, mean, variance)
+        d = Tanh (c)
+        y = MatMul (d, last)
+    }}"""
+    arrays = {"first": first, "last": last, "scale": scale, "bias": bias, "mean": mean, "variance": variance}
+    return model_of("onnx", written(path, text, arrays))
+
+
 def searched(right: Model, faulty: Model, folder: Path) -> Outcome:
     data = folder / "data.npz"
     np.savez(data, x=np.random.default_rng(6).normal(size=(_SAMPLES, _WIDTH)).astype(np.float32))
@@ -93,12 +117,46 @@ def test_as_many_edits_as_faults(places: tuple[int, ...], tmp_path: Path) -> Non
     assert sorted(edited) == [f"product{place}" for place in places]
 
 
-def test_a_piece_that_only_became_smaller_is_written_anew_as_it_was(tmp_path: Path) -> None:
+def test_a_piece_that_only_became_smaller_is_written_anew_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[tuple[tuple[Taken, ...], bytes]] = []
+    usual = _Search._mend_one
+
+    def mend_one(one: _Search, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
+        mended = usual(one, outcome, retreats)
+        steps.append((outcome.taken, Path(outcome.state.model.path).read_bytes()))
+        return mended
+
+    monkeypatch.setattr(_Search, "_mend_one", mend_one)
     right = normalized(tmp_path / "right.onnx", spelled_out=False)
-    outcome = searched(right, normalized(tmp_path / "wrong.onnx", spelled_out=True), tmp_path)
+    wrong = normalized(tmp_path / "wrong.onnx", spelled_out=True)
+    outcome = searched(right, wrong, tmp_path)
     assert outcome.before.result.faults
     assert not outcome.after.result.faults
     assert outcome.after.result.output_error < 1e-6
+    (((undone,), with_it), (mended, _)) = steps
+    assert undone.left
+    (edit,) = undone.edits
+    assert isinstance(edit, Graft)
+    for taken in (mended, outcome.taken):
+        assert edit.tensor not in [other.tensor for item in taken for other in item.edits if isinstance(other, Graft)]
+    node = f"{edit.tensor}/repaired".encode()
+    assert node in with_it
+    assert node not in Path(outcome.state.model.path).read_bytes()
+    (tmp_path / "again").mkdir()
+    assert outcome.patch.apply(wrong, tmp_path / "again", "again").sha256 == outcome.state.model.sha256
+
+
+def test_what_makes_no_difference_is_left_out(tmp_path: Path) -> None:
+    """All numbers of a layer are the source's at first, as no smaller edit mends it."""
+    sides = (scaled_and_shifted(tmp_path / f"{name}.onnx", faulty=name == "wrong") for name in ("right", "wrong"))
+    outcome = searched(*sides, tmp_path)
+    assert not outcome.after.result.faults
+    roles = [(edit.node, edit.role) for edit in outcome.patch.edits if isinstance(edit, SetParameter)]
+    assert roles == [("norm", "scale"), ("norm", "bias")]
+    held = {item.name: item for item in onnx.load(outcome.state.model.path).graph.initializer}
+    assert numpy_helper.to_array(held["variance"])[0] == 9
 
 
 def test_faults_that_make_up_for_one_another(tmp_path: Path) -> None:

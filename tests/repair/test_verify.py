@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from localized import WEIGHTS, Variant
+from onnx_networks import drawn, written
+from small_models import model_of
 
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
@@ -21,6 +23,7 @@ from conrepair.localize.options import Options
 from conrepair.repair import repair
 from conrepair.repair.repair import RepairOptions, repair_models
 from conrepair.repair.verify import Agreement, Answers, agreement, answers, is_better, is_worse, shared_batch
+from conrepair.runtime.files import sha256_of
 
 
 @pytest.mark.parametrize(
@@ -136,3 +139,32 @@ def test_right_answers_are_counted_where_labels_are_known() -> None:
     assert (found.top1_differing, found.labelled, found.right) == (3, 4, 2)
     assert agreement(right, given, [None] * 6).right is None
     assert agreement(right, given).right is None
+
+
+def test_what_one_sample_says_must_hold_on_others(tmp_path: Path) -> None:
+    """Without the Tanh the target is right where nothing is cut off, and further off than with it elsewhere."""
+    text = """net (float[n, 16] x) => (float[n, 16] y) {{
+        a = MatMul (x, first)
+        b = Max (a, low)
+        c = {last}
+        y = MatMul (c, second)
+    }}"""
+    weights = {"first": drawn(16, 16), "second": drawn(16, 16, seed=1), "low": np.float32(-1)}
+    right = written(tmp_path / "right.onnx", text.format(last="Min (b, high)"), {**weights, "high": np.float32(1)})
+    wrong = written(tmp_path / "wrong.onnx", text.format(last="Tanh (b)"), weights)
+    rows = np.random.default_rng(6).normal(size=(17, 16)).astype(np.float32)
+    rows *= np.float32([0.1] + [50] * 16)[:, np.newaxis]
+    data = tmp_path / "data.npz"
+    np.savez(data, x=rows)
+    models = [model_of("onnx", path) for path in (right, wrong)]
+    reference = DataReference("tensors", len(rows), str(data), sha256_of(data))
+    sides = [Subject(model, framework("onnx").describe(model).inputs, reference, None) for model in models]
+    options = RepairOptions(Options(samples=1, batch_size=1), seconds=60, unseen=16)
+    result = repair_models(*sides, tmp_path / "out", options)
+    assert "is taken out: outputs differ by 0.0e+00" in result.effects[0]
+    assert result.effects[-1].startswith("undone")
+    assert result.after == result.before
+    assert not result.mended
+    assert result.unseen_after == result.unseen_before
+    assert (result.edits, result.model, result.patch) == ((), None, None)
+    assert not list((tmp_path / "out").iterdir())
