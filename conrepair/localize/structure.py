@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter
+from conrepair.localize.normalizations import normalizations
 from conrepair.localize.similarity import Matrix
 
 __all__ = ["Neighbourhood", "Structure", "weight_of"]
@@ -22,6 +23,7 @@ _SEED = 20261120
 _NEIGHBOURS = 6
 _FAR = 12  # steps to the next node with weights
 
+_NORMALIZATION = "LayerNormalization"
 _FAMILIES = (
     {
         "Relu",
@@ -194,7 +196,7 @@ class Structure:
         return np.asarray((before + behind) / 2)
 
     def _operators(self) -> Matrix:
-        ours, theirs = ([_role(side.graph, name) for name in side.names] for side in (self._source, self._target))
+        ours, theirs = (_roles(side.graph, side.names) for side in (self._source, self._target))
         same, near, complete = (
             np.equal.outer(np.array([role[part] for role in ours]), np.array([role[part] for role in theirs]))
             for part in range(3)
@@ -294,20 +296,34 @@ def _agreement(score: Matrix, ours: npt.NDArray[np.int64], theirs: npt.NDArray[n
     return np.where(nobody, 1.0, total / np.maximum(count, 1))
 
 
-def _role(graph: LayerGraph, name: str) -> tuple[str, str, str]:
+def _roles(graph: LayerGraph, names: Sequence[str]) -> list[tuple[str, str, str]]:
+    pieces = normalizations(graph)
+    return [_role(graph, name, pieces) for name in names]
+
+
+def _role(graph: LayerGraph, name: str, pieces: Mapping[str, str]) -> tuple[str, str, str]:
     """What a tensor is: its operator, the operator's family, and whether that is all of it.
 
     A bias or a normalization behind a layer with weights is a part of that layer, as other libraries write both in
-    one: its result is the layer's, and what lies in between is incomplete.
+    one: its result is the layer's, and what lies in between is incomplete. So is what lies in a normalization that's
+    written in pieces, whose result is the normalization's.
     """
     node = graph.producers.get(name)
     if node is None:
         return ("input", "input", "whole")
+    if pieces.get(name) == name:
+        return (_NORMALIZATION, _family(_NORMALIZATION), "whole")
+    if name in pieces:
+        return (node.op, _family(node.op), "part")
     layer = _completed(graph, node)
-    family = next((str(place) for place, family in enumerate(_FAMILIES) if layer.op in family), layer.op)
+    family = _family(layer.op)
     readers = graph.consumers.get(name, ())
     goes_on = weight_of(layer) is not None and len(readers) == 1 and _is_affine(readers[0])
     return (layer.op, family, "part" if goes_on and name not in graph.outputs else "whole")
+
+
+def _family(operator: str) -> str:
+    return next((str(place) for place, family in enumerate(_FAMILIES) if operator in family), operator)
 
 
 def _completed(graph: LayerGraph, node: Node) -> Node:

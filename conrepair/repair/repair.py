@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
 from conrepair.repair.storage import storage_of
 from conrepair.repair.verify import Agreement, agreement, answers, is_better, is_worse, shared_batch
-from conrepair.runtime.errors import ConrepairError, DataError, ModelLoadError
+from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
 
@@ -118,7 +119,12 @@ def repair_models(
         right = list(unseen(source, source.model))
         agreeing = functools.partial(agreement, right, labels=options.labels[begin:])
         before = agreeing(unseen(target, target.model))
-        after = agreeing(unseen(bench.target, model or target.model)) if patch.edits else before
+        after = before
+        if patch.edits:
+            try:
+                after = agreeing(unseen(bench.target, model or target.model))
+            except InferenceError:  # it runs on the samples that layers were looked at with, and not on these
+                after = Agreement(0, math.inf, None)
         effects = outcome.effects
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)

@@ -14,7 +14,7 @@ from conrepair.graph.operators import ELEMENTWISE_BINARY
 from conrepair.localize.diagnosis.attributes import axis_map
 from conrepair.localize.diagnosis.functions import is_elementwise
 from conrepair.localize.layout import Layout
-from conrepair.repair.batch_axes import batch_axes, batch_axis_of_shape
+from conrepair.repair.batch_places import BatchPlace, batch_places, place_in_shape
 
 __all__ = ["Known", "perm_of", "transplant"]
 
@@ -73,7 +73,7 @@ def transplant(
 
 class _Transplant:
     def __init__(self, graph: LayerGraph, known: Mapping[str, Known]) -> None:
-        self._known, self._batches = known, batch_axes(graph)
+        self._known, self._batches = known, batch_places(graph)
         self._values: dict[str, _Value] = {}
         self._operations: list[Operation] = []
         self._turned: dict[tuple[str | int, Perm], _Value] = {}
@@ -126,24 +126,24 @@ class _Transplant:
             back = tuple(int(place) for place in np.argsort(known.layout.axes))
             permuted = tuple(known.layout.view[axis] for axis in known.layout.axes)
             turned = Layout(known.layout.target, permuted, back, known.layout.source)
-            axis = _axis_behind(known.layout, self._batches.get(tensor))
-            value = self._seen(_Value(known.tensor, tuple(range(len(turned.source)))), turned, axis)
+            batch = _place_behind(known.layout, self._batches.get(tensor))
+            value = self._seen(_Value(known.tensor, tuple(range(len(turned.source)))), turned, batch)
         self._values[tensor] = value
         return value
 
-    def _seen(self, value: _Value, layout: Layout, batch: int | None) -> _Value:
+    def _seen(self, value: _Value, layout: Layout, batch: BatchPlace | None) -> _Value:
         """A tensor as a layout has it.
 
         Args:
             value: As the layout's source.
             layout: The way there.
-            batch: The axis that the batch is in before.
+            batch: Where the batch is before.
         """
         place = value.place
         view, axes, after = layout.view, layout.axes, layout.target
         moved = tuple(view[axis] for axis in axes)
-        within = None if batch is None else batch_axis_of_shape(batch, layout.source, view)
-        behind = _axis_behind(layout, batch)
+        within = None if batch is None else place_in_shape(batch, layout.source, view)
+        behind = _place_behind(layout, batch)
         for operator, name, given, needed in (
             ("Reshape", "shape", _open(view, within), view != layout.source),
             ("Transpose", "perm", axes, axes != tuple(range(len(axes)))),
@@ -181,10 +181,10 @@ class _Transplant:
     def _of_any_batch(self, operation: Operation, node: Node) -> Operation:
         """A shape of which the batch's size is left open."""
         shape = operation.attributes.get("shape")
-        axis = self._batches.get(node.outputs[0])
-        if node.op != "Reshape" or not isinstance(shape, tuple) or axis is None:
+        batch = self._batches.get(node.outputs[0])
+        if node.op != "Reshape" or not isinstance(shape, tuple) or batch is None:
             return operation
-        return replace(operation, attributes={"shape": _open(tuple(int(size) for size in shape), axis)})
+        return replace(operation, attributes={"shape": _open(tuple(int(size) for size in shape), batch)})
 
 
 def _turned(operation: Operation, node: Node, perm: Perm) -> tuple[Operation, Perm]:
@@ -256,15 +256,15 @@ def perm_of(layout: Layout) -> Perm | None:
     return perm if same else None
 
 
-def _open(shape: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
-    """A shape that holds for any batch, which is in an axis."""
-    return shape if axis is None else (*shape[:axis], -1, *shape[axis + 1 :])
+def _open(shape: tuple[int, ...], batch: BatchPlace | None) -> tuple[int, ...]:
+    """A shape that holds for any batch."""
+    return shape if batch is None else (*shape[: batch.axis], -1, *shape[batch.axis + 1 :])
 
 
-def _axis_behind(layout: Layout, batch: int | None) -> int | None:
-    """The axis that the batch is in at the end of a layout."""
-    within = None if batch is None else batch_axis_of_shape(batch, layout.source, layout.view)
+def _place_behind(layout: Layout, batch: BatchPlace | None) -> BatchPlace | None:
+    """Where the batch is at the end of a layout."""
+    within = None if batch is None else place_in_shape(batch, layout.source, layout.view)
     if within is None:
         return None
     moved = tuple(layout.view[axis] for axis in layout.axes)
-    return batch_axis_of_shape(layout.axes.index(within), moved, layout.target)
+    return place_in_shape(replace(within, axis=layout.axes.index(within.axis)), moved, layout.target)

@@ -14,7 +14,7 @@ from conrepair.editors.onnx import OnnxEditor
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.layout import Layout, layouts
-from conrepair.repair.batch_axes import batch_axes
+from conrepair.repair.batch_places import BatchPlace, batch_places
 from conrepair.repair.transplant import Known, transplant
 
 _SHAPE = (2, 3, 5, 4)
@@ -100,8 +100,14 @@ def test_the_batch_is_followed_through_other_shapes(tmp_path: Path) -> None:
     lines = """h = Transpose <perm = [1, 0, 2]> (x)
         i = Reshape (h, heads)
         j = Transpose <perm = [1, 0, 2]> (i)
-        y = Reshape (j, apart)"""
-    weights = {"heads": np.array([12, 16, 8]), "apart": np.array([4, 4, 12, 8])}
-    text = f"small (float[4, 12, 32] x) => (float[4, 4, 12, 8] y) {{ {lines} }}"
-    graph = OnnxEditor(model_of("onnx", written(tmp_path / "model.onnx", text, weights, 13))).graph
-    assert batch_axes(graph) == {"x": 0, "h": 1, "i": 1, "j": 0, "y": 0}
+        y = Reshape (j, apart)
+        k = Reshape (h, rows)
+        l = Relu (k)
+        z = Reshape (l, again)"""
+    weights = {"heads": [12, 16, 8], "apart": [4, 4, 12, 8], "rows": [48, 32], "again": [12, 4, 32]}
+    constants = {name: np.array(shape) for name, shape in weights.items()}
+    text = f"small (float[4, 12, 32] x) => (float[4, 4, 12, 8] y, float[12, 4, 32] z) {{ {lines} }}"
+    graph = OnnxEditor(model_of("onnx", written(tmp_path / "model.onnx", text, constants, 13))).graph
+    places = {"x": 0, "h": 1, "i": 1, "j": 0, "y": 0, "z": 1}
+    expected = {name: BatchPlace(axis) for name, axis in places.items()}
+    assert batch_places(graph) == expected | {"k": BatchPlace(0, lead=12), "l": BatchPlace(0, lead=12)}

@@ -23,6 +23,7 @@ from conrepair.localize.options import Options
 from conrepair.repair import repair
 from conrepair.repair.repair import RepairOptions, repair_models
 from conrepair.repair.verify import Agreement, Answers, agreement, answers, is_better, is_worse, shared_batch
+from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.files import sha256_of
 
 
@@ -128,6 +129,28 @@ def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.M
     assert "undone" in result.effects[-1]
     assert not list((tmp_path / "out").iterdir())
     assert np.isclose(result.unseen_after.error, 0.1)
+
+
+def test_what_does_not_run_on_others_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a shape does that holds for the batch only that layers were looked at with."""
+    told = iter([Agreement(16, 0.5, 4)])
+
+    def agreement_of(*_: object, **__: object) -> Agreement:
+        found = next(told, None)
+        if found is None:
+            raise InferenceError("running the model failed")
+        return found
+
+    monkeypatch.setattr(repair, "agreement", agreement_of)
+    inner = WEIGHTS["inner"] * np.float32(1.5)
+    models = [Variant().write(tmp_path / "right.onnx"), Variant(weights={"inner": inner}).write(tmp_path / "w.onnx")]
+    inputs = framework("onnx").describe(models[0]).inputs
+    data = DataReference("synthetic", 12, samples=inputs)
+    sides = [Subject(model, inputs, data, None) for model in models]
+    result = repair_models(*sides, tmp_path / "out", RepairOptions(Options(samples=4, batch_size=4), 60, unseen=8))
+    assert result.effects[-1].startswith("undone: outputs differ by inf")
+    assert (result.edits, result.model, result.patch) == ((), None, None)
+    assert not result.mended
 
 
 def test_right_answers_are_counted_where_labels_are_known() -> None:
