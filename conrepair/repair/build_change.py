@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,13 +61,29 @@ class BuildChange:
         changes = "; ".join(f"{words} {', '.join(f'`{name}`' for name in names)}" for words, names in parts if names)
         return changes or "built again, with nothing changed"
 
-    def without(self, operators: Sequence[str]) -> BuildChange:
-        """A smaller change, that leaves some operators as they were."""
-        return dataclasses.replace(
-            self,
-            unscheduled=tuple(name for name in self.unscheduled if name not in operators),
-            unfused=tuple(name for name in self.unfused if name not in operators),
-        )
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """What it's made of: an attribute's name, and one of the names there."""
+        return tuple((key, name) for key, names in vars(self).items() for name in names)
+
+    def joined(self, other: BuildChange) -> BuildChange:
+        """Both changes at once."""
+        return _of_parts(dict.fromkeys([*self.parts, *other.parts]))
+
+    def without(self, part: tuple[str, str]) -> BuildChange:
+        """A smaller change.
+
+        Args:
+            part: One of `parts`.
+        """
+        return _of_parts(own for own in self.parts if own != part)
+
+
+def _of_parts(parts: Iterable[tuple[str, str]]) -> BuildChange:
+    names: dict[str, tuple[str, ...]] = {}
+    for key, name in parts:
+        names[key] = (*names.get(key, ()), name)
+    return BuildChange(**names)
 
 
 def changes_for(options: TvmOptions, operators: Sequence[str]) -> Iterator[BuildChange]:

@@ -25,7 +25,7 @@ from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import Agreement, agreement, answers, is_better, is_worse, shared_batch
+from conrepair.repair.verify import Agreement, agreement, answers, is_better, is_worse, shared_batch, undone
 from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -128,11 +128,12 @@ def repair_models(
         effects = outcome.effects
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
+        why_undone = None
         is_of_use = is_better(after, before) if found.result.faults else not is_worse(after, before)
         if patch.edits and not is_of_use:
             # What was judged on a few samples doesn't hold on others: the target stays as it came.
-            undone = f"undone: outputs differ by {after.error:.1e} on other samples, {_more(before, after)}"
-            effects = (*effects, undone)
+            why_undone = undone(after, before)
+            effects = (*effects, why_undone)
             patch, model, found, after = Patch(), None, first, before
         if model is not None:
             path = folder / Path(model.path).name
@@ -162,19 +163,13 @@ def repair_models(
         None if model is None else storage_of(bench.editor.graph, target.model, model),
         not_baked,
         outcome.refused if found.result.faults else (),
+        why_undone,
     )
 
 
 def _placed(model: Model, path: Path) -> Model:
     place_model(Path(model.path), path, Path(model.path), force=True)
     return replace(model, path=str(path), sha256=model_sha256(path))
-
-
-def _more(before: Agreement, after: Agreement) -> str:
-    words = f"{before.error:.1e} before"
-    if after.top1_differing is None:
-        return words
-    return f"{words}; {after.top1_differing} answers differ, {before.top1_differing or 0} before"
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class RepairResult:
         storage: How the target's file and its repaired copy are stored; None where its file isn't changed, or the
             copy is of another format.
         refused: Where something is left: what was proposed and the format can't express.
+        undone: Why what was found isn't delivered; None where it is, or nothing was found.
     """
 
     before: Localization
@@ -63,6 +64,7 @@ class RepairResult:
     storage: Storage | None = None
     not_baked: str | None = None
     refused: tuple[str, ...] = ()
+    undone: str | None = None
 
     @property
     def holds(self) -> bool:

@@ -17,7 +17,7 @@ from conrepair.localize.models import Subject
 from conrepair.localize.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Agreement", "Answers", "agreement", "answers", "is_better", "is_worse", "shared_batch"]
+__all__ = ["Agreement", "Answers", "agreement", "answers", "is_better", "is_worse", "shared_batch", "undone"]
 
 _BATCH = 8
 _FLUCTUATION = 1.1  # times an error, and
@@ -108,6 +108,19 @@ def is_worse(after: Agreement, before: Agreement) -> bool:
     """
     more = (after.top1_differing or 0) - (before.top1_differing or 0)
     return not after.error <= _FLUCTUATION * before.error or more > _ANSWERS
+
+
+def undone(after: Agreement, before: Agreement) -> str:
+    """In words, why what was found isn't delivered.
+
+    Args:
+        after: What it comes to on samples that took no part.
+        before: The target as it came.
+    """
+    words = f"undone: outputs differ by {after.error:.1e} on other samples, {before.error:.1e} before"
+    if after.top1_differing is None:
+        return words
+    return f"{words}; {after.top1_differing} answers differ, {before.top1_differing or 0} before"
 
 
 def is_better(after: Agreement, before: Agreement) -> bool:

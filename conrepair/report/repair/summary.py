@@ -118,6 +118,8 @@ def why_left(result: RepairResult) -> list[str]:
     """
     if result.mended:
         return []
+    if result.undone is not None:
+        return [result.undone]
     if not result.after.faults:
         return [
             f"no layer is at fault on {result.after.samples} samples, but on {result.unseen_after.samples} others "

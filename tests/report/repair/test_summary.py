@@ -62,6 +62,10 @@ def test_a_repair_on_one_screen() -> None:
         ({"tried": 0}, "no edit is known that could make it right"),
         ({"refused": ("conv can't be removed",)}, "the format can't: conv can't be removed"),
         ({"in_time": False}, "the time was up"),
+        (
+            {"undone": "undone: outputs differ by 2 on other samples, 1 before"},
+            "undone: outputs differ by 2 on other",
+        ),
     ],
 )
 def test_why_something_is_left(changes: dict[str, object], words: str) -> None:
