@@ -15,10 +15,10 @@ setup: .venv/runtime.done
 dev: .venv/dev.done
 
 test: dev
-	$(BIN)/python -m pytest -m "not slow and not gpu" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-all: dev
-	$(BIN)/python -m pytest -m "not gpu" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: dev
 	$(BIN)/ruff check .

@@ -5,7 +5,8 @@
 The cases are those of `onnx.backend.test` (kind "node") with their expected outputs and tolerances. All inputs stay
 inputs; where the importer refuses that, inputs of whole numbers (shapes, axes, indices) become initializers, then all
 but the first, and the case counts as `constant` if it's right then. A wrong case says what two other implementations
-answer: it's TVM's fault only where one of them agrees with the expected output, and it isn't random. Cases run
+answer: it's TVM's fault where ONNX Runtime agrees with the expected output, and nobody's where that differs, too; the
+reference, which comes with the cases, is no second opinion but where ONNX Runtime can't. Cases run
 in a worker process, several at a time; if it dies, they are run again one by one. `--expanded` takes those too that
 write an operator out as a function.
 """
@@ -39,6 +40,12 @@ OUTCOMES = ("passed", "constant", "wrong", "unsupported", "crashed")
 _AT_ONCE = 20
 _SECONDS = 60.0
 _WORDS = 200
+_RUNTIME, _REFERENCE, _AGREES, _DIFFERS = "ONNX Runtime", "onnx.reference", "agrees with ONNX", "differs, too"
+_VERDICTS = {
+    f"{_RUNTIME} {_AGREES}": "yes",
+    f"{_RUNTIME} {_DIFFERS}": "no",
+    f"{_REFERENCE} {_AGREES}": "yes, by the reference alone",
+}
 Array = npt.NDArray[Any]
 
 
@@ -51,6 +58,11 @@ class Outcome:
     kind: str
     reason: str = ""
     others: str = ""
+
+    @property
+    def fault(self) -> str:
+        """Whether it's TVM's fault that a case is wrong."""
+        return next((verdict for words, verdict in _VERDICTS.items() if words in self.others), "not known")
 
 
 def judge(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -161,8 +173,8 @@ def _others(case: Any, feeds: dict[str, Array], wanted: Sequence[Array]) -> str:
 
     said = []
     ways = {
-        "ONNX Runtime": through_runtime,
-        "onnx.reference": lambda: ReferenceEvaluator(case.model).run(None, feeds),
+        _RUNTIME: through_runtime,
+        _REFERENCE: lambda: ReferenceEvaluator(case.model).run(None, feeds),
     }
     for name, way in ways.items():
         try:
@@ -171,7 +183,7 @@ def _others(case: Any, feeds: dict[str, Array], wanted: Sequence[Array]) -> str:
         except Exception as error:  # noqa: BLE001
             said.append(f"{name} can't ({type(error).__name__})")
         else:
-            said.append(f"{name} {'agrees with ONNX' if difference is None else 'differs, too'}")
+            said.append(f"{name} {_AGREES if difference is None else _DIFFERS}")
     return ", ".join(said)
 
 
@@ -224,9 +236,12 @@ def report(found: Sequence[Outcome]) -> str:
         "",
         *operator_table(found, OUTCOMES),
     ]
-    lines += ["", "## Wrong or crashed", "", "| case | what | how | other implementations |", "|---|---|---|---|"]
+    faults = Counter(item.fault for item in found if item.kind == "wrong")
+    told = "; ".join(f"{verdict}: {count}" for verdict, count in faults.most_common())
+    lines += ["", "## Wrong or crashed", "", *([f"TVM's fault? {told}.", ""] if told else [])]
+    lines += ["| case | what | how | other implementations | TVM's fault |", "|---|---|---|---|---|"]
     lines += [
-        f"| {item.case} | {item.kind} | {_cell(item.reason)} | {_cell(item.others)} |"
+        f"| {item.case} | {item.kind} | {_cell(item.reason)} | {_cell(item.others)} | {item.fault} |"
         for item in found
         if item.kind in {"wrong", "crashed"}
     ]
