@@ -64,6 +64,14 @@ class Compiler(Backend, Protocol):
             DeviceError: if option "check_device" is set, and the device isn't there.
         """
 
+    def progress(self, options: Mapping[str, Any], folder: Path) -> str:
+        """How far a compilation is, for a person, where it takes long and leaves traces; else "".
+
+        Args:
+            options: The backend's own.
+            folder: Of `compile`, which another process runs.
+        """
+
     def capture(self, runnable: Runnable, batches: Iterable[Mapping[str, Array]], count: int, folder: Path) -> None:
         """Write what each kernel computes.
 

@@ -342,7 +342,8 @@ class TvmConfig(_Strict):
         None,
         alias="label",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
-        description="How reports call it. Default: tvm-TARGET-SETTING, with the device if it's not local.",
+        description="How reports call it. Default: tvm-TARGET-SETTING, with a pinned importer, and the device if "
+        "it's not local.",
     )
     target: str = Field("llvm", description="llvm, opencl or cuda, with TVM's attributes: llvm -mcpu=native.")
     setting: Literal["O0", "O1", "O2", "O3", "tuned"] = Field("O2", description="Which passes run.")
@@ -387,8 +388,10 @@ class TvmConfig(_Strict):
         """How reports call it."""
         device = self.device
         where = "" if device is None else f"-{device.name or f'{device.host}-{device.port}'}"
+        importer = "" if self.importer is None else f"-{self.importer}"
         target = re.sub(r"-[a-z-]+=", "", self.target)
-        return self.label_ or re.sub(r"[^A-Za-z0-9._]+", "-", f"tvm-{target}-{self.setting}{where}").strip("-")
+        name = f"tvm-{target}-{self.setting}{importer}{where}"
+        return self.label_ or re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")
 
     @property
     def options(self) -> dict[str, Any]:

@@ -17,7 +17,13 @@ from conrepair.backends.tvm.target import parse_target
 from conrepair.config.load import explain
 from conrepair.config.model import ModelConfig, TvmConfig
 from conrepair.frameworks.detect import detect_framework
-from conrepair.pipeline.compiling import backend_options, check_options, compile_payload, plan_preparation
+from conrepair.pipeline.compiling import (
+    backend_options,
+    check_options,
+    compile_payload,
+    compile_progress,
+    plan_preparation,
+)
 from conrepair.pipeline.evaluation import error_of, problem_of_failure
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.options import given, parse_input, slug
@@ -62,7 +68,9 @@ def build(options: argparse.Namespace) -> int:
     record = entry.result["build"]
     seconds = sum(record["seconds"].values())
     say(f"{output}: {record['kernels']} kernels for {record['target']} in {seconds:.1f} s")
-    say(f"imported by {record['importer']}{f' after {via}' if via else ''}; not run")
+    if tuning := record["tuning"]:
+        say("tuned: {measured} candidates measured, {reused} reused, {failed} failed".format_map(tuning))
+    say(f"imported by {record['importer']}{f' after {via}' if via else ''}; {record['when_built']}")
     return int(ExitCode.EQUIVALENT)
 
 
@@ -119,7 +127,12 @@ def _built(
         source.model, config, backend_options(config, Path.cwd()), options.batch_size, runs=False
     )
     needs = framework_needs(source.model.framework) | {config.name}
-    task = Task(_BUILD, "compile", _always(payload), needs=needs, timeout=options.timeout)
+    task = Task(
+        *(_BUILD, "compile", _always(payload)),
+        needs=needs,
+        timeout=options.timeout,
+        progress=compile_progress(config),
+    )
     return _done(task, scheduler, display), preparation.route if preparation is not None else ""
 
 
@@ -133,7 +146,7 @@ def _always(payload: dict[str, Any]) -> Any:
 def _done(task: Task, scheduler: Scheduler, display: ProgressDisplay) -> Entry:
     """Run a task; its failure is the command's."""
     with display.stage(task.kind, 1) as stage:
-        scheduler.run([task], side_by_side=1, advance=stage.advance)
+        scheduler.run([task], side_by_side=1, advance=stage.advance, show=stage.show)
     result = scheduler.results[task.name]
     if result.entry is None:
         if result.failure is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,15 @@ from conrepair.pipeline.plan import Conversion
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["Preparation", "backend_options", "check_backends", "check_options", "compile_payload", "plan_preparation"]
+__all__ = [
+    "Preparation",
+    "backend_options",
+    "check_backends",
+    "check_options",
+    "compile_payload",
+    "compile_progress",
+    "plan_preparation",
+]
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,11 @@ def backend_options(config: BackendConfig, base: Path) -> dict[str, Any]:
                 raise ConfigError(f"backend {config.label}: {key} {folder} is no folder; leave it out to {use}")
             options |= {key: str(folder), f"{key}_sha256": sha256_of(folder)}
     return options
+
+
+def compile_progress(config: BackendConfig) -> Callable[[Path], str]:
+    """What a running compilation says of itself, by its folder."""
+    return partial(COMPILERS[config.name].progress, config.options)
 
 
 def compile_payload(

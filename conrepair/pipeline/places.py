@@ -16,7 +16,7 @@ def backend_of(config: AuditConfig, model: str, label: str) -> BackendConfig | N
 
 
 def place_of(found: BackendConfig | None, source: Source | None) -> Place | None:
-    """Library, target, setting and device of a backend.
+    """Library, target, setting, importer and device of a backend.
 
     Args:
         found: From `backend_of`.
@@ -25,7 +25,7 @@ def place_of(found: BackendConfig | None, source: Source | None) -> Place | None
     if isinstance(found, TvmConfig):
         device = found.device
         where = Place.device if device is None else device.name or f"{device.host}:{device.port}"
-        return Place(found.name, found.target, found.setting, where)
+        return Place(found.name, found.target, found.setting, where, found.importer or "")
     if isinstance(found, OnnxRuntimeConfig):
         return Place(found.name, setting=found.optimization)
     return Place(source.model.framework) if source is not None else None

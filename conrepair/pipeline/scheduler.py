@@ -48,6 +48,7 @@ class Task:
             of what was done, and "whose" it is; where its result has "unfinished", that is of use to this run only.
             Where its worker dies of something that the journal names, it goes on without that.
         alone: Whether it measures times, so that nothing should run beside it.
+        progress: What the job, while it runs, has done so far, by the folder of its files; "" for nothing to say.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Task:
     prepare: Callable[[], None] = lambda: None
     continues: bool = False
     alone: bool = False
+    progress: Callable[[Path], str] = lambda _: ""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ class Scheduler:
         *,
         side_by_side: int,
         advance: Callable[[str], None] = lambda _: None,
+        show: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Run tasks; their results go to `results`.
 
@@ -118,13 +121,14 @@ class Scheduler:
             tasks: In any order; they may depend on tasks of earlier calls.
             side_by_side: How many at a time.
             advance: Called with the name of each finished task.
+            show: Called with what a running task has done so far, from time to time.
 
         Raises:
             NotStoredError: if the scheduler only recalls, and a task isn't stored.
         """
         running: dict[concurrent.futures.Future[Any], _Running] = {}
         try:
-            self._run(list(tasks), running, side_by_side, advance)
+            self._run(list(tasks), running, side_by_side, advance, show)
         finally:
             for unfinished in running.values():
                 unfinished.scratch.__exit__(None, None, None)
@@ -150,6 +154,7 @@ class Scheduler:
         running: dict[concurrent.futures.Future[Any], _Running],
         side_by_side: int,
         advance: Callable[[str], None],
+        show: Callable[[str], None],
     ) -> None:
         prepared: dict[str, _Work] = {}
         while waiting or running:
@@ -191,6 +196,9 @@ class Scheduler:
                 running, timeout=self._workers.watch_seconds, return_when=concurrent.futures.FIRST_COMPLETED
             )
             self._workers.stop_oversized()
+            for item in running.values():
+                if said := item.task.progress(item.job.folder):
+                    show(f"{item.task.name}: {said}")
             for future in done:
                 finished = running.pop(future)
                 result = self._finish(finished)

@@ -20,7 +20,7 @@ from conrepair.report.result import AuditResult, Place, Row
 __all__ = ["BackendMatrix", "BackendPair", "backends_csv", "matrices", "matrix_json", "matrix_legend", "matrix_table"]
 
 _FEWEST = 3  # of two backends, the list of rows says all
-_COLUMNS = ("backend", "library", "target", "setting", "device", "ms")
+_COLUMNS = ("backend", "library", "target", "setting", "importer", "device", "ms")
 
 
 @dataclass(frozen=True)
@@ -168,5 +168,5 @@ def _answer_cell(pair: BackendPair) -> str:
 def _about(row: Row) -> dict[str, Any]:
     place = row.place or Place(row.backend)
     milliseconds = 1000 * row.times.median if row.times else None
-    values = (row.backend, place.library, place.target, place.setting, place.device, milliseconds)
+    values = (row.backend, place.library, place.target, place.setting, place.importer, place.device, milliseconds)
     return dict(zip(_COLUMNS, values, strict=True))

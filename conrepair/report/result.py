@@ -31,12 +31,14 @@ class Place:
         target: What code was generated for; "" where none was.
         setting: Of the optimization; "" where there's no choice.
         device: "local" for this machine.
+        importer: Format that the model was read from; "" where nobody chose.
     """
 
     library: str
     target: str = ""
     setting: str = ""
     device: str = "local"
+    importer: str = ""
 
 
 @dataclass(frozen=True)

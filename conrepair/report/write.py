@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,18 @@ from conrepair.report.localization.about import about_row
 from conrepair.report.localization.write import DOCUMENT, write_localization
 from conrepair.report.records import write_record
 from conrepair.report.repair.write import write_repair
-from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.result import AuditResult, Build, Problem, Row
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import whole_output, write_json, write_text
+from conrepair.runtime.store import RECORD
 
 __all__ = ["check_folder", "report_json", "row_json", "write_audit", "write_so_far"]
 
 REPORT_VERSION = 1
 _REPORT = "report.json"
+_TEXTS = {".py", ".ll", ".cl", ".cu", ".json"}
 
 
 def check_folder(folder: Path, inputs: Iterable[Path]) -> None:
@@ -70,6 +73,7 @@ def write_audit(result: AuditResult, store: Path) -> None:
                 place.mkdir(parents=True)
                 names = result.samples[result.datasets[row.model]]
                 write_record(row, row.run, names, result.top_k, place)
+            _write_build(row, folder)
             _write_localization(row, result, folder / "localization" / _localized(row))
             if row.repair is not None:
                 place = folder / "repair" / _localized(row)
@@ -139,6 +143,26 @@ def _write_model(row: Row, store: Path, folder: Path) -> None:
         copy_model(path, folder / path.name)
     record = {"model": row.artifact, "description": row.description}
     write_json(folder / "provenance.json", encode(record))
+
+
+def _write_build(row: Row, folder: Path) -> None:
+    if row.build is None:
+        return
+    for file in _build_texts(row.build):
+        place = folder / _build_folder(row) / file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(row.build.folder / file, place)
+
+
+def _build_texts(build: Build) -> list[Path]:
+    """What can be read of a build, relative to its folder: Relax, generated code, what is said of both."""
+    files = (path for path in sorted(build.folder.rglob("*")) if path.suffix in _TEXTS and path.name != RECORD)
+    return [path.relative_to(build.folder) for path in files]
+
+
+def _build_folder(row: Row) -> str:
+    """Where an audit has those, relative to its folder."""
+    return f"runs/{row.name}/{row.backend}/build"
 
 
 def _write_problem(problem: Problem, path: Path) -> None:
@@ -217,10 +241,17 @@ def report_json(result: AuditResult) -> dict[str, Any]:
         "datasets": encode(result.datasets),
         "recipes": encode(result.recipes),
         "notes": list(result.notes),
-        "rows": [row_json(row) for row in result.rows],
+        "rows": [_audited_row_json(row) for row in result.rows],
         "pairs": encode(result.pairs),
         "backends": [matrix_json(matrix) for matrix in matrices(result)],
     }
+
+
+def _audited_row_json(row: Row) -> dict[str, Any]:
+    value = row_json(row)
+    if row.build is not None and _build_texts(row.build):
+        value["build"]["folder"] = _build_folder(row)
+    return value
 
 
 def row_json(row: Row) -> dict[str, Any]:

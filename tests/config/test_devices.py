@@ -34,6 +34,13 @@ def test_a_backend_has_its_own_target() -> None:
     assert [item.label for item in found.backends] == ["gpu", "tvm-llvm-aarch64-linux-gnu-O2-pi.example-9090"]
 
 
+def test_a_pinned_importer_is_in_the_name() -> None:
+    found = config([{"name": "tvm", "device": PI, **pinned} for pinned in ({}, {"importer": "torch"})])
+    assert [item.label for item in found.backends] == [
+        f"tvm-llvm-aarch64-linux-gnu-O2-{rest}9090" for rest in ("pi.example-", "torch-pi.example-")
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "keys"),
     [

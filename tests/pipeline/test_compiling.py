@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.pipeline.audit import run_audit
 from conrepair.report.result import AuditResult
-from conrepair.report.write import row_json
+from conrepair.report.write import row_json, write_audit
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.progress import ProgressDisplay
 
@@ -83,6 +84,39 @@ def test_an_audit_compares_settings_with_the_library(tmp_path: Path) -> None:
     assert frozenset({"net/source@tvm-llvm-O0", "net/source@best"}) in pairs
     assert result.exit_code == 4
     json.dumps([row_json(row) for row in result.rows])
+    write_audit(result, tmp_path / "generated" / "store")
+    report = json.loads((result.folder / "report.json").read_text())
+    folders = {(row["name"], row["backend"]): row["build"] and row["build"]["folder"] for row in report["rows"]}
+    assert {key for key, folder in folders.items() if folder} == {
+        (f"{name}/source", label) for name in ("net", "keras") for label in ("tvm-llvm-O0", "best")
+    }
+    folder = folders["net/source", "best"]
+    assert folder == "runs/net/source/best/build"
+    assert {path.name for path in (result.folder / folder).iterdir()} == {
+        *("build.json", "calls.json", "host.ll", "relax.py")
+    }
+    assert json.loads((result.folder / folder / "build.json").read_text())["options"]["setting"] == "O2"
+
+
+def test_importers_are_compared_on_one_model(tmp_path: Path) -> None:
+    small.tflite_of(small.keras_convnet(), tmp_path / "net.tflite")
+    backends = [{"name": "tvm", **pinned} for pinned in ({}, {"importer": "tflite"}, {"importer": "onnx"})]
+    result = audit(tmp_path, [{"name": "net", "path": "net.tflite"}], backends)
+    rows = {row.backend: row for row in result.rows}
+    assert set(rows) == {"libraries", "tvm-llvm-O2", "tvm-llvm-O2-tflite", "tvm-llvm-O2-onnx"}
+    for label, importer in (("tvm-llvm-O2", ""), ("tvm-llvm-O2-tflite", "tflite"), ("tvm-llvm-O2-onnx", "onnx")):
+        row = rows[label]
+        assert row.verdict is not None
+        assert row.verdict.value == "equivalent"
+        assert row.place is not None
+        assert row.place.importer == importer
+        assert row.build is not None
+        assert row.build.record["importer"] == f"relax.frontend.{importer or 'tflite'}"
+    write_audit(result, tmp_path / "generated" / "store")
+    lines = list(csv.DictReader((result.folder / "backends.csv").open()))
+    compared = [line for line in lines if line["second_importer"] == "onnx" and line["first_importer"] == "tflite"]
+    assert len(compared) == 1
+    assert float(compared[0]["relative_l2"]) < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -104,7 +138,7 @@ def test_build_writes_a_folder_as_a_whole(tmp_path: Path, capsys: pytest.Capture
     net = small.onnx_convnet(tmp_path / "net.onnx")
     out = tmp_path / "build"
     assert main(["build", str(net), "-q", "--opt", "O2", "-o", str(out)]) == 0
-    assert "not run" in capsys.readouterr().out
+    assert "; compiled, not run\n" in capsys.readouterr().out
     record = json.loads((out / "build.json").read_text())
     assert sorted(record["files"]) == sorted({path.name for path in out.iterdir()} - {"build.json"})
     assert main(["build", str(net), "-q", "-o", str(out)]) == 2

@@ -115,6 +115,24 @@ def test_every_finished_task_is_announced_once(room: Room) -> None:
     assert sorted(announced) == ["bad", "blocked", "good", "stored"]
 
 
+def test_a_running_task_says_what_it_has_done(room: Room, tmp_path: Path) -> None:
+    (tmp_path / "room").mkdir()
+    task = room.task("a", "meet", room=str(tmp_path / "room"), patience=2.5, leaves=True)
+    folders: list[Path] = []
+
+    def progress(folder: Path) -> str:
+        folders.append(folder)
+        return "half" if len(folders) > 1 else ""
+
+    shown: list[str] = []
+    scheduler = Scheduler(Store(room.root), room.workers)
+    scheduler.run([replace(task, progress=progress)], side_by_side=1, show=shown.append)
+    assert shown
+    assert set(shown) == {"a: half"}
+    assert len(shown) == len(folders) - 1
+    assert {folder.is_relative_to(room.root) for folder in folders} == {True}
+
+
 @pytest.mark.parametrize("side_by_side", [1, 2])
 def test_so_many_run_at_a_time(room: Room, tmp_path: Path, side_by_side: int) -> None:
     (tmp_path / "room").mkdir()

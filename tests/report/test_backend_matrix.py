@@ -26,7 +26,7 @@ SAMPLES = 12
 PLACES = {
     "libraries": Place("torch"),
     "tvm-llvm-O0": Place("tvm", "llvm", "O0"),
-    "tvm-llvm-O3-pi": Place("tvm", "llvm", "O3", "pi"),
+    "tvm-llvm-O3-pi": Place("tvm", "llvm", "O3", "pi", "onnx"),
 }
 
 
@@ -103,10 +103,11 @@ def test_csv_names_library_setting_and_device(tmp_path: Path) -> None:
         "O0",
         "local",
     ]
-    assert [last[f"second_{key}"] for key in ("library", "target", "setting", "device")] == [
+    assert [last[f"second_{key}"] for key in ("library", "target", "setting", "importer", "device")] == [
         "tvm",
         "llvm",
         "O3",
+        "onnx",
         "pi",
     ]
 

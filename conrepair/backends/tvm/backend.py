@@ -45,6 +45,13 @@ class TvmBackend:
             check_device(known.parsed_target.kind, known.device)
         return taken(Path(known.built), folder) if known.built else build(model, known, batch_size, folder)
 
+    def progress(self, options: Mapping[str, Any], folder: Path) -> str:
+        """How many candidates of `tuned` were measured."""
+        from conrepair.backends.tvm.tuning import trials_done
+
+        done = trials_done(folder)
+        return "" if done is None else f"{done} of {read_options(options).trials} trials"
+
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Load what was built into the folder that option `build` names."""
         from conrepair.backends.tvm.rpc.runnable import RemoteRunnable

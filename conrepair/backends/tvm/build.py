@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm.calls import CALLS, Calls, calls_of
-from conrepair.backends.tvm.cuda import CUBIN, check_architecture, compile_source
+from conrepair.backends.tvm.cuda import CUBIN, check_architecture, compile_source, what_was_compiled
 from conrepair.backends.tvm.exceptions import with_exceptions
 from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.linking import Linking, linking_for
 from conrepair.backends.tvm.options import TvmOptions
-from conrepair.backends.tvm.settings import Place, Step, steps_of
+from conrepair.backends.tvm.settings import TUNED, Place, Step, steps_of
 from conrepair.frameworks.model import Model, to_json
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of, write_json, write_text
@@ -96,11 +96,14 @@ def compile_module(
 
     from conrepair.backends.tvm.devices import needs_bridge
     from conrepair.backends.tvm.passes_run import PassNames
+    from conrepair.backends.tvm.tuning import check_tuning
 
     linking = linking_for(options)
     check_architecture(options.parsed_target)
     target = options.parsed_target.resolve(options.host_target)
     steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
+    if TUNED in [step.name for step in steps]:
+        check_tuning(target.kind.name, options.database)
     place = Place(target, folder, options.trials, options.database)
     bridge = options.device is None and needs_bridge(target.kind.name)
     names = PassNames()
@@ -133,6 +136,7 @@ def compile_module(
         "options": to_json(options),
         "pipeline": [step.name for step in steps],
         "passes_run": names.names,
+        "tuning": place.tuning or None,
         "kernels": kernels,
         "inputs": [to_json(spec) for spec in imported.inputs],
         "outputs": [to_json(spec) for spec in imported.outputs],
@@ -141,6 +145,7 @@ def compile_module(
         "library": linking.library,
         "runs_on": "cpu" if target.kind.name == "llvm" or bridge else target.kind.name,
         "nvcc": nvcc,
+        "when_built": what_was_compiled(options.parsed_target, nvcc),
         "bridge": bridge,
         "files": {name: sha256_of(folder / name) for name in sorted(files)},
     }

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError, ConversionError
 
-__all__ = ["CUBIN", "check_architecture", "compile_source", "find_compiler"]
+__all__ = ["CUBIN", "check_architecture", "compile_source", "find_compiler", "what_was_compiled"]
 
 CUBIN = "device.cubin"
 _SOURCE = "device.cu"
 _COMPILER, _DISTRIBUTION = "nvcc", "nvidia-cuda-nvcc"
 _WORDS = 400
+_VERSION = re.compile(r"\bV(\d[\d.]*)")
+_FAST_MATH, _NO_FAST_MATH = "--use_fast_math", "TVM_CUDA_NVCC_NO_FAST_MATH"
 
 
 def check_architecture(target: TargetText) -> None:
@@ -43,7 +48,7 @@ def find_compiler() -> str | None:
 
 
 def compile_source(folder: Path, target: TargetText) -> dict[str, Any] | None:
-    """Compile the generated CUDA code with nvcc, without fast math.
+    """Compile the generated CUDA code with nvcc, with the arithmetic that TVM has its code compiled with.
 
     Args:
         folder: Of a build, with its `device.cu`; receives `CUBIN`.
@@ -58,9 +63,29 @@ def compile_source(folder: Path, target: TargetText) -> dict[str, Any] | None:
     compiler, source = find_compiler(), folder / _SOURCE
     if target.kind != "cuda" or compiler is None or "arch" not in target.attributes or not source.exists():
         return None
-    arguments = ["-cubin", f"-arch={target.attributes['arch']}", "-o", CUBIN, _SOURCE]
+    fast_math = [] if os.environ.get(_NO_FAST_MATH) else [_FAST_MATH]
+    arguments = ["-cubin", f"-arch={target.attributes['arch']}", *fast_math, "-o", CUBIN, _SOURCE]
     done = subprocess.run([compiler, *arguments], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ConversionError(f"nvcc refuses the generated CUDA code: {done.stderr.strip()[:_WORDS]}")
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
-    return {"version": version.strip().splitlines()[-1], "arguments": arguments}
+    words = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    found = _VERSION.search(words)
+    return {"version": found[1] if found else words.splitlines()[-1], "arguments": arguments}
+
+
+def what_was_compiled(target: TargetText, nvcc: Mapping[str, Any] | None) -> str:
+    """What a build did with the generated code, in words.
+
+    Args:
+        target: That it was generated for.
+        nvcc: From `compile_source`.
+    """
+    import tvm
+
+    if nvcc is not None:
+        return f"compiled by nvcc {nvcc['version']} for {target.attributes['arch']}, not run"
+    own = target.kind == "cuda" and tvm.get_global_func("device_api.cuda", allow_missing=True) is not None
+    if own or target.kind == "llvm":
+        return "compiled, not run"
+    why = "no nvcc: " if target.kind == "cuda" and find_compiler() is None else ""
+    return f"{why}generated, neither compiled nor run"

@@ -6,15 +6,46 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["builder", "runner"]
+__all__ = ["Tally", "builder", "runner"]
 
 _REPEATS = 3
 _LEAST_MILLISECONDS = 10
 _SEED = 0
+_LONGEST = 500  # characters of an error
 
 
-def builder() -> Any:
-    """Compiles candidates one after the other; one that doesn't compile is an error of its own."""
+class Tally:
+    """Counts candidates that are done, in a file, for whoever waits for this process.
+
+    Attributes:
+        failures: Errors of those that don't compile or don't run.
+
+    Args:
+        file: One byte a candidate.
+        done: How many are done already.
+    """
+
+    def __init__(self, file: Path, done: int) -> None:
+        self._file = file
+        self.failures: list[str] = []
+        file.write_bytes(bytes(done))
+
+    def add(self, error: Exception | None = None) -> str | None:
+        """Count a candidate; returns what's said of one that failed."""
+        with self._file.open("ab") as stream:
+            stream.write(bytes(1))
+        if error is None:
+            return None
+        self.failures.append(_words(error))
+        return self.failures[-1]
+
+
+def builder(tally: Tally) -> Any:
+    """Compiles candidates one after the other; one that doesn't compile is an error of its own.
+
+    Args:
+        tally: Counts those.
+    """
     import tvm
     from tvm.ir.utils import derived_object
     from tvm.s_tir.meta_schedule.builder import BuilderResult, PyBuilder
@@ -32,14 +63,18 @@ def builder() -> Any:
                     tvm.tirx.build(module, target=item.target).export_library(str(path))
             # Candidates are random: many break a rule of the target.
             except Exception as error:  # noqa: BLE001
-                return BuilderResult(None, str(error)[:500])
+                return BuilderResult(None, tally.add(error))
             return BuilderResult(str(path), None)
 
     return Builder()
 
 
-def runner() -> Any:
-    """Times candidates one after the other, on random arguments."""
+def runner(tally: Tally) -> Any:
+    """Times candidates one after the other, on random arguments.
+
+    Args:
+        tally: Counts them.
+    """
     import tvm
     from tvm.ir.utils import derived_object
     from tvm.s_tir.meta_schedule.runner import PyRunner, PyRunnerFuture, RunnerResult
@@ -69,12 +104,19 @@ def runner() -> Any:
                 evaluate = module.time_evaluator(
                     "main", device, number=1, repeat=_REPEATS, min_repeat_ms=_LEAST_MILLISECONDS
                 )
-                return Measured([float(value) for value in evaluate(*arguments).results], None)
+                seconds = [float(value) for value in evaluate(*arguments).results]
             # As above.
             except Exception as error:  # noqa: BLE001
-                return Measured(None, str(error)[:500])
+                return Measured(None, tally.add(error))
+            return Measured(seconds, tally.add())
 
     return Runner()
+
+
+def _words(error: Exception) -> str:
+    """The last line of an error: TVM's begin with a stack."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:_LONGEST].rstrip(". ")
 
 
 def _argument(info: Any, device: Any) -> Any:

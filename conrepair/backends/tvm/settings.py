@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["CATALOGUE", "SCHEDULES", "SETTINGS", "Place", "Step", "check_passes", "explain", "steps_of"]
+__all__ = ["CATALOGUE", "SCHEDULES", "SETTINGS", "TUNED", "Place", "Step", "check_passes", "explain", "steps_of"]
 
 SETTINGS = ("O0", "O1", "O2", "O3", "tuned")
+TUNED = "ApplyTuned"
 _ALL = frozenset(SETTINGS)
 _DEFAULT = _ALL - {"O0"}
 _BETTER = frozenset({"O2", "O3", "tuned"})
@@ -34,12 +35,14 @@ class Place:
         folder: Of the build.
         trials: For tuning.
         database: For tuning: folder of an earlier one.
+        tuning: Receives what came of it.
     """
 
     target: Any
     folder: Path
     trials: int
     database: str | None
+    tuning: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,10 +117,9 @@ def _schedule_gpu_fallback(_: Place) -> Any:
 
 
 def _apply_tuned(place: Place) -> Any:
-    from conrepair.backends.tvm.tuning import check_tuning, tuned_schedules
+    from conrepair.backends.tvm.tuning import tuned_schedules
 
-    check_tuning()
-    return tuned_schedules(place.target, place.folder, place.trials, place.database)
+    return tuned_schedules(place.target, place.folder, place.trials, place.database, place.tuning)
 
 
 SCHEDULES = {_schedule_cpu, _schedule_gpu, _schedule_gpu_more, _schedule_gpu_fallback, _apply_tuned}
@@ -136,7 +138,7 @@ CATALOGUE: tuple[Step, ...] = (
     Step("FuseOps", "groups kernels that pass values on", _BETTER, _DEFAULT),
     Step("FuseTIR", "makes one kernel of each group", _BETTER, _DEFAULT),
     Step(
-        "ApplyTuned",
+        TUNED,
         "takes the fastest schedules that were measured",
         frozenset({"tuned"}),
         frozenset({"tuned"}),

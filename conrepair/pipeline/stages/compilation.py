@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conrepair.config.model import BackendConfig
-from conrepair.pipeline.compiling import compile_payload, plan_preparation
+from conrepair.pipeline.compiling import compile_payload, compile_progress, plan_preparation
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import Source, framework_needs
 from conrepair.pipeline.stages.backends import backends_of
@@ -73,6 +73,7 @@ def compile_task(
         needs=framework_needs(source.model.framework) | {config.name},
         timeout=state.config.limits.seconds,
         alone=options.get("setting") == "tuned",
+        progress=compile_progress(config),
     )
     return state.kept(task)
 
@@ -85,6 +86,6 @@ def compile_builds(state: State, builds: Sequence[Task]) -> None:
         state.scheduler.take_stored(builds, "stage execute is off, and no earlier run compiled this")
         return
     with state.display.stage("compile", len(builds)) as stage:
-        others = [task for task in builds if not task.alone]
-        state.scheduler.run(others, side_by_side=state.config.limits.workers, advance=stage.advance)
-        state.scheduler.run([task for task in builds if task.alone], side_by_side=1, advance=stage.advance)
+        others, alone = [[task for task in builds if task.alone is wanted] for wanted in (False, True)]
+        for tasks, side_by_side in ((others, state.config.limits.workers), (alone, 1)):
+            state.scheduler.run(tasks, side_by_side=side_by_side, advance=stage.advance, show=stage.show)

@@ -13,6 +13,7 @@ import pytest
 import small_models as small
 from onnx import helper, numpy_helper
 
+from conrepair.backends.tvm import cuda
 from conrepair.backends.tvm.backend import BACKEND
 from conrepair.backends.tvm.cuda import find_compiler
 from conrepair.frameworks.model import Model
@@ -94,8 +95,20 @@ def test_cuda_compiles_without_a_gpu(setting: str, model: Model, tmp_path: Path)
     record = BACKEND.compile(model, {"target": "cuda -arch=sm_90", "setting": setting}, 2, tmp_path)
     assert "__global__" in (tmp_path / "device.cu").read_text()
     assert (tmp_path / "device.cubin").read_bytes()[:4] == b"\x7fELF"
-    assert record["nvcc"]["arguments"][:2] == ["-cubin", "-arch=sm_90"]
+    assert record["nvcc"]["arguments"][:3] == ["-cubin", "-arch=sm_90", "--use_fast_math"]  # as TVM at run time
+    assert record["when_built"] == f"compiled by nvcc {record['nvcc']['version']} for sm_90, not run"
     assert {"device.cu", "device.cubin", "module.so"} <= set(record["files"])
+
+
+def test_without_nvcc_cuda_is_only_generated(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tvm
+
+    if tvm.get_global_func("device_api.cuda", allow_missing=True) is not None:
+        pytest.skip("TVM compiles CUDA itself here")
+    monkeypatch.setattr(cuda, "find_compiler", lambda: None)
+    record = BACKEND.compile(model, {"target": "cuda -arch=sm_90"}, 2, tmp_path)
+    assert record["when_built"] == "no nvcc: generated, neither compiled nor run"
+    assert not (tmp_path / "device.cubin").exists()
 
 
 def test_nvcc_of_the_environment_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
