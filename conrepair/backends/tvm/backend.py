@@ -36,14 +36,14 @@ class TvmBackend:
         return model.framework if model.framework in IMPORTER_FORMATS and not _is_script(model) else "onnx"
 
     def compile(self, model: Model, options: Mapping[str, Any], batch_size: int, folder: Path) -> dict[str, Any]:
-        """Build into a folder; with option `check_device`, only if the device is there."""
+        """Build into a folder; with option `check_device`, only if the device is there, which is named then."""
         from conrepair.backends.tvm.build import build, taken
         from conrepair.backends.tvm.devices import check_device
 
         known = read_options(options)
-        if options.get("check_device"):
-            check_device(known.parsed_target.kind, known.device)
-        return taken(Path(known.built), folder) if known.built else build(model, known, batch_size, folder)
+        there = check_device(known.parsed_target.kind, known.device) if options.get("check_device") else None
+        made = taken(Path(known.built), folder) if known.built else build(model, known, batch_size, folder)
+        return made if there is None else made | {"device": there}
 
     def progress(self, options: Mapping[str, Any], folder: Path) -> str:
         """How many candidates of `tuned` were measured."""

@@ -39,6 +39,7 @@ def test_opencl_answers_as_the_source(setting: str, model: Model, tmp_path: Path
     expected, found, record = run_both(model, feeds, tmp_path, target="opencl", setting=setting)
     assert small.relative_l2(expected["probabilities"], found["probabilities"]) < 1e-6
     assert record["bridge"] is True
+    assert record["device"].endswith(" through pyopencl")
     assert "__kernel" in (tmp_path / "device.cl").read_text()
     plans = json.loads((tmp_path / "kernels.json").read_text())["functions"]
     assert all(plan["launches"] for plan in plans.values())
