@@ -55,6 +55,7 @@ class TfliteFile:
         names = [(tensor.name or b"").decode() for tensor in self.graph.tensors]
         often = Counter(names)
         self._names = [name if often[name] == 1 and name else f"{name}#{place}" for place, name in enumerate(names)]
+        self._unread = set(range(len(names))) - self._read()  # as the file came
 
     def kind(self, operator: Any) -> str:
         """The operator's name."""
@@ -209,11 +210,21 @@ class TfliteFile:
         return [item for item in self._model.signatureDefs or [] if item.subgraphIndex == 0]
 
     def save(self, path: Path) -> None:
-        """Write the file whole."""
+        """Write the file whole, without the content of constants that nothing reads any more."""
+        for index in set(range(len(self._names))) - self._read() - self._unread:
+            tensor = self.tensor(index)
+            if self._uses(tensor.buffer) == 1:
+                self._model.buffers[tensor.buffer].data = None
+            tensor.buffer = 0  # the one that holds nothing
         builder = flatbuffers.Builder(1 << 20)
         builder.Finish(self._model.Pack(builder), _IDENTIFIER)
         with whole_output(path) as temporary:
             temporary.write_bytes(bytes(builder.Output()))
+
+    def _read(self) -> set[int]:
+        """The tensors that operators read or give, and the graph's inputs and outputs."""
+        ends = (*self.graph.inputs, *self.graph.outputs)
+        return {*ends, *(index for item in self.operators for index in (*item.inputs, *item.outputs))}
 
     def _uses(self, buffer: int) -> int:
         """How many tensors, or pieces of metadata, have their content in a buffer."""

@@ -169,3 +169,24 @@ def test_what_is_computed_from_a_reader_is_refused(kind: str, tmp_path: Path) ->
 
     with pytest.raises(NotEditableError, match=r"computed from|part of what"):
         put_in()
+
+
+def test_a_tflite_file_loses_the_content_of_what_nothing_reads_any_more(tmp_path: Path) -> None:
+    model = tflite_file("image", tmp_path)
+    editor = open_editor(model)
+    node = max(
+        (node for node in editor.graph.nodes if node.op == "MatMul" and "weight" in node.parameters),
+        key=lambda node: node.parameters["weight"].numpy().size,
+    )
+    (read,), (written,) = node.inputs, node.outputs
+    weight = node.parameters["weight"].numpy()
+    parameters = {role: parameter.numpy() for role, parameter in node.parameters.items()}
+    editor.graft(written, [Operation("MatMul", (read,), {}, {**parameters, "weight": 2 * weight})], "anew")
+    changed = editor.save(tmp_path, "changed")
+    content = Path(changed.path).read_bytes()
+    kept = [array for array in (weight, weight.T) if np.ascontiguousarray(array).tobytes() in content]
+    assert not kept
+    doubled = [array for array in (2 * weight, 2 * weight.T) if np.ascontiguousarray(array).tobytes() in content]
+    assert len(doubled) == 1
+    assert len(content) < Path(model.path).stat().st_size + weight.nbytes
+    framework("tflite").load(changed).run({"image": feeds_of("image", channels_last=True)["image"]})
