@@ -34,6 +34,7 @@ __all__ = ["PATCH", "RepairOptions", "apply_patch", "repair_models"]
 
 _OTHER = "onnx"  # what is delivered where the target's format can't be edited
 _REASONS = 3
+_MORE = 4  # times the samples, where what was found on them doesn't hold on others
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ def repair_models(
 ) -> RepairResult:
     """Mend a target, in its own format where that can be.
 
+    Where what was found doesn't hold on samples that took no part, it's searched once more, looking at more samples.
+
     Args:
         source: The model that is right.
         target: The model in question; its file isn't changed.
@@ -80,6 +83,28 @@ def repair_models(
         DataError: if the data doesn't fit.
         OSError: if there's no room.
     """
+    result = _repaired(source, target, folder, options, journal)
+    left, samples = options.seconds - result.seconds, _MORE * options.localization.samples
+    others = min(source.data.count, target.data.count) - samples
+    if result.undone is None or result.interrupted or left <= 0 or others <= 0:
+        return result
+    wider = replace(options, localization=replace(options.localization, samples=samples), seconds=left)
+    again = _repaired(source, target, folder, wider, journal)
+    return replace(
+        again if again.edits else result,
+        effects=(*result.effects, *again.effects),
+        tried=result.tried + again.tried,
+        seconds=result.seconds + again.seconds,
+        in_time=again.in_time,
+        interrupted=again.interrupted,
+        recalled=result.recalled + again.recalled,
+    )
+
+
+def _repaired(
+    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None
+) -> RepairResult:
+    """Search once, and verify."""
     started = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     end = started + options.seconds
