@@ -362,7 +362,7 @@ class TvmConfig(_Strict):
     built: str | None = Field(
         None, description="Folder of a build to take as it is, of whichever setting; nothing is compiled then."
     )
-    threads: int | None = Field(None, ge=1, description="That a kernel may use. Default: one for each core.")
+    threads: int | None = Field(None, ge=1, description="That a kernel may use, of those that TVM has. Default: all.")
     device: Annotated[
         RpcDeviceConfig | None,
         BeforeValidator(_device_from_text, json_schema_input_type=str | RpcDeviceConfig | None),

@@ -112,7 +112,9 @@ def match(
         score = np.where(possible, 0.6 * local + 0.4 * structure.neighbours(score), 0.0)
     with np.errstate(divide="ignore"):
         digits = np.clip(-np.log10(similarity.error), 0, _DIGITS) / _DIGITS
-    wish = np.where(possible, score + shaken + equal * (2.0 + 0.3 * digits) + (ours & theirs), _FORBIDDEN)
+    # What's computed from a tensor may come out right whatever it is: a softmax forgives an offset.
+    shown = equal * (2.0 + 0.3 * digits) + (possible & alike)
+    wish = np.where(possible, score + shaken + shown + (ours & theirs), _FORBIDDEN)
     rows, columns = scipy.optimize.linear_sum_assignment(wish, maximize=True)
     accepted = [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if possible[row, column]]
     accepted.sort(key=lambda pair: -wish[pair])

@@ -317,9 +317,8 @@ def _role(graph: LayerGraph, name: str, pieces: Mapping[str, str]) -> tuple[str,
         return (node.op, _family(node.op), "part")
     layer = _completed(graph, node)
     family = _family(layer.op)
-    readers = graph.consumers.get(name, ())
-    goes_on = weight_of(layer) is not None and len(readers) == 1 and _is_affine(readers[0])
-    return (layer.op, family, "part" if goes_on and name not in graph.outputs else "whole")
+    goes_on = weight_of(layer) is not None and name not in graph.outputs and _goes_on(graph, name)
+    return (layer.op, family, "part" if goes_on else "whole")
 
 
 def _family(operator: str) -> str:
@@ -329,9 +328,9 @@ def _family(operator: str) -> str:
 def _completed(graph: LayerGraph, node: Node) -> Node:
     """The layer with weights that a node adds a factor or an offset to; the node itself where there's none."""
     last = node
-    while _is_affine(last):
-        before = graph.producers.get(last.inputs[0])
-        if before is None or len(graph.consumers.get(last.inputs[0], ())) != 1:
+    while (name := _changed(graph, last)) is not None:
+        before = graph.producers.get(name)
+        if before is None or len(graph.consumers.get(name, ())) != 1:
             return node
         if weight_of(before) is not None:
             return before
@@ -339,10 +338,25 @@ def _completed(graph: LayerGraph, node: Node) -> Node:
     return node
 
 
-def _is_affine(node: Node) -> bool:
+def _goes_on(graph: LayerGraph, name: str) -> bool:
+    """Whether nothing but a factor or an offset reads a tensor; maybe as real numbers, when it's of integers."""
+    readers = graph.consumers.get(name, ())
+    if len(readers) == 1 and readers[0].op == "Cast":
+        readers = graph.consumers.get(readers[0].outputs[0], ())
+    return len(readers) == 1 and _changed(graph, readers[0]) is not None
+
+
+def _changed(graph: LayerGraph, node: Node) -> str | None:
+    """The tensor that a node adds a constant factor or offset to, or the scale of integers that a product gave."""
     if node.op == "BatchNormalization":
-        return True
-    return node.op in {"Add", "Sub", "Mul", "Div"} and "operand" in node.parameters and len(node.inputs) == 1
+        return node.inputs[0]
+    if node.op in {"Add", "Sub", "Mul", "Div"} and "operand" in node.parameters and len(node.inputs) == 1:
+        return node.inputs[0]
+    if node.op != "Mul" or len(node.inputs) == 1 or graph.tensors[node.inputs[1]].shape not in {(), (1,)}:
+        return None
+    cast = graph.producers.get(node.inputs[0])
+    product = None if cast is None or cast.op != "Cast" else graph.producers.get(cast.inputs[0])
+    return cast.inputs[0] if cast is not None and product is not None and weight_of(product) is not None else None
 
 
 def _words(name: str, node: Node | None) -> set[str]:

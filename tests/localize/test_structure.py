@@ -125,3 +125,30 @@ def test_names_operators_and_places_are_evidence() -> None:
     assert found.argmax(1).tolist() == [0, 1, 2]
     assert found[0, 0] == pytest.approx(1.0)
     assert found[2, 2] < found[1, 1]  # another name
+
+
+def test_a_product_of_integers_is_whole_behind_its_scale_and_its_bias() -> None:
+    """As ONNX Runtime's dynamic quantization writes a layer: only the last tensor is the source's."""
+
+    def held(*shape: int) -> Parameter:
+        return Parameter("", shape, "float32", lambda: np.ones(shape, np.float32))
+
+    weight, bias = held(4, 4), held(4)
+    nodes = (
+        Node("q", "q", "DynamicQuantizeLinear", "", ("x",), ("q", "scale", "zero")),
+        Node("p", "p", "MatMul", "", ("q",), ("p",), parameters={"weight": weight}),
+        Node("c", "c", "Cast", "", ("p",), ("c",)),
+        Node("s", "s", "Mul", "", ("scale",), ("s",), parameters={"operand": held()}),
+        Node("m", "m", "Mul", "", ("c", "s"), ("m",)),
+        Node("a", "a", "Add", "", ("m",), ("a",), parameters={"operand": bias}),
+    )
+    shapes = dict.fromkeys("xqpcma", (2, 4)) | {"scale": (), "zero": (), "s": ()}
+    tensors = {name: Tensor(name, shape, "float32") for name, shape in shapes.items()}
+    target = LayerGraph(("x",), ("a",), tensors, nodes)
+    whole = Node("l", "l", "MatMul", "", ("x",), ("y",), parameters={"weight": weight, "bias": bias})
+    ends = {name: Tensor(name, (2, 4), "float32") for name in "xy"}
+    source = LayerGraph(("x",), ("y",), ends, (whole,))
+    names = ["p", "c", "m", "a"]
+    (row,) = Structure(around(source, ["y"]), around(target, names)).surface
+    assert names[int(row.argmax())] == "a"
+    assert row[names.index("a")] > row[names.index("m")] + 0.2

@@ -119,6 +119,26 @@ def test_importers_are_compared_on_one_model(tmp_path: Path) -> None:
     assert float(compared[0]["relative_l2"]) < 1e-5
 
 
+def test_what_tvm_does_not_read_is_compiled_by_way_of_onnx(tmp_path: Path) -> None:
+    network = small.keras_convnet()
+    network.save(tmp_path / "net.keras")
+    small.tensorflow_of(network, tmp_path / "saved")
+    models = [{"name": "keras", "path": "net.keras"}, {"name": "saved", "path": "saved"}]
+    result = audit(tmp_path, models, [{"name": "tvm"}])
+    routes = {}
+    for row in result.rows:
+        if row.backend == "libraries":
+            continue
+        assert row.verdict is not None
+        assert row.verdict.value in {"equivalent", "noise"}
+        assert row.build is not None
+        kept = json.loads((row.build.folder / "build.json").read_text())
+        assert (kept["importer"], kept["source"]["framework"]) == ("relax.frontend.onnx", "onnx")
+        assert row_json(row)["build"]["importer"] == "relax.frontend.onnx"
+        routes[row.model] = row_json(row)["build"]["via"]
+    assert routes == {"keras": "keras-onnx-tf2onnx", "saved": "savedmodel-onnx-tf2onnx"}
+
+
 @pytest.mark.parametrize(
     ("backends", "message"),
     [
@@ -146,6 +166,30 @@ def test_build_writes_a_folder_as_a_whole(tmp_path: Path, capsys: pytest.Capture
     assert main(["build", str(odd(tmp_path / "odd.onnx")), "-q", "-o", str(tmp_path / "none")]) == 4
     assert "Det" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "word"),
+    [("opencl", "device.cl", "__kernel"), ("cuda -arch=sm_90", "device.cu", "__global__")],
+)
+def test_build_for_a_gpu_needs_none(
+    target: str,
+    code: str,
+    word: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hidden = {"OCL_ICD_VENDORS": str(tmp_path / "none"), "OCL_ICD_FILENAMES": "", "CUDA_VISIBLE_DEVICES": ""}
+    for variable, value in hidden.items():
+        monkeypatch.setenv(variable, value)
+    net, out = small.onnx_convnet(tmp_path / "net.onnx"), tmp_path / "build"
+    assert main(["build", str(net), "-q", "--target", target, "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert f'kernels for {{"kind":"{target.split()[0]}"' in said
+    assert "imported by relax.frontend.onnx; not run" in said
+    assert word in (out / code).read_text()
+    assert {code, "module.so"} <= set(json.loads((out / "build.json").read_text())["files"])
 
 
 def test_explain_lists_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
+import signal
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import rpc_servers as servers
 import small_models as small
+from onnx import helper
 
 from conrepair.cli import main
 from conrepair.config.load import parse_config
@@ -65,6 +70,56 @@ def test_a_device_that_fails_costs_its_own_rows(tmp_path: Path) -> None:
     assert {pair["verdict"] for pair in matrix["pairs"]} == {"equivalent"}
     pairs = {frozenset((pair.reference, pair.candidate)) for pair in result.pairs}
     assert pairs == {frozenset({"net/source@tvm-llvm-O2", "net/source@tvm-llvm-O2-board"})}
+
+
+def wide(path: Path) -> Path:
+    """Little code, and a megabyte for each sample."""
+    tensor, kind = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    nodes = [helper.make_node("Relu", ["x"], ["h"]), helper.make_node("ReduceMax", ["h"], ["y"], axes=[1])]
+    shapes = ["batch", 1 << 18], ["batch", 1]
+    graph = helper.make_graph(nodes, path.stem, [tensor("x", kind, shapes[0])], [tensor("y", kind, shapes[1])])
+    return small.save_onnx(path, graph)
+
+
+def test_a_server_that_is_killed_while_a_model_runs(tmp_path: Path) -> None:
+    wide(tmp_path / "first.onnx")
+    small.onnx_convnet(tmp_path / "second.onnx")
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(servers.serving(servers.KEY))
+        kill = functools.partial(server.signal, signal.SIGKILL)
+        port = stack.enter_context(servers.relayed(server.port, 5 << 20, kill))
+        spare = stack.enter_context(servers.untouched())
+        value = {
+            "output": str(tmp_path / "generated"),
+            "dataset": {"synthetic": {"samples": 10}},
+            "batch_size": 1,
+            "limits": {"workers": 1},
+            "models": [{"name": name, "path": f"{name}.onnx"} for name in ("first", "second")],
+            "devices": {
+                "board": {"host": servers.HOST, "port": port, "key": servers.KEY, "connect_seconds": 2},
+                "spare": {"host": servers.HOST, "port": spare, "key": servers.KEY},
+            },
+            "backends": ["libraries", {"name": "tvm"}, {"name": "tvm", "device": "board"}],
+        }
+        started = time.monotonic()
+        with ProgressDisplay(quiet=True) as display:
+            result = run_audit(parse_config(value, "test"), tmp_path, display)
+        assert time.monotonic() - started < 120
+        assert server.process.wait(5) == -signal.SIGKILL
+    rows = {(row.model, row.backend): row for row in result.rows}
+    assert len(rows) == 6
+    for name in ("first", "second"):
+        lost, local = rows[name, "tvm-llvm-O2-board"], rows[name, "tvm-llvm-O2"]
+        assert (lost.verdict, lost.run, lost.exit_code) == (None, None, 2)
+        assert lost.problem is not None
+        assert lost.problem.kind == "device"
+        assert "device 'board' at" in lost.reason
+        assert local.verdict is not None
+        assert local.verdict.value == "equivalent"
+        assert local.run is not None
+        assert local.run.count == 10
+    assert "the connection ended while running the model" in rows["first", "tvm-llvm-O2-board"].reason
+    assert result.exit_code == 2
 
 
 def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

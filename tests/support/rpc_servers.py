@@ -8,7 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,3 +67,63 @@ def silence() -> Iterator[int]:
     """A port that takes connections and never says anything."""
     with socket.create_server((HOST, 0)) as listening:
         yield int(listening.getsockname()[1])
+
+
+@contextlib.contextmanager
+def relayed(port: int, limit: int, exceeded: Callable[[], None]) -> Iterator[int]:
+    """A port that passes on to another, as a tunnel does.
+
+    Args:
+        port: The other one.
+        limit: How many bytes may go there.
+        exceeded: Called once, when more did.
+    """
+    passed = [0]
+
+    def forth(data: bytes) -> None:
+        before, passed[0] = passed[0], passed[0] + len(data)
+        if before <= limit < passed[0]:
+            exceeded()
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):  # the end of listening
+            while True:
+                near, _ = listening.accept()
+                try:
+                    far = socket.create_connection((HOST, port))
+                except OSError:
+                    near.close()
+                    continue
+                for ends in ((near, far, forth), (far, near, None)):
+                    threading.Thread(target=_pass_on, args=ends, daemon=True).start()
+
+    with socket.create_server((HOST, 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield int(listening.getsockname()[1])
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+
+
+def _pass_on(source: socket.socket, sink: socket.socket, note: Callable[[bytes], None] | None) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+            if note is not None:
+                note(data)
+    for end in (source, sink):
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def untouched() -> Iterator[int]:
+    """A port that listens, and that nobody may connect to."""
+    with socket.create_server((HOST, 0)) as listening:
+        yield int(listening.getsockname()[1])
+        listening.setblocking(False)
+        try:
+            _, peer = listening.accept()
+        except BlockingIOError:
+            return
+        raise AssertionError(f"{peer} has connected")

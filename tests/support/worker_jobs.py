@@ -42,6 +42,17 @@ def variable(payload: Payload, folder: Path) -> Payload:
     return {"value": os.environ.get(payload["name"])}
 
 
+def tvm_threads(payload: Payload, folder: Path) -> Payload:
+    """How many threads TVM's kernels may use once a build is loaded."""
+    import tvm
+
+    from conrepair.backends.tvm.backend import BACKEND
+    from conrepair.frameworks.model import Model
+
+    BACKEND.load(Model("onnx", "", ""), payload["options"])
+    return {"threads": tvm.runtime.num_threads()}
+
+
 def draw(payload: Payload, folder: Path) -> Payload:
     """Answers differently each time."""
     _count(payload)

@@ -88,14 +88,19 @@ _PLACES: dict[str, Callable[[dict[str, Any]], str]] = {
     "_translate_fx_graph": lambda found: f"{found['node'].target} (node '{found['node'].name}')",
     "convert_op_to_relax": lambda found: f"{found['op_code_str']} (number {found['op_idx']})",
 }
-_LISTED = re.compile(r"not supported (?:for|in) frontend \w+: (.*)|Unsupported function types \[(.*)\]")
+_LISTED = re.compile(
+    r"not supported (?:for|in) frontend \w+(?: yet)?: (?P<missing>.*?)(?:\. Quantized .*)?$"
+    r"|dynamic range quantization: (?P<dynamic>.*?)(?:\. If .*)?$"
+    r"|Unsupported function types \[(?P<functions>.*)\]",
+    re.MULTILINE,
+)
 
 
 def _operator(error: BaseException) -> str | None:
     """The operator that an importer was at: its messages seldom say, but its frames know."""
     listed = _LISTED.search(str(error))
     if listed is not None:
-        return (listed[1] or listed[2]).replace("'", "").strip()
+        return str(listed[listed.lastgroup or 0]).replace("'", "").strip()
     for frame in _frames(error):
         describe = _PLACES.get(frame.f_code.co_name)
         if describe is not None:

@@ -33,7 +33,8 @@ class TvmOptions:
         trials: For `tuned`: how many candidates are measured.
         database: For `tuned`: folder of an earlier tuning, to start from.
         database_sha256: Of what that folder holds.
-        threads: That a kernel may use; default: TVM's, one for each physical core.
+        threads: That a kernel may use, of those that TVM's pool has (one for each physical core, or
+            TVM_NUM_THREADS); default: all.
         built: Folder of a build that is taken as it is, in place of compiling.
         built_sha256: Of that folder.
         device: Where it runs; None is this machine.

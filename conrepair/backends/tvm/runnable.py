@@ -18,7 +18,7 @@ from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
 
 __all__ = ["TvmRunnable", "arrays_of"]
 
-_ALL_CORES = -1
+_ALL_CORES, _BIG_CORES = -1, 1  # the latter with 0 threads is TVM's default: as many as there are
 
 
 class TvmRunnable(Runnable):
@@ -45,8 +45,9 @@ class TvmRunnable(Runnable):
             self.record = json.loads((folder / "build.json").read_text(encoding="utf-8"))
             self.inputs = tuple(from_json(TensorSpec, spec) for spec in self.record["inputs"])
             self.outputs = tuple(from_json(TensorSpec, spec) for spec in self.record["outputs"])
-            if threads is not None:
-                tvm.get_global_func("runtime.config_threadpool")(_ALL_CORES, threads)
+            # Also without a wish: the process may have run another build with one.
+            mode, count = (_BIG_CORES, 0) if threads is None else (_ALL_CORES, threads)
+            tvm.get_global_func("runtime.config_threadpool")(mode, count)
             if self.record["bridge"]:
                 register_kernels(folder)
             self._device = open_device(self.record["runs_on"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 import onnx
 import pytest
 import small_models as small
+import tensorflow as tf
+import tflite_networks as networks
 from onnx import helper
 
 from conrepair.backends.tvm.backend import BACKEND
+from conrepair.backends.tvm.imported import _operator
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConversionError
@@ -94,6 +98,68 @@ def test_the_operator_is_named(operator: str, domain: str, attributes: dict[str,
     model = lonely(operator, tmp_path / "net.onnx", domain, **attributes)
     with pytest.raises(ConversionError, match=rf"ONNX importer can't take .*operator .*{operator}"):
         relax_of_onnx(onnx.load(model.path), [TensorSpec("x", (2, 3), "float32")], model.path)
+
+
+def torch_model(function: Callable[[Any], Any], path: Path) -> Model:
+    """A function behind a Relu."""
+    import torch
+
+    class Network(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return function(torch.relu(x))
+
+    return small.model_of("torch", small.export_pt2(Network(), [torch.ones(2, 3, 3)], path, dynamic=False))
+
+
+@pytest.mark.parametrize(
+    ("function", "operator"),
+    [
+        (lambda x: x.det(), r"_linalg_det\.default"),  # of those that the importer doesn't have
+        (lambda x: x.as_strided((2, 2), (1, 2), 1), r"aten\.as_strided\.default \(node 'as_strided'\)"),
+    ],
+    ids=["unknown", "refused"],
+)
+def test_the_operator_of_a_program_is_named(function: Callable[[Any], Any], operator: str, tmp_path: Path) -> None:
+    model = torch_model(function, tmp_path / "net.pt2")
+    with pytest.raises(ConversionError, match=rf"PyTorch importer can't take .*: it stops at operator {operator}: "):
+        BACKEND.compile(model, {}, 2, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("function", "operator"),
+    [
+        (lambda x: tf.cumsum(x, 1, reverse=True), r"CUMSUM \(number 0\)"),
+        (lambda x: tf.where(x > 0), r"WHERE \(number 1\)"),
+    ],
+    ids=["cumsum", "where"],
+)
+def test_the_operator_of_a_tflite_file_is_named(
+    function: Callable[[Any], Any], operator: str, tmp_path: Path
+) -> None:
+    model = networks.TensorFlowCase(function, [(2, 3)], "").convert(tmp_path / "net.tflite")
+    with pytest.raises(ConversionError, match=rf"TFLite importer can't take .*: it stops at operator {operator}: "):
+        BACKEND.compile(model, {}, 2, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "operator"),
+    [
+        ("The following operators are not supported in frontend TFLite: 'CUMSUM', 'ROLL'\n", "CUMSUM, ROLL"),
+        (
+            "The following operators are likely to have dynamic range quantization: 'FULLY_CONNECTED'. If you are "
+            "running an optimized graph, please turn off dynamic range quantization\n",
+            "FULLY_CONNECTED",
+        ),
+        (
+            "The following quantized TFLite operators are not supported in frontend TFLite yet: 'ROLL'. Quantized "
+            "operators require explicit QDQ lowering\n",
+            "ROLL",
+        ),
+        ("Unsupported function types ['_linalg_det.default']", "_linalg_det.default"),
+    ],
+)
+def test_the_operators_that_an_importer_lists_are_named(words: str, operator: str) -> None:
+    assert _operator(ValueError(words)) == operator
 
 
 def test_an_open_size_is_asked_for(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import platform
 import shutil
 import signal
+import socket
 import tarfile
 import threading
 import time
@@ -27,6 +30,7 @@ from conrepair.runtime.errors import ConfigError, ConversionError, DeviceError, 
 
 FEEDS = {"image": small.images(2)}
 NATIVE = f"llvm -mtriple={platform.machine()}-linux-gnu"
+OTHER = "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"
 AARCH64 = 183
 
 
@@ -89,9 +93,14 @@ def test_objects_are_linked_on_the_device(model: Model, server: servers.Server, 
     assert small.relative_l2(expected["probabilities"], found["probabilities"]) < 1e-6
 
 
-def test_code_for_another_processor(model: Model, tmp_path: Path) -> None:
-    options = {"device": at(9090), "target": "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"}
+@pytest.mark.parametrize(
+    ("target", "host_target"),
+    [(OTHER, None), ("cuda -arch=sm_90", OTHER), ("opencl", OTHER)],
+)
+def test_code_for_another_processor(target: str, host_target: str | None, model: Model, tmp_path: Path) -> None:
+    options = {"device": at(9090, host_target=host_target), "target": target}
     record = BACKEND.compile(model, options, 2, tmp_path)
+    assert record["library"] == "module.tar"
     with tarfile.open(tmp_path / record["library"]) as archive:
         objects = [file.read(20) for item in archive.getmembers() if (file := archive.extractfile(item))]
     machines = {int.from_bytes(header[18:20], "little") for header in objects if header[:4] == b"\x7fELF"}
@@ -219,6 +228,49 @@ def test_by_a_tracker(model: Model, build: Path) -> None:
                 opened(build, tracker.port, tracker=True, connect_seconds=0.5, attempts=1)
             with pytest.raises(DeviceError, match=r"no server with key 'mango'; it knows board"):
                 opened(build, tracker.port, tracker=True, key="mango", attempts=1)
+
+
+@pytest.mark.parametrize("tracker", [False, True])
+def test_connections_go_to_the_configured_addresses_only(
+    tracker: bool, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that Python makes, those that TVM is told to make, and those that the process has."""
+    from tvm import rpc
+
+    made: set[tuple[str, int]] = set()
+    connect_socket, connect_session = socket.socket.connect, rpc.connect
+
+    def connect(self: socket.socket, address: Any) -> None:
+        made.add(address)
+        connect_socket(self, address)
+
+    def session(host: str, port: int, *rest: Any) -> Any:
+        made.add((host, port))
+        return connect_session(host, port, *rest)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(rpc, "connect", session)
+    with contextlib.ExitStack() as stack:
+        ports = [stack.enter_context(servers.serving()).port] if tracker else []
+        ports.append(stack.enter_context(servers.serving(servers.KEY, *map(str, ports))).port)
+        before = peers()
+        options = {"device": at(ports[0], tracker=tracker), "check_device": True}
+        BACKEND.compile(model, options, 2, tmp_path)
+        runnable = BACKEND.load(model, options | {"build": {"path": str(tmp_path)}})
+        runnable.run(FEEDS)
+        assert made == {(servers.HOST, port) for port in ports}
+        assert peers() - before == {(servers.HOST, ports[-1])}
+        del runnable
+
+
+def peers() -> set[Any]:
+    """Whom this process is connected to over a network."""
+    found = set()
+    for entry in list(Path("/dev/fd").iterdir()):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(entry.name))) as one:
+            if one.family in {socket.AF_INET, socket.AF_INET6}:
+                found.add(one.getpeername())
+    return found
 
 
 @pytest.mark.parametrize(

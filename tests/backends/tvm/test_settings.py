@@ -16,10 +16,12 @@ from conrepair.backends.tvm.backend import BACKEND
 from conrepair.backends.tvm.options import read_options
 from conrepair.backends.tvm.settings import CATALOGUE, SCHEDULES, SETTINGS, explain, steps_of
 from conrepair.backends.tvm.target import KINDS, parse_target
+from conrepair.config.model import TvmConfig
 from conrepair.config.tvm_names import PASSES
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConfigError, DataError, DeviceError, ModelLoadError
+from conrepair.runtime.workers import Job, Success, Workers
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +128,23 @@ def test_every_kernel_can_be_observed(model: Model, tmp_path: Path) -> None:
     runnable.observe(note)
     runnable.run({"image": small.images(1)})
     assert any("conv2d" in name for name in seen)
+
+
+def test_threads_reach_the_kernels(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TVM_NUM_THREADS", "4")  # that there are to choose from, whatever the processor
+    (tmp_path / "build").mkdir()
+    BACKEND.compile(model, {"setting": "O0"}, 1, tmp_path / "build")
+    found = []
+    with Workers(1) as workers:
+        for place, threads in enumerate((None, 1, 3, None)):
+            options = TvmConfig(name="tvm", threads=threads).options | {"build": {"path": str(tmp_path / "build")}}
+            (tmp_path / str(place)).mkdir()
+            outcome = workers.call(Job("worker_jobs:tvm_threads", {"options": options}, tmp_path / str(place)))
+            assert isinstance(outcome, Success), outcome
+            found.append(outcome.value["threads"])
+    default, *wished, again = found
+    assert wished == [1, 3]
+    assert again == default  # the wish of another build doesn't stay
 
 
 def test_a_folder_without_a_build_is_named(tmp_path: Path, model: Model) -> None:
