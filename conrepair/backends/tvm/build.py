@@ -100,10 +100,12 @@ def compile_module(
 
     linking = linking_for(options)
     check_architecture(options.parsed_target)
-    target = options.parsed_target.resolve(options.host_target)
     steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
-    if TUNED in [step.name for step in steps]:
-        check_tuning(target.kind.name, options.database)
+    tuned = TUNED in [step.name for step in steps]
+    if tuned:
+        check_tuning(options.parsed_target.kind, options.database)
+    wanted = options.parsed_target.with_cores() if tuned else options.parsed_target
+    target = wanted.resolve(options.host_target)
     place = Place(target, folder, options.trials, options.database)
     bridge = options.device is None and needs_bridge(target.kind.name)
     names = PassNames()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conrepair.runtime.errors import ConfigError
@@ -14,6 +15,7 @@ __all__ = ["KINDS", "TargetText", "parse_target"]
 KINDS = ("llvm", "opencl", "cuda")
 _ATTRIBUTE = re.compile(r"-([a-z][a-z0-9_-]*)=(\S+)")
 _NATIVE = "native"
+_CORES = "num-cores"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class TargetText:
         """For names of files and rows: the kind, and values that were given."""
         values = [self.kind, *(re.sub(r"[^A-Za-z0-9._]", "_", str(value)) for value in self.attributes.values())]
         return "-".join(values)
+
+    def with_cores(self) -> TargetText:
+        """With the number of this machine's cores, which tuning for a CPU asks for; one that's given stays."""
+        if self.on_gpu:
+            return self
+        return replace(self, attributes={_CORES: len(os.sched_getaffinity(0)), **self.attributes})
 
     def resolve(self, host: TargetText | None = None) -> Any:
         """The `tvm.target.Target`, with this machine's processor for `-mcpu=native`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,16 @@ def test_what_does_not_exist_is_refused(options: dict[str, Any], message: str) -
 def test_names_of_the_configuration_are_the_catalogues() -> None:
     free = [step.name for step in CATALOGUE if not step.mandatory and step.make not in SCHEDULES]
     assert set(PASSES) == set(free)
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [("llvm", len(os.sched_getaffinity(0))), ("llvm -num-cores=7", 7), ("cuda -arch=sm_90", None)],
+)
+def test_tuning_for_a_processor_knows_its_cores(text: str, cores: int | None) -> None:
+    target = parse_target(text).with_cores()
+    assert target.attributes.get("num-cores") == cores
+    assert target.resolve().attrs.get("num-cores") == cores
 
 
 def test_explain_lists_the_passes() -> None:
