@@ -30,6 +30,7 @@ class Editor(abc.ABC):
     def __init__(self, model: Model) -> None:
         self._model = model
         self.touched: set[str] = set()
+        self._left_out: set[int] = set()  # places of outputs, as the file came
 
     def again(self) -> Editor:
         """Another editor of the same model as it came; this one must not have changed anything."""
@@ -155,11 +156,17 @@ class Editor(abc.ABC):
         """
         self.refuse(f"{tensor} can't become an output")
 
+    def _output_now(self, place: int) -> int:
+        """Where an output is by now, of those that weren't left out."""
+        if place in self._left_out:
+            self.refuse(f"output {place} was left out")
+        return place - sum(item < place for item in self._left_out)
+
     def drop_output(self, place: int) -> None:
         """Let the graph give one of its outputs no more, and take out what only that needed.
 
         Args:
-            place: Position; others are left.
+            place: Position in the file as it came; others are left.
 
         Raises:
             NotEditableError: if the format can't.
@@ -167,7 +174,7 @@ class Editor(abc.ABC):
         self.refuse(f"output {place} can't be left out")
 
     def exchange_outputs(self, one: int, two: int) -> None:
-        """Exchange two outputs of the graph, by position; their names stay where they are.
+        """Exchange two outputs of the graph, by position in the file as it came; their names stay where they are.
 
         Raises:
             NotEditableError: if the format can't.

@@ -135,13 +135,16 @@ class KerasEditor(Editor):
 
     def drop_output(self, place: int) -> None:
         """By position; a structure of outputs loses the entry."""
-        self._changes.outputs = [item for item in range(len(self.graph.outputs)) if item != place]
+        order = self._order()
+        del order[self._output_now(place)]
+        self._left_out.add(place)
+        self._changes.outputs = order
         self.touched |= self.tensor_names(self.graph.outputs[place])
 
     def exchange_outputs(self, one: int, two: int) -> None:
         """By position, and by name: an output is called by its layer, so these exchange their names."""
-        order = list(range(len(self.graph.outputs)))
-        order[one], order[two] = two, one
+        order, first_place, second_place = self._order(), self._output_now(one), self._output_now(two)
+        order[first_place], order[second_place] = order[second_place], order[first_place]
         self._changes.outputs = order
         nodes = [self.graph.producers.get(self.graph.outputs[place]) for place in (one, two)]
         first, second = (None if node is None else self._layers[node.name] for node in nodes)
@@ -149,6 +152,11 @@ class KerasEditor(Editor):
             self._configure(first, {"name": second.name})
             self._configure(second, {"name": first.name})
         self.touched |= {item for place in (one, two) for item in self.tensor_names(self.graph.outputs[place])}
+
+    def _order(self) -> list[int]:
+        """Which of the old outputs come in which place by now."""
+        known = self._changes.outputs
+        return list(range(len(self.graph.outputs)) if known is None else known)
 
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange who reads them."""

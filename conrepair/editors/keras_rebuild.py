@@ -79,6 +79,9 @@ def _arranged(structure: Any, leaves: Sequence[Any], places: Sequence[int]) -> A
     """Outputs in the structure of the old ones; without those that are left out, where that's a flat one."""
     if len(leaves) == len(keras.tree.flatten(structure)):
         return keras.tree.pack_sequence_as(structure, leaves)
+    parts = list(structure.values() if isinstance(structure, dict) else structure)
+    if len(parts) != len(keras.tree.flatten(structure)):
+        raise NotEditableError("the outputs are structures within a structure: none can be left out")
     if isinstance(structure, dict):
         names = sorted(structure)
         return {names[place]: leaf for place, leaf in zip(places, leaves, strict=True)}

@@ -185,12 +185,13 @@ class OnnxEditor(Editor):
         name = self.graph.outputs[place]
         self.touched |= self.tensor_names(name)
         with self._file.changing():
-            self._file.forget(self._file.graph.outputs.pop(place))
+            self._file.forget(self._file.graph.outputs.pop(self._output_now(place)))
+        self._left_out.add(place)
         self._reshaped = True
 
     def exchange_outputs(self, one: int, two: int) -> None:
         """Exchange what the names stand for."""
-        exchange_outputs(self._file, one, two)
+        exchange_outputs(self._file, self._output_now(one), self._output_now(two))
         self._reshaped = True
         self.touched |= {name for place in (one, two) for name in self.tensor_names(self.graph.outputs[place])}
 

@@ -131,16 +131,18 @@ class TensorFlowEditor(Editor):
 
     def drop_output(self, place: int) -> None:
         """Out of the signature."""
-        name = list(self._file.results)[place]
+        name = list(self._file.results)[self._output_now(place)]
+        self._left_out.add(place)
         self.touched.add(operator_of(self._file.results.pop(name)))
         self._file.reshaped = True
 
     def exchange_outputs(self, one: int, two: int) -> None:
         """Under the signature's names."""
         results, names = self._file.results, list(self._file.results)
-        results[names[one]], results[names[two]] = results[names[two]], results[names[one]]
+        first, second = names[self._output_now(one)], names[self._output_now(two)]
+        results[first], results[second] = results[second], results[first]
         self._file.reshaped = True
-        self.touched |= {operator_of(results[names[place]]) for place in (one, two)}
+        self.touched |= {operator_of(results[name]) for name in (first, second)}
 
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange who reads them."""

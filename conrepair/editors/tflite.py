@@ -183,17 +183,19 @@ class TfliteEditor(Editor):
         """In the graph, and in its signatures."""
         self.touched |= self.tensor_names(self.graph.outputs[place])
         outputs = [*self._file.graph.outputs]
-        dropped = outputs.pop(place)
+        dropped = outputs.pop(self._output_now(place))
+        self._left_out.add(place)
         self._file.graph.outputs = outputs
+        self._file.drop_signature_output(dropped)
         if dropped not in outputs:
-            self._file.drop_signature_output(dropped)
             drop_unread(self._file, dropped)
 
     def exchange_outputs(self, one: int, two: int) -> None:
         """In the graph, and in its signature."""
         outputs = self._file.graph.outputs
-        outputs[one], outputs[two] = outputs[two], outputs[one]
-        exchanged = {outputs[one]: outputs[two], outputs[two]: outputs[one]}
+        first, second = self._output_now(one), self._output_now(two)
+        outputs[first], outputs[second] = outputs[second], outputs[first]
+        exchanged = {outputs[first]: outputs[second], outputs[second]: outputs[first]}
         for entry in self._file.signature_outputs():
             entry.tensorIndex = exchanged.get(entry.tensorIndex, entry.tensorIndex)
         self.touched |= {self.graph.outputs[one], self.graph.outputs[two]}

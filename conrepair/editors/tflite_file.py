@@ -202,9 +202,11 @@ class TfliteFile:
             signature.outputs = [*(signature.outputs or []), entry]
 
     def drop_signature_output(self, index: int) -> None:
-        """Let the signatures give a tensor no more."""
+        """Let the signatures give a tensor under one name less."""
         for signature in self._signatures():
-            signature.outputs = [entry for entry in signature.outputs or [] if entry.tensorIndex != index]
+            entries = list(signature.outputs or [])
+            found = next((entry for entry in entries if entry.tensorIndex == index), None)
+            signature.outputs = [entry for entry in entries if entry is not found]
 
     def _signatures(self) -> list[Any]:
         return [item for item in self._model.signatureDefs or [] if item.subgraphIndex == 0]

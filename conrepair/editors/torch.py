@@ -151,14 +151,15 @@ class TorchEditor(Editor):
     def drop_output(self, place: int) -> None:
         """In the output node, the signature, and the structure that the program returns."""
         call = self._program.module_call_graph[0].signature
-        given = None if call is None else pytree.tree_unflatten(range(len(self.graph.outputs)), call.out_spec)
+        output = self._program.graph.output_node()
+        values, here = list(output.args[0]), self._output_now(place)
+        given = None if call is None else pytree.tree_unflatten(range(len(values)), call.out_spec)
         if call is None or not isinstance(given, tuple | list) or list(given) != list(range(len(given))):
             self.refuse(f"output {place} isn't one of a plain list of outputs")
-        output = self._program.graph.output_node()
-        values = list(output.args[0])
-        dropped = values.pop(place)
+        dropped = values.pop(here)
+        self._left_out.add(place)
         output.args = (tuple(values),)
-        del self._program.graph_signature.output_specs[place]
+        del self._program.graph_signature.output_specs[here]
         call.out_spec = pytree.tree_structure(type(given)(range(len(values))))
         self.touched |= _names(dropped)
         _drop_unread(self._program.graph, dropped)
@@ -169,6 +170,7 @@ class TorchEditor(Editor):
         output = self._program.graph.output_node()
         values = list(output.args[0])
         specs = self._program.graph_signature.output_specs
+        one, two = self._output_now(one), self._output_now(two)
         values[one], values[two] = values[two], values[one]
         output.args = (tuple(values),)
         specs[one].arg, specs[two].arg = specs[two].arg, specs[one].arg

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Set
 
 from conrepair.graph.layer_graph import LayerGraph, Node
@@ -26,11 +27,12 @@ def normalizations(graph: LayerGraph) -> Mapping[str, str]:
         For each tensor inside one, the normalization's result, which stands for itself.
     """
     found: dict[str, str] = {}
+    places = {node.name: place for place, node in enumerate(graph.nodes)}
     for node in graph.nodes:
         if node.op in _ROOTS and not found.keys() & set(node.outputs):
             mean = _mean_before(graph, node)
-            inside = [] if mean is None else _until_together(graph, mean, node)
-            found |= dict.fromkeys(inside, inside[-1]) if inside else {}
+            if mean is not None and (inside := _until_together(graph, places[mean.name], node)):
+                found |= dict.fromkeys(inside, inside[-1])
     return found
 
 
@@ -55,14 +57,20 @@ def _behind(graph: LayerGraph, name: str, through: Set[str]) -> Node | None:
     return node
 
 
-def _until_together(graph: LayerGraph, mean: Node, root: Node) -> list[str]:
-    """What's computed from a mean, in order, up to where all of it is in one tensor; none where that never is."""
-    inside = {mean.outputs[0]: None}
+def _until_together(graph: LayerGraph, begin: int, root: Node) -> list[str]:
+    """What's computed from a mean, in order, up to where all of it is in one tensor; none where that never is.
+
+    Args:
+        graph: Of a network.
+        begin: Place of the mean among the nodes.
+        root: That it goes into.
+    """
+    inside = {graph.nodes[begin].outputs[0]: None}
     waiting = set(inside)  # for those that read them
-    for node in graph.nodes:
-        if not waiting & set(node.inputs):
+    for node in itertools.islice(graph.nodes, begin + 1, None):
+        if not waiting.intersection(node.inputs):
             continue
-        if node.op not in _BETWEEN or waiting & set(graph.outputs):
+        if node.op not in _BETWEEN or waiting.intersection(graph.outputs):
             return []
         inside |= dict.fromkeys(node.outputs)
         waiting = {

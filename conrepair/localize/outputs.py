@@ -21,7 +21,7 @@ def named_alike(source: Sequence[str], target: Sequence[str]) -> list[tuple[str,
 def partners(source: Network, target: Network, paired: Mapping[str, str]) -> list[tuple[str, str]]:
     """Outputs of both that stand for one another: by name, in order, or, of unequal numbers, by what's known.
 
-    What's known is of real numbers; of unequal numbers, others that have no name in common are taken in order.
+    What's known is of real numbers; others that have no name in common are taken in order, by their number of axes.
 
     Args:
         source: The network that is right.
@@ -38,13 +38,22 @@ def partners(source: Network, target: Network, paired: Mapping[str, str]) -> lis
     found += [(name, name) for name in left if name in free]
     known = {one for one, _ in found}, {two for _, two in found}
     ours, theirs = (_of_whole_numbers(side, names) for side, names in zip((source, target), known, strict=True))
-    return [*found, *zip(ours, theirs, strict=False)]
+    for one, axes in ours.items():
+        two = next((name for name, other in theirs.items() if other == axes), None)
+        if two is not None:
+            del theirs[two]
+            found.append((one, two))
+    return found
 
 
-def _of_whole_numbers(network: Network, known: Set[str]) -> list[str]:
-    """The other outputs that aren't real numbers, which no alignment has."""
-    named = network.output_names.items()
-    return [name for name, tensor in named if name not in known and not network.graph.tensors[tensor].is_real]
+def _of_whole_numbers(network: Network, known: Set[str]) -> dict[str, int | None]:
+    """The other outputs that aren't real numbers, which no alignment has, each with its number of axes."""
+    tensors = {name: network.graph.tensors[item] for name, item in network.output_names.items() if name not in known}
+    return {
+        name: None if tensor.shape is None else len(tensor.shape)
+        for name, tensor in tensors.items()
+        if not tensor.is_real
+    }
 
 
 def output_pairs(

@@ -341,8 +341,9 @@ def _completed(graph: LayerGraph, node: Node) -> Node:
 def _goes_on(graph: LayerGraph, name: str) -> bool:
     """Whether nothing but a factor or an offset reads a tensor; maybe as real numbers, when it's of integers."""
     readers = graph.consumers.get(name, ())
-    if len(readers) == 1 and readers[0].op == "Cast":
+    if len(readers) == 1 and readers[0].op == "Cast" and readers[0].outputs[0] not in graph.outputs:
         readers = graph.consumers.get(readers[0].outputs[0], ())
+        return len(readers) == 1 and _changed(graph, readers[0]) == name
     return len(readers) == 1 and _changed(graph, readers[0]) is not None
 
 
@@ -352,11 +353,15 @@ def _changed(graph: LayerGraph, node: Node) -> str | None:
         return node.inputs[0]
     if node.op in {"Add", "Sub", "Mul", "Div"} and "operand" in node.parameters and len(node.inputs) == 1:
         return node.inputs[0]
-    if node.op != "Mul" or len(node.inputs) == 1 or graph.tensors[node.inputs[1]].shape not in {(), (1,)}:
+    if node.op != "Mul" or len(node.inputs) == 1:
         return None
-    cast = graph.producers.get(node.inputs[0])
-    product = None if cast is None or cast.op != "Cast" else graph.producers.get(cast.inputs[0])
-    return cast.inputs[0] if cast is not None and product is not None and weight_of(product) is not None else None
+    for name, scale in (node.inputs, node.inputs[::-1]):
+        cast, shape = graph.producers.get(name), graph.tensors[scale].shape
+        if cast is not None and cast.op == "Cast" and shape is not None and len(shape) <= 1:
+            product = graph.producers.get(cast.inputs[0])
+            if product is not None and weight_of(product) is not None:
+                return cast.inputs[0]
+    return None
 
 
 def _words(name: str, node: Node | None) -> set[str]:

@@ -50,7 +50,7 @@ def repair(options: argparse.Namespace) -> int:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
     row, written = mended(options)
     if row.repair is None:
-        return _without_fault(row)
+        return _without_fault(row, as_json=options.format == "json")
     if options.format == "json":
         say(json.dumps({**encode(row.repair), "advice": encode(row.advice)}, indent=2))
     else:
@@ -108,20 +108,24 @@ def mended(options: argparse.Namespace) -> tuple[Row, Path | None]:
     return row, written
 
 
-def _without_fault(row: Row) -> int:
+def _without_fault(row: Row, *, as_json: bool) -> int:
     """Say that there's nothing to repair, or that all samples together say more than the layers."""
     if row.localization is None:
         raise ValueError("a target that wasn't localized")
     found, compared = row.localization, row.comparison
     error = 0.0 if compared is None else max((item.error.relative_l2 for item in compared.outputs), default=0.0)
-    if compared is None or compared.verdict is not Verdict.FAULTY or holds_elsewhere(found, error):
-        output_console().print(f"nothing to repair: {found.reason}")
-        return int(ExitCode.EQUIVALENT)
-    output_console().print(
-        f"no layer is at fault on the {found.samples} samples that were looked at ({found.reason}), but on all: "
-        f"{compared.reason}. Look at others (--seed), or at your own (--data)."
-    )
-    return int(ExitCode.DIFFERENT)
+    holds = compared is None or compared.verdict is not Verdict.FAULTY or holds_elsewhere(found, error)
+    words = f"nothing to repair: {found.reason}"
+    if compared is not None and not holds:
+        words = (
+            f"no layer is at fault on the {found.samples} samples that were looked at ({found.reason}), but on all: "
+            f"{compared.reason}. Look at others (--seed), or at your own (--data)."
+        )
+    if as_json:
+        say(json.dumps({"mended": holds, "reason": words, "edits": []}, indent=2))
+    else:
+        output_console().print(words)
+    return int(ExitCode.EQUIVALENT if holds else ExitCode.DIFFERENT)
 
 
 def _is_unfinished(room: Path) -> bool:

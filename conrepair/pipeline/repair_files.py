@@ -1,4 +1,4 @@
-"""Repair from Python: what `conrepair repair` does, as a function."""
+"""Repair from Python: what `conrepair repair` does for two files, as a function."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def repair_files(
         inputs: Of models whose files don't say them, each "[NAME=]batch,3,224,224[:dtype]".
         samples: How many inputs are drawn: a few that layers are looked at with, the others to verify on.
         seconds: After which no further edit is tried.
-        advice: Seconds to try other ways to convert the source.
+        advice: Seconds to try other ways to convert the source; at the command line it's 60.
         bake_recipe: Whether operators in front of the input do what photos need.
 
     Returns:
         What was wrong and what was changed; `mended` says whether the target is the source's equal now. None where
-        no layer is at fault.
+        no layer is at fault on the samples that are looked at.
 
     Raises:
         ConrepairError: if a file can't be loaded, run or edited.

@@ -52,6 +52,11 @@ class Bench:
         """The target as it came, with what it's fed now."""
         return self._target
 
+    @property
+    def samples(self) -> int:
+        """How many are looked at."""
+        return self._samples
+
     @functools.cached_property
     def editor(self) -> Editor:
         """Of the target as it came, opened when it's first asked for. It changes nothing; its `again` may.

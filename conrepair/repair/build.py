@@ -34,7 +34,16 @@ from conrepair.repair.build_change import (
 from conrepair.repair.repair import PATCH, RepairOptions
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM
-from conrepair.repair.verify import Agreement, agreement, answers, is_better, is_worse, shared_batch, undone
+from conrepair.repair.verify import (
+    NO_AGREEMENT,
+    Agreement,
+    agreement,
+    answers,
+    is_better,
+    is_worse,
+    shared_batch,
+    undone,
+)
 from conrepair.runtime.errors import ConversionError, InferenceError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal
@@ -224,6 +233,7 @@ def repair_build(
         before, after = _agreements(source, target, (build, state.folder), options)
         why_undone = None
         is_of_use = is_better(after, before) if state.found.faults else not is_worse(after, before)
+        is_of_use = is_of_use and after.samples == before.samples
         if state is not search.first and not is_of_use:
             why_undone = undone(after, before)
             search.effects.append(why_undone)
@@ -254,12 +264,14 @@ def _agreements(
     begin = options.localization.samples if source.data.count > options.localization.samples else 0
     size = shared_batch(source.inputs, target.inputs)
     unseen = functools.partial(answers, begin=begin, count=options.unseen, batch_size=size)
-    right = list(unseen(source, source.model))
+    right, labels = list(unseen(source, source.model)), options.labels[begin:]
     threads = _options(builds[0]).threads
-    found = [
-        agreement(right, unseen(target, target.model, runnable=TvmRunnable(build, threads)))
-        for build in dict.fromkeys(builds)
-    ]
+    found = []
+    for build in dict.fromkeys(builds):
+        try:
+            found.append(agreement(right, unseen(target, target.model, runnable=TvmRunnable(build, threads)), labels))
+        except InferenceError:  # it runs on the samples that kernels were looked at with, and not on these
+            found.append(NO_AGREEMENT)
     return found[0], found[-1]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,7 @@ from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import Agreement, agreement, answers, is_better, is_worse, shared_batch, undone
+from conrepair.repair.verify import NO_AGREEMENT, agreement, answers, is_better, is_worse, shared_batch, undone
 from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -149,12 +148,13 @@ def _repaired(
             try:
                 after = agreeing(unseen(bench.target, model or target.model))
             except InferenceError:  # it runs on the samples that layers were looked at with, and not on these
-                after = Agreement(0, math.inf, None)
+                after = NO_AGREEMENT
         effects = outcome.effects
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
         why_undone = None
         is_of_use = is_better(after, before) if found.result.faults else not is_worse(after, before)
+        is_of_use = is_of_use and after.samples == before.samples
         if patch.edits and not is_of_use:
             # What was judged on a few samples doesn't hold on others: the target stays as it came.
             why_undone = undone(after, before)

@@ -243,7 +243,7 @@ class _Search:
 
     def _line(self, taken: Sequence[Taken]) -> str:
         """What a candidate that is none is known by: the model, all its edits, and how it's fed."""
-        fed = repr((self._bench.target.recipe, self._bench.target.data.count))
+        fed = repr((self._bench.target.recipe, self._bench.target.data.count, self._bench.samples))
         return hashlib.sha256(f"{self._model.sha256} {_patch_of(taken).digest} {fed}".encode()).hexdigest()
 
     def _proposed(self, found: Found, proposers: Sequence[Proposer]) -> Candidates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,17 @@ from conrepair.localize.models import Subject
 from conrepair.localize.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Agreement", "Answers", "agreement", "answers", "is_better", "is_worse", "shared_batch", "undone"]
+__all__ = [
+    "NO_AGREEMENT",
+    "Agreement",
+    "Answers",
+    "agreement",
+    "answers",
+    "is_better",
+    "is_worse",
+    "shared_batch",
+    "undone",
+]
 
 _BATCH = 8
 _FLUCTUATION = 1.1  # times an error, and
@@ -67,6 +78,10 @@ class Agreement:
     top1_differing: int | None
     labelled: int = 0
     right: int | None = None
+
+
+NO_AGREEMENT = Agreement(0, math.inf, None)
+"""Of a model that can't be run."""
 
 
 def agreement(right: Iterable[Answers], given: Iterable[Answers], labels: Sequence[int | None] = ()) -> Agreement:

@@ -100,3 +100,57 @@ def test_an_output_is_left_out(kind: str, place: int, tmp_path: Path) -> None:
     kept, (output,) = editor.graph.outputs[1 - place], again.outputs
     assert again.producers[output].op == editor.graph.producers[kept].op
     assert len(again.nodes) < operators
+
+
+def onnx_of_four(folder: Path) -> Model:
+    ends = ", ".join(f"float[batch, 4] {name}" for name in "abcd")
+    text = f"""four (float[batch, 4] x) => ({ends}) {{
+        a = Neg (x)
+        b = Relu (x)
+        c = Tanh (x)
+        d = Sigmoid (x)
+    }}"""
+    return model_of("onnx", written(folder / "four.onnx", text, {}))
+
+
+def keras_of_four(folder: Path) -> Model:
+    import keras
+
+    x = keras.Input((4,), name="x")
+    layers = [keras.layers.Activation(name, name=name) for name in ("linear", "relu", "tanh", "sigmoid")]
+    keras.Model(x, [layer(x) for layer in layers]).save(folder / "four.keras")
+    return model_of("keras", folder / "four.keras")
+
+
+def torch_of_four(folder: Path) -> Model:
+    import torch
+    from small_models import export_pt2
+
+    class Four(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return -x, torch.relu(x), torch.tanh(x), torch.sigmoid(x)
+
+    return model_of("torch", export_pt2(Four(), [torch.ones(2, 4)], folder / "four.pt2"))
+
+
+@pytest.mark.parametrize(("dropped", "exchanged"), [((1, 2), None), ((1, 3), None), ((2, 0), None), ((1,), (0, 3))])
+@pytest.mark.parametrize("make", [onnx_of_four, keras_of_four, torch_of_four])
+def test_places_are_those_of_the_file_as_it_came(
+    make: Callable[[Path], Model], dropped: tuple[int, ...], exchanged: tuple[int, int] | None, tmp_path: Path
+) -> None:
+    model = make(tmp_path)
+    picture = np.random.default_rng(4).normal(size=(2, 4)).astype(np.float32)
+    right = list(answers(model, picture).values())
+    editor = open_editor(model)
+    for place in dropped:
+        editor.drop_output(place)
+    if exchanged is not None:
+        editor.exchange_outputs(*exchanged)
+        right[exchanged[0]], right[exchanged[1]] = right[exchanged[1]], right[exchanged[0]]
+    found = list(answers(editor.save(tmp_path, "fewer"), picture).values())
+    wanted = [array for place, array in enumerate(right) if place not in dropped]
+    assert len(found) == len(wanted)
+    for one, two in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
+    with pytest.raises(NotEditableError, match="left out"):
+        editor.drop_output(dropped[0])

@@ -40,11 +40,12 @@ class Tally:
         return self.failures[-1]
 
 
-def builder(tally: Tally) -> Any:
+def builder(tally: Tally, folder: Path) -> Any:
     """Compiles candidates one after the other; one that doesn't compile is an error of its own.
 
     Args:
         tally: Counts those.
+        folder: For what's compiled.
     """
     import tvm
     from tvm.ir.utils import derived_object
@@ -59,7 +60,7 @@ def builder(tally: Tally) -> Any:
             try:
                 with item.target:
                     module = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(item.mod)
-                    path = Path(tempfile.mkdtemp()) / "candidate.so"
+                    path = Path(tempfile.mkdtemp(dir=folder)) / "candidate.so"
                     tvm.tirx.build(module, target=item.target).export_library(str(path))
             # Candidates are random: many break a rule of the target.
             except Exception as error:  # noqa: BLE001

@@ -190,7 +190,7 @@ def _measure(kernels: list[Any], target: Any, place: Path, records: Any, trials:
             work_dir=str(place),
             max_trials_global=trials,
             num_trials_per_iter=min(_CANDIDATES_AT_ONCE, max(1, trials // max(1, len(tasks)))),
-            builder=builder(tally),
+            builder=builder(tally, Path(logs)),
             runner=runner(tally),
             database=records,
             cost_model="random",
