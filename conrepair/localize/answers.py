@@ -109,10 +109,12 @@ def misfits(source: Network, target: Network, alignment: Alignment, answers: Seq
     ]
     known = partners(source, target, {pair.target: pair.source for pair in alignment.pairs})
     ours, theirs = source.output_names, target.output_names
-    for name in [name for name in ours if name not in {one for one, _ in known}] if len(theirs) < len(ours) else ():
+    lost = set(ours).difference(one for one, _ in known) if len(theirs) < len(ours) else set()
+    extra = set(theirs).difference(two for _, two in known) if len(theirs) > len(ours) else set()
+    for name in filter(lost.__contains__, ours):
         words = f"the target has {len(theirs)} of the source's {len(ours)} outputs: nothing stands for `{name}`"
         faults.append(_misfit(_layers(source, cuts[0], ours[name]), (), ours[name], "", words, math.inf))
-    for name in [name for name in theirs if name not in {two for _, two in known}] if len(theirs) > len(ours) else ():
+    for name in filter(extra.__contains__, theirs):
         words = f"the target's output `{name}` is extra: the source has {len(ours)}, the target {len(theirs)}"
         fault = _misfit((), _layers(target, cuts[1], theirs[name]), "", theirs[name], words, math.inf)
         faults.append(replace(fault, full_run_error=0.0))  # what both give is compared by itself

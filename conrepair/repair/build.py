@@ -39,8 +39,7 @@ from conrepair.repair.verify import (
     Agreement,
     agreement,
     answers,
-    is_better,
-    is_worse,
+    is_of_use,
     shared_batch,
     undone,
 )
@@ -232,9 +231,7 @@ def repair_build(
         interrupted = journal.asked_to_end
         before, after = _agreements(source, target, (build, state.folder), options)
         why_undone = None
-        is_of_use = is_better(after, before) if state.found.faults else not is_worse(after, before)
-        is_of_use = is_of_use and after.samples == before.samples
-        if state is not search.first and not is_of_use:
+        if state is not search.first and not is_of_use(after, before, clean=not state.found.faults):
             why_undone = undone(after, before)
             search.effects.append(why_undone)
             state, after = search.first, before

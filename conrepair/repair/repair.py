@@ -24,7 +24,7 @@ from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import NO_AGREEMENT, agreement, answers, is_better, is_worse, shared_batch, undone
+from conrepair.repair.verify import NO_AGREEMENT, agreement, answers, is_of_use, shared_batch, undone
 from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -153,9 +153,7 @@ def _repaired(
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
         why_undone = None
-        is_of_use = is_better(after, before) if found.result.faults else not is_worse(after, before)
-        is_of_use = is_of_use and after.samples == before.samples
-        if patch.edits and not is_of_use:
+        if patch.edits and not is_of_use(after, before, clean=not found.result.faults):
             # What was judged on a few samples doesn't hold on others: the target stays as it came.
             why_undone = undone(after, before)
             effects = (*effects, why_undone)

@@ -25,6 +25,7 @@ __all__ = [
     "agreement",
     "answers",
     "is_better",
+    "is_of_use",
     "is_worse",
     "shared_batch",
     "undone",
@@ -147,6 +148,18 @@ def is_better(after: Agreement, before: Agreement) -> bool:
     """
     fewer = (before.top1_differing or 0) - (after.top1_differing or 0)
     return not is_worse(after, before) and (after.error <= _NEARER * before.error or fewer > _ANSWERS)
+
+
+def is_of_use(after: Agreement, before: Agreement, *, clean: bool) -> bool:
+    """Whether a target is to be delivered in the place of the one that came.
+
+    Args:
+        after: Of the one.
+        before: Of the other, on the same samples.
+        clean: Whether nothing is at fault any more: then it's enough that it agrees no less.
+    """
+    runs = after.samples == before.samples
+    return runs and (not is_worse(after, before) if clean else is_better(after, before))
 
 
 def shared_batch(*sides: Sequence[TensorSpec]) -> int:

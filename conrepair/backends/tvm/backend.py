@@ -76,11 +76,9 @@ class TvmBackend:
 
 def _is_script(model: Model) -> bool:
     """Whether it's TorchScript, which torch.export doesn't take."""
-    from conrepair.frameworks.detect import is_torchscript
+    from conrepair.frameworks.detect import hides_inputs
 
-    path = Path(model.path)
-    own = model.framework == "torch" and model.factory is None and path.suffix != ".pt2"
-    return own and path.is_file() and is_torchscript(path)
+    return model.framework == "torch" and model.factory is None and hides_inputs(Path(model.path))
 
 
 BACKEND = TvmBackend()

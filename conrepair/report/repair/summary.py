@@ -48,8 +48,7 @@ def repair_line(result: RepairResult) -> str:
     found, left = len(result.before.faults), len(result.after.faults)
     edits = "; ".join(shortened(edit, _WIDTH) for edit in result.edits[:_REASONS])
     more = f"; and {len(result.edits) - _REASONS} more edits" if len(result.edits) > _REASONS else ""
-    outcome = "repaired" if result.mended else "partly repaired" if result.edits else "not repaired"
-    return f"{outcome}: {found} found, {left} left{f': {edits}{more}' if edits else ''}"
+    return f"{_outcome(result)[0]}: {found} found, {left} left{f': {edits}{more}' if edits else ''}"
 
 
 def print_repair(result: RepairResult, console: Console, folder: Path | None, advice: Sequence[Advice] = ()) -> None:
@@ -65,10 +64,7 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
     if not found:
         console.print(Text.assemble(("nothing to repair", "bold green"), f": {result.before.reason}"))
         return
-    word, style = ("repaired", "bold green") if result.mended else ("not repaired", "bold red")
-    if not result.mended and result.edits:
-        word, style = "partly repaired", "bold yellow"
-    console.print(Text.assemble((word, style), f": {found} found, {left} left, {result.tried} candidates tried"))
+    console.print(Text.assemble(_outcome(result), f": {found} found, {left} left, {result.tried} candidates tried"))
     for fault in result.before.faults[:_MOST]:
         console.print(_fault("found", fault))
     for edit in result.edits[:_MOST]:
@@ -129,6 +125,13 @@ def why_left(result: RepairResult) -> list[str]:
     if refused or result.interrupted or not result.in_time:
         return refused
     return ["no edit that was tried makes it right" if result.tried else "no edit is known that could make it right"]
+
+
+def _outcome(result: RepairResult) -> tuple[str, str]:
+    """In a word, and its style."""
+    if result.mended:
+        return "repaired", "bold green"
+    return ("partly repaired", "bold yellow") if result.edits else ("not repaired", "bold red")
 
 
 def _fault(word: str, fault: LocatedFault) -> Text:
