@@ -478,9 +478,11 @@ class LocalizeConfig(_Strict):
     suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
 
 
-EditKind = Literal["recipe", "inputs", "outputs", "parameters", "precision", "attributes", "transposes", "operators"]
+EditKind = Literal[
+    "recipe", "inputs", "sizes", "outputs", "parameters", "precision", "attributes", "transposes", "operators"
+]
 """What an edit of a repair changes; "operators" are all but those that only reorder axes, "precision" is other scales
-of quantized tensors, or none."""
+of quantized tensors, or none, "sizes" are those that a file declares for its inputs."""
 
 
 class RepairConfig(_Strict):
@@ -496,7 +498,8 @@ class RepairConfig(_Strict):
     )
     edits: tuple[EditKind, ...] | None = Field(
         None,
-        description="Only such edits of targets: another recipe for photos, inputs or outputs exchanged, parameters, "
+        description="Only such edits of targets: another recipe for photos, inputs or outputs exchanged, sizes of inputs, "
+        "parameters, "
         "scales of quantized tensors (or a layer without), attributes, operators that reorder axes, other operators. "
         "Default: all.",
     )

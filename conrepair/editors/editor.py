@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from conrepair.editors.operation import NotEditableError, Operation, Step, operations_of
+from conrepair.editors.resizing import new_shapes
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
 
@@ -188,6 +189,37 @@ class Editor(abc.ABC):
             NotEditableError: if the format can't.
         """
         self.refuse("inputs can't be exchanged")
+
+    def set_input_shapes(self, shapes: Sequence[Sequence[int | None]]) -> None:
+        """Declare other sizes for the graph's inputs, and what the graph says of shapes behind them.
+
+        Nothing else may be changed in the same editor.
+
+        Args:
+            shapes: Of each input, in order; None for a size that stays as it is.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        wanted: dict[str, tuple[int, ...]] = {}
+        for name, shape in zip(self.graph.inputs, shapes, strict=True):
+            held = self.graph.tensors[name].shape
+            if held is None or len(held) != len(shape):
+                self.refuse(f"{name} has {held} for its shape, which can't become one of {len(shape)} axes")
+            wanted[name] = tuple(size if new is None else new for size, new in zip(held, shape, strict=True))
+        nodes = {node.name: node for node in self.graph.nodes}
+        for node, shape in new_shapes(self.graph, wanted).items():
+            self._set_shape(nodes[node], shape)
+        self._declare_inputs(dict(zip(self.graph.inputs, shapes, strict=True)))
+        self.touched |= set(self.graph.inputs)
+
+    def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
+        """Let a reshape, or an expansion, give another shape; one that follows what it reads stays as it is."""
+        self.refuse(f"{node.name} gives a shape of its own")
+
+    def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
+        """Write other sizes of inputs; None for one that stays as it is."""
+        self.refuse("sizes of inputs can't be changed")
 
     @abc.abstractmethod
     def save(self, folder: Path, stem: str) -> Model:

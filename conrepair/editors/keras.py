@@ -166,6 +166,16 @@ class KerasEditor(Editor):
         readers = [*self.graph.consumers[first], *self.graph.consumers[second]]
         self.touched |= {name for item in readers for name in self.names(item)}
 
+    def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
+        """Other layers follow what they read."""
+        if node.native == "Reshape":
+            self._configure(self._layers[node.name], {"target_shape": shape[1:]})
+            self.touched |= self.names(node)
+
+    def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
+        """The model is called anew with them."""
+        self._changes.shapes |= shapes
+
     def save(self, folder: Path, stem: str) -> Model:
         """A .keras file."""
         network = self._network

@@ -43,6 +43,7 @@ class Changes:
         inputs: What readers get for an input of the model, by name, from all the inputs.
         weights: What copies the weights, where the new layer has others.
         outputs: Which of the old outputs come in which place.
+        shapes: Sizes of the model's inputs, by name; None for those that stay.
     """
 
     layers: dict[int, Callable[[], Any]] = field(default_factory=dict)
@@ -51,9 +52,10 @@ class Changes:
     inputs: dict[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
     weights: dict[int, Callable[[Any, Any], None]] = field(default_factory=dict)
     outputs: list[int] | None = None
+    shapes: dict[str, Sequence[int | None]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.layers or self.calls or self.grafts or self.inputs or self.outputs)
+        return bool(self.layers or self.calls or self.grafts or self.inputs or self.outputs or self.shapes)
 
 
 def rebuild(network: Any, changes: Changes) -> Any:
@@ -95,13 +97,18 @@ class _Builder:
         self._new: dict[int, Any] = {}  # and the other way round
 
     def model(self, network: Any, *, outermost: bool = False) -> Any:
-        if isinstance(network, keras.Sequential) and self._changes_calls(network):
+        shapes = self._changes.shapes if outermost else {}
+        if isinstance(network, keras.Sequential) and (self._changes_calls(network) or (outermost and shapes)):
             network = keras.Model(network.inputs, network.outputs, name=network.name)
         if isinstance(network, keras.Sequential):
             return keras.models.clone_model(network, clone_function=self._layer)
-        inputs = keras.tree.map_structure(
-            lambda tensor: keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor.name), network.input
-        )
+
+        def declared(tensor: Any) -> Any:
+            wanted = shapes.get(tensor.name, tensor.shape)
+            shape = [size if new is None else new for size, new in zip(tensor.shape, wanted, strict=True)]
+            return keras.Input(batch_shape=shape, dtype=tensor.dtype, name=tensor.name)
+
+        inputs = keras.tree.map_structure(declared, network.input)
         leaves = keras.tree.flatten(inputs)
         fed = list(leaves)
         if outermost:

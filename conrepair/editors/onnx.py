@@ -202,6 +202,32 @@ class OnnxEditor(Editor):
         self._reshaped = True
         self.touched |= {self._layer(item) for item in readers}
 
+    def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
+        """Others follow what they read."""
+        if node.native in {"Reshape", "Expand"}:
+            self.set_attributes(node, {"shape": shape})
+
+    def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
+        """Types of values behind the inputs are inferred anew."""
+        for name, shape in shapes.items():
+            value = self._file.values[name]
+            if value.shape is not None:
+                value.shape = onnx_ir.Shape(
+                    size if new is None else new for size, new in zip(value.shape, shape, strict=True)
+                )
+        declared = {str(value.name): value.shape for value in self._file.graph.inputs}
+        self._sizes = [
+            replace(
+                spec,
+                shape=tuple(
+                    size if isinstance(size, int) else known
+                    for size, known in zip(declared[spec.name] or (), spec.shape, strict=True)
+                ),
+            )
+            for spec in self._sizes
+        ]
+        self._reshaped = True
+
     def save(self, folder: Path, stem: str) -> Model:
         """A .onnx file, with `<name>.data` beside it where weights were outside before."""
         path = folder / f"{stem}.onnx"

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import tensorflow as tf
+
 from conrepair.editors.editor import Editor
 from conrepair.editors.operation import Operation, operation_of
 from conrepair.editors.tensorflow_file import TensorFlowFile, place_of
@@ -153,6 +156,23 @@ class TensorFlowEditor(Editor):
             item.input[:] = [exchanged.get(name, name) for name in data_inputs(item)]
             self.touched.add(item.name)
         self._file.reshaped = True
+
+    def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
+        """A constant in the place of what says the shape, open where the file leaves it open."""
+        if node.native in {"Reshape", "BroadcastTo"}:
+            item = self._item(node)
+            known = self._file.specs[place_of(node.outputs[0])][0]
+            open_axes = [] if known.rank is None else [at for at, size in enumerate(known.as_list()) if size is None]
+            table = [-1 if [axis] == open_axes else size for axis, size in enumerate(shape)]
+            item.input[1] = self._file.add_constant(np.array(table, np.int32), f"{item.name}/shape")
+            item.attr["Tshape" if item.op == "Reshape" else "Tidx"].type = tf.int32.as_datatype_enum
+            self.touched |= self.names(node)
+
+    def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
+        """In the signature, and in a frozen graph's placeholders."""
+        names = {place: name for name, place in self._file.placeholders.items()}
+        for tensor, shape in shapes.items():
+            self._file.declare(names[operator_of(place_of(tensor))], shape)
 
     def save(self, folder: Path, stem: str) -> Model:
         """A SavedModel's folder, or a frozen graph's .pb."""

@@ -73,6 +73,7 @@ class TensorFlowFile:
         given = dict(zip(sorted(self.function.structured_outputs), results, strict=True))
         self.results = {name: given[name] for name in natural_order(given)}
         self.assigned: dict[str, Array] = {}
+        self._declared: dict[str, Any] = {}
         self.reshaped = False
 
     @property
@@ -84,7 +85,18 @@ class TensorFlowFile:
     def signature(self) -> dict[str, Any]:
         """`tf.TensorSpec`s of the inputs, as the file declares them, by their names."""
         declared = self.function.structured_input_signature[1]
-        return {name: declared[name] for name in self.placeholders}
+        return {name: self._declared.get(name, declared[name]) for name in self.placeholders}
+
+    def declare(self, name: str, shape: Sequence[int | None]) -> None:
+        """Other sizes for an input; None for one that stays as it is."""
+        before = self.signature[name]
+        sizes = [old if new is None else new for old, new in zip(before.shape.as_list(), shape, strict=True)]
+        self._declared[name] = tf.TensorSpec(sizes, before.dtype, name=before.name)
+        item = self.operators[self.placeholders[name]]
+        item.attr["shape"].shape.CopyFrom(tf.TensorShape(sizes).as_proto())
+        for operator in self.operators.values():
+            operator.attr.pop("_output_shapes", None)
+        self.reshaped = True
 
     @property
     def feeds(self) -> dict[str, Any]:

@@ -207,6 +207,24 @@ class TfliteEditor(Editor):
         self._exchange(readers, first, second)
         self.touched |= {self._file.name(item.outputs[0]) for item in readers}
 
+    def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
+        """A constant in the place of what says the shape; the batch is what is left."""
+        if node.native == "RESHAPE":
+            operator = self._operators[node.name]
+            said = operator.inputs[1] if len(operator.inputs) > 1 else -1
+            table = np.array([-1, *shape[1:]] if shape[:1] == (1,) else shape, np.int32)
+            operator.inputs = [operator.inputs[0], self._file.add_constant(table, f"{node.name}/shape")]
+            if operator.builtinOptions is not None:
+                operator.builtinOptions.newShape = table
+            if said >= 0:
+                drop_unread(self._file, said)
+            self.touched |= self.names(node)
+
+    def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
+        """Sizes of tensors behind the inputs are what the interpreter makes of them."""
+        for name, shape in shapes.items():
+            self._file.set_shape(self._file.index(name), shape)
+
     def save(self, folder: Path, stem: str) -> Model:
         """A .tflite file."""
         path = folder / f"{stem}.tflite"

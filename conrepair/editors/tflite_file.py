@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.graph.layer_graph import Array
@@ -56,6 +58,7 @@ class TfliteFile:
         often = Counter(names)
         self._names = [name if often[name] == 1 and name else f"{name}#{place}" for place, name in enumerate(names)]
         self._unread = set(range(len(names))) - self._read()  # as the file came
+        self._resized = False
 
     def kind(self, operator: Any) -> str:
         """The operator's name."""
@@ -94,6 +97,14 @@ class TfliteFile:
     def shape(self, index: int) -> tuple[int, ...]:
         """A tensor's sizes."""
         return tuple(_numbers(self.tensor(index).shape))
+
+    def set_shape(self, index: int, shape: Sequence[int | None]) -> None:
+        """Other sizes for an input; None for one that stays. What is computed from it is given its sizes when saved."""
+        tensor = self.tensor(index)
+        tensor.shape = _replaced(tensor.shape, shape)
+        if tensor.shapeSignature is not None and len(tensor.shapeSignature):
+            tensor.shapeSignature = _replaced(tensor.shapeSignature, shape)
+        self._resized = True
 
     def scales(self, index: int) -> Array | None:
         """The scales of a quantized tensor."""
@@ -218,10 +229,36 @@ class TfliteFile:
             if self._uses(tensor.buffer) == 1:
                 self._model.buffers[tensor.buffer].data = None
             tensor.buffer = 0  # the one that holds nothing
+        if self._resized:
+            self._settle_shapes()
+        with whole_output(path) as temporary:
+            temporary.write_bytes(self._packed())
+
+    def _packed(self) -> bytes:
         builder = flatbuffers.Builder(1 << 20)
         builder.Finish(self._model.Pack(builder), _IDENTIFIER)
-        with whole_output(path) as temporary:
-            temporary.write_bytes(bytes(builder.Output()))
+        return bytes(builder.Output())
+
+    def _settle_shapes(self) -> None:
+        """Give what is computed the sizes that kernels find for it, which don't ask the file."""
+        try:
+            interpreter = Interpreter(
+                model_content=self._packed(),
+                experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+            )
+            interpreter.allocate_tensors()
+        except (RuntimeError, ValueError) as error:
+            raise NotEditableError(f"with these sizes of its inputs the model can't be prepared: {error}") from error
+        for detail in interpreter.get_tensor_details():
+            index = detail["index"]
+            if index < len(self._names) and self.constant(index) is None:
+                known, found = self.tensor(index), np.array(detail["shape"], np.int32)
+                if self.shape(index) == tuple(found):
+                    continue
+                known.shape = found
+                signature = known.shapeSignature
+                if signature is not None and len(signature):
+                    known.shapeSignature = np.where(np.asarray(signature) < 0, signature, found).astype(np.int32)
 
     def _read(self) -> set[int]:
         """The tensors that operators read or give, and the graph's inputs and outputs."""
@@ -249,6 +286,11 @@ class TfliteFile:
         if len(scales) > 1:
             shape[quantization.quantizedDimension] = len(scales)
         return scales.reshape(shape), np.resize(zeros, len(scales)).astype(np.float32).reshape(shape)
+
+
+def _replaced(sizes: Any, wanted: Sequence[int | None]) -> Array:
+    pairs = zip(_numbers(sizes), wanted, strict=True)
+    return np.array([size if new is None else new for size, new in pairs], np.int32)
 
 
 def _numbers(values: Any) -> list[int]:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 import torch.utils._pytree as pytree
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from conrepair.editors.editor import Editor
 from conrepair.editors.operation import Operation
@@ -33,6 +35,7 @@ from conrepair.runtime.files import sha256_of, whole_output
 __all__ = ["EDITOR", "TorchEditor"]
 
 _BINARY = ("Add", "Sub", "Mul", "Div", "Max", "Min")
+_SHAPES = {"view": "size", "reshape": "shape", "_unsafe_view": "size", "expand": "size"}
 _GLOBAL = {"ReduceMean": torch.ops.aten.mean.dim, "ReduceMax": torch.ops.aten.amax.default}
 
 
@@ -186,6 +189,36 @@ class TorchEditor(Editor):
             reader.args = torch.fx.map_arg(reader.args, lambda item: exchanged.get(item, item))
             reader.kwargs = torch.fx.map_arg(reader.kwargs, lambda item: exchanged.get(item, item))
             self.touched |= _names(reader)
+        self._reshaped = True
+
+    def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
+        """Numbers among the arguments; sizes that are computed follow."""
+        target = self._nodes[node.name]
+        name = _SHAPES.get(name_of_operator(target))
+        if name is not None:
+            said = arguments_of(target)[name]
+            self._set_argument(target, name, [new if isinstance(old, int) and old >= 0 else old
+                                              for old, new in zip(said, shape, strict=True)])  # fmt: skip
+            self._note(target)
+
+    def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
+        """What is known of each result is computed anew."""
+        graph = self._program.graph
+        held = [node for node in graph.nodes if node.op == "placeholder"]
+        known = {node: node.meta["val"] for node in held}
+        for node in held:
+            if node.name in shapes:
+                before = known[node]
+                sizes = [old if new is None else new for old, new in zip(before.shape, shapes[node.name], strict=True)]
+                with before.fake_mode:
+                    known[node] = torch.empty(sizes, dtype=before.dtype)
+        modes = [value.fake_mode for value in known.values() if isinstance(value, FakeTensor)]
+        try:
+            FakeTensorProp(self._program.graph_module, modes[0]).propagate_dont_convert_inputs(*known.values())
+        # Operators check their arguments with errors of any type.
+        except Exception as error:
+            self.refuse(f"with these sizes of its inputs the program can't be computed: {error}")
+        self._program.example_inputs = None
         self._reshaped = True
 
     def save(self, folder: Path, stem: str) -> Model:

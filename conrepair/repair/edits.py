@@ -23,6 +23,7 @@ __all__ = [
     "Remove",
     "Requantize",
     "SetAttributes",
+    "SetInputShapes",
     "SetOperator",
     "SetParameter",
     "SetRange",
@@ -212,6 +213,17 @@ class ExchangeInputs:
 
 
 @dataclass(frozen=True)
+class SetInputShapes:
+    """Other sizes for the model's inputs; other edits are of what comes of that.
+
+    Attributes:
+        shapes: Of each input, in order; None for a size that stays as it is.
+    """
+
+    shapes: tuple[tuple[int | None, ...], ...]
+
+
+@dataclass(frozen=True)
 class SetRecipe:
     """Photos prepared in another way for the model; its file stays as it is.
 
@@ -238,6 +250,7 @@ FileEdit = (
     | DropOutput
     | ExchangeOutputs
     | ExchangeInputs
+    | SetInputShapes
 )
 Edit = FileEdit | SetRecipe
 
@@ -283,6 +296,8 @@ def apply(edit: FileEdit, editor: Editor) -> None:
             editor.exchange_outputs(edit.one, edit.two)
         case ExchangeInputs():
             editor.exchange_inputs(edit.one, edit.two)
+        case SetInputShapes():
+            editor.set_input_shapes(edit.shapes)
 
 
 def in_words(edit: Edit) -> str:
@@ -316,6 +331,9 @@ def in_words(edit: Edit) -> str:
             return f"the outputs {edit.one} and {edit.two} are exchanged"
         case ExchangeInputs():
             return f"the inputs {edit.one} and {edit.two} are exchanged"
+        case SetInputShapes():
+            shapes = ("x".join("?" if size is None else str(size) for size in shape) for shape in edit.shapes)
+            return f"its inputs are declared with the source's sizes: {', '.join(shapes)}"
         case SetRecipe():
             return f"photos are prepared otherwise: {'; '.join(edit.changes)}"
 

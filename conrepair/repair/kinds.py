@@ -15,6 +15,7 @@ from conrepair.repair.edits import (
     Remove,
     Requantize,
     SetAttributes,
+    SetInputShapes,
     SetOperator,
     SetParameter,
     SetRange,
@@ -39,6 +40,8 @@ def kind_of(edit: Edit, graph: LayerGraph) -> EditKind:
             return "recipe"
         case ExchangeInputs():
             return "inputs"
+        case SetInputShapes():
+            return "sizes"
         case AddOutput() | DropOutput() | ExchangeOutputs():
             return "outputs"
         case SetParameter():
