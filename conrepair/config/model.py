@@ -498,9 +498,9 @@ class RepairConfig(_Strict):
     )
     edits: tuple[EditKind, ...] | None = Field(
         None,
-        description="Only such edits of targets: another recipe for photos, inputs or outputs exchanged, sizes of inputs, "
-        "parameters, "
-        "scales of quantized tensors (or a layer without), attributes, operators that reorder axes, other operators. "
+        description="Only such edits of targets: another recipe for photos, inputs or outputs exchanged, sizes of "
+        "inputs, parameters, scales of quantized tensors (or a layer without), attributes, operators that reorder "
+        "axes, other operators. "
         "Default: all.",
     )
     bake_recipe: bool = Field(

@@ -26,7 +26,8 @@ def new_shapes(graph: LayerGraph, inputs: Mapping[str, tuple[int, ...]]) -> Mapp
     Returns:
         By node: of reshapes and expansions, where their shape changes and is known.
     """
-    now: dict[str, Sizes | None] = {name: tensor.shape for name, tensor in graph.tensors.items()} | dict(inputs)
+    now: dict[str, Sizes | None] = {name: tensor.shape for name, tensor in graph.tensors.items()}
+    now.update(inputs)
     found: dict[str, tuple[int, ...]] = {}
     for node in graph.nodes:
         read = [name for name in node.inputs if name]
@@ -61,10 +62,10 @@ def resized(before: tuple[int, ...], now: tuple[int, ...], shape: tuple[int, ...
         places = [place for place, begin, end in ends if begin < front * old and end > front]
         if old == 1:
             alone = [place for place, begin, end in ends if begin == end == front]
-            places = alone[:1] or [place for place, begin, end in ends if begin <= front < end]
+            places = alone[:1] or [place for place, begin, end in ends if begin <= front <= end]
         if len(places) == 1 and sizes[places[0]] % old == 0:
             sizes[places[0]] = sizes[places[0]] // old * new
-        elif math.prod(shape[place] for place in places) == old:
+        elif old > 1 and math.prod(shape[place] for place in places) == old:
             # An axis that's taken apart, as rows and columns are: all of its parts grow alike.
             factor = _root(Fraction(new, old), len(places))
             if factor is None or any(sizes[place] * factor % 1 for place in places):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from conrepair.editors.editor import Editor
+from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation, operation_of
 from conrepair.editors.tensorflow_file import TensorFlowFile, place_of
 from conrepair.editors.tensorflow_graft import TensorFlowWriter
@@ -179,7 +179,10 @@ class TensorFlowEditor(Editor):
         original = Path(self._model.path)
         if original.is_dir():
             path = folder / stem
-            save_saved_model(self._file, original, path)
+            try:
+                save_saved_model(self._file, original, path)
+            except ValueError as error:  # sizes that don't fit together
+                raise NotEditableError(f"the graph can't be built anew: {error}") from error
         else:
             path = folder / f"{stem}.pb"
             save_frozen(self._file, path)

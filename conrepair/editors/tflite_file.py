@@ -99,7 +99,7 @@ class TfliteFile:
         return tuple(_numbers(self.tensor(index).shape))
 
     def set_shape(self, index: int, shape: Sequence[int | None]) -> None:
-        """Other sizes for an input; None for one that stays. What is computed from it is given its sizes when saved."""
+        """Other sizes for an input; None for one that stays. What is computed from it gets its sizes when saved."""
         tensor = self.tensor(index)
         tensor.shape = _replaced(tensor.shape, shape)
         if tensor.shapeSignature is not None and len(tensor.shapeSignature):

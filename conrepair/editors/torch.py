@@ -14,7 +14,7 @@ import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
-from conrepair.editors.editor import Editor
+from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation
 from conrepair.editors.torch_graft import TorchWriter
 from conrepair.editors.torch_graph import (
@@ -209,7 +209,8 @@ class TorchEditor(Editor):
         for node in held:
             if node.name in shapes:
                 before = known[node]
-                sizes = [old if new is None else new for old, new in zip(before.shape, shapes[node.name], strict=True)]
+                pairs = zip(before.shape, shapes[node.name], strict=True)
+                sizes = [old if new is None else new for old, new in pairs]
                 with before.fake_mode:
                     known[node] = torch.empty(sizes, dtype=before.dtype)
         modes = [value.fake_mode for value in known.values() if isinstance(value, FakeTensor)]
@@ -217,7 +218,8 @@ class TorchEditor(Editor):
             FakeTensorProp(self._program.graph_module, modes[0]).propagate_dont_convert_inputs(*known.values())
         # Operators check their arguments with errors of any type.
         except Exception as error:
-            self.refuse(f"with these sizes of its inputs the program can't be computed: {error}")
+            reason = f"with these sizes of its inputs the program can't be computed: {error}"
+            raise NotEditableError(reason) from error
         self._program.example_inputs = None
         self._reshaped = True
 

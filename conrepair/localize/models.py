@@ -7,11 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from conrepair.data.declared_sizes import sizes_wanted
 from conrepair.data.feeds import DataReference, FeedSource, batches, open_feeds
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.editors.operation import NotEditableError
+from conrepair.editors.registry import open_editor
 from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
+from conrepair.localize.input_sizes import of_other_sizes
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.measurement import Feeds
 from conrepair.localize.opening import Build, Opened, open_model, second_opinion
@@ -19,10 +23,10 @@ from conrepair.localize.options import Options
 from conrepair.localize.recipe_finding import PhotoFile, find_recipe
 from conrepair.localize.result import Localization
 from conrepair.localize.suspects import Observed, suspicious_layers
-from conrepair.runtime.errors import DataError
+from conrepair.runtime.errors import ConrepairError, DataError
 from conrepair.runtime.memory import large_blocks_returned
 
-__all__ = ["Subject", "batch_size", "concrete", "feeds_of", "localize_models"]
+__all__ = ["Subject", "as_fed", "batch_size", "concrete", "feeds_of", "localize_models", "of_one_batch"]
 
 _OF_INPUTS = {Kind.PREPROCESSING, Kind.INPUT}
 
@@ -76,7 +80,12 @@ def localize_models(
 def _localize(
     source: Subject, target: Subject, folder: Path, options: Options, advance: Callable[[str], None]
 ) -> Localization:
+    fed = as_fed(source)
+    sizes = sizes_wanted(fed, target.inputs)
+    if sizes is not None:
+        return of_other_sizes(source.inputs, target.inputs, sizes, options)
     advance("opening the models")
+    source = of_one_batch(source, target, folder / "batch")
     samples = min(source.data.count, target.data.count, options.samples)
     size = batch_size(source.inputs, target.inputs, options.batch_size, samples)
     ours = open_model(source.model, concrete(source, size), folder / "source-onnx")
@@ -125,6 +134,40 @@ def batch_size(source: Sequence[TensorSpec], target: Sequence[TensorSpec], wante
 
 def _batched(inputs: Sequence[TensorSpec]) -> bool:
     return len({spec.shape[0] if spec.shape else None for spec in inputs}) == 1
+
+
+def of_one_batch(source: Subject, target: Subject, folder: Path) -> Subject:
+    """The source as it is, or a copy of it that takes as many samples at a time as the target always does.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        folder: Receives the copy.
+
+    Raises:
+        DataError: if both have fixed batches that differ, and the source's can't be changed.
+    """
+    sizes = [{spec.shape[0] for spec in side.inputs if spec.shape} for side in (source, target)]
+    ours, theirs = (next(iter(found)) if len(found) == 1 else None for found in sizes)
+    if not isinstance(ours, int) or not isinstance(theirs, int) or ours == theirs or target.build is not None:
+        return source
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        editor = open_editor(source.model)
+        editor.set_input_shapes([(theirs, *(None for _ in spec.shape[1:])) for spec in source.inputs])
+        model = editor.save(folder, "source")
+    except (NotEditableError, ConrepairError) as error:
+        raise DataError(
+            f"the models have fixed batches of {ours} and {theirs}; what they compute can't be compared layer by "
+            f"layer. Export one of them with the other's batch, or an open one. ({error})"
+        ) from error
+    inputs = tuple(dataclasses.replace(spec, shape=(theirs, *spec.shape[1:])) for spec in source.inputs)
+    return dataclasses.replace(source, model=model, inputs=inputs)
+
+
+def as_fed(source: Subject) -> tuple[TensorSpec, ...]:
+    """A source's inputs with the sizes that its data has; those that it leaves open for photos are any."""
+    return source.inputs if source.data.kind == "photos" else concrete(source, 1)
 
 
 def concrete(subject: Subject, size: int) -> tuple[TensorSpec, ...]:

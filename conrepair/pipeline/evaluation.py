@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.config.model import AuditConfig, TvmConfig
+from conrepair.data.declared_sizes import sizes_in_words, sizes_wanted
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
 from conrepair.evaluate.families import with_corrected_times
@@ -177,10 +178,13 @@ def _row(
     run = runs[id(item)]
     backend = backend_of(config, item.model, item.backend)
     problem = item.problem or _execution_problem(item)
+    other_sizes = "" if problem is None else _other_sizes(item, reference)
     if problem is not None and problem.kind == NO_DEVICE and isinstance(backend, TvmConfig) and backend.optional:
         problem = dataclasses.replace(problem, exit_code=int(ExitCode.EQUIVALENT))
     verdict, reason, comparison = None, "", None
-    if problem is not None:
+    if other_sizes:
+        verdict, reason, problem = Verdict.FAULTY, other_sizes, None
+    elif problem is not None:
         reason = problem.message
         if (item.kind != "reference" or item.build_task is not None) and problem.exit_code in {
             ExitCode.EXECUTION,
@@ -219,6 +223,15 @@ def _row(
         reused=bool(item.result and item.result.reused),
         build=_build(item),
     )
+
+
+def _other_sizes(item: Executed, reference: Executed | None) -> str:
+    """In words, that a target can't be fed what its reference is, for the sizes that it declares; "" where it can."""
+    if item.source is None or reference is None or reference.source is None or item.kind == "reference":
+        return ""
+    fed, inputs = reference.source.description.inputs, item.source.description.inputs
+    wanted = sizes_wanted(fed, inputs)
+    return "" if wanted is None else sizes_in_words(fed, inputs, wanted)
 
 
 def _compare(config: AuditConfig, item: Executed, runs: Mapping[int, Run | None], reference: Executed) -> Comparison:

@@ -332,8 +332,9 @@ def in_words(edit: Edit) -> str:
         case ExchangeInputs():
             return f"the inputs {edit.one} and {edit.two} are exchanged"
         case SetInputShapes():
-            shapes = ("x".join("?" if size is None else str(size) for size in shape) for shape in edit.shapes)
-            return f"its inputs are declared with the source's sizes: {', '.join(shapes)}"
+            shapes = ([".." if size is None else str(size) for size in shape] for shape in edit.shapes)
+            listing = ", ".join(f"[{', '.join(shape)}]" for shape in shapes)
+            return f"its inputs are declared with the source's sizes: {listing}"
         case SetRecipe():
             return f"photos are prepared otherwise: {'; '.join(edit.changes)}"
 

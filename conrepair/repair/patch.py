@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -19,7 +20,7 @@ from conrepair.editors.registry import open_editor
 from conrepair.frameworks.identity import model_files
 from conrepair.frameworks.model import Model
 from conrepair.repair import edits
-from conrepair.repair.edits import ComputeInFloat, Edit, FileEdit, Graft, SetRecipe
+from conrepair.repair.edits import ComputeInFloat, Edit, FileEdit, Graft, SetInputShapes, SetRecipe
 from conrepair.runtime.errors import DataError
 
 __all__ = ["CONVERTED", "RECIPE", "Patch", "patch_files", "read_patch", "write_patch"]
@@ -76,7 +77,14 @@ class Patch:
             NotEditableError: if its format can't express an edit.
             UsageError: if there's no editor for its format.
         """
-        return self.make(open_editor(model), folder, stem)
+        sizes = tuple(edit for edit in self.of_file if isinstance(edit, SetInputShapes))
+        others = tuple(edit for edit in self.of_file if not isinstance(edit, SetInputShapes))
+        if not sizes or not others:
+            return self.make(open_editor(model), folder, stem)
+        with tempfile.TemporaryDirectory(dir=folder) as room:
+            # Other edits name what is in the network with these sizes.
+            resized = Patch(sizes).make(open_editor(model), Path(room), stem)
+            return Patch(others).make(open_editor(resized), folder, stem)
 
     def make(self, editor: Editor, folder: Path, stem: str) -> Model:
         """The same, with an editor of the model, that's used up by that.

@@ -20,7 +20,7 @@ from conrepair.repair.bench import Bench
 from conrepair.repair.edits import SetRecipe
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Preparation", "mend_preparation", "prepared_wrongly"]
+__all__ = ["Preparation", "fed_by", "mend_preparation", "prepared_wrongly"]
 
 _OF_INPUTS = {Kind.PREPROCESSING, Kind.INPUT}
 _AS_IT_IS = "as it is"
@@ -77,7 +77,7 @@ def mend_preparation(
     fed_best = target
     for place, recipe in enumerate(_candidates(bench, source.recipe, target.recipe, model, before, end)):
         changes = changes_in_words(target.recipe, recipe)
-        fed = _fed_by(recipe, source, target, folder / f"photos-{place}") if changes else None
+        fed = fed_by(recipe, source, target, folder / f"photos-{place}") if changes else None
         if fed is None:
             continue
         bench.feed(fed)
@@ -111,8 +111,15 @@ def _candidates(
         yield dataclasses.replace(Recipe(**best.recipe), layout=theirs.layout)
 
 
-def _fed_by(recipe: Recipe, source: Subject, target: Subject, folder: Path) -> Subject | None:
-    """The target with other photos; None where those can't be had."""
+def fed_by(recipe: Recipe, source: Subject, target: Subject, folder: Path) -> Subject | None:
+    """The target with other photos; None where those can't be had.
+
+    Args:
+        recipe: To prepare them by.
+        source: The model that is right.
+        target: The model in question.
+        folder: For photos that neither of them is fed.
+    """
     for side in (target, source):
         if side.recipe is not None and side.recipe.spatial == recipe.spatial:
             return dataclasses.replace(target, recipe=recipe, data=side.data)

@@ -11,20 +11,22 @@ from pathlib import Path
 from conrepair.config.model import EditKind
 from conrepair.data.recipe_file import recipe_fields, write_recipe
 from conrepair.editors.operation import NotEditableError
+from conrepair.editors.registry import open_editor
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.frameworks.model import Model
-from conrepair.localize.models import Subject
+from conrepair.localize.models import Subject, of_one_batch
 from conrepair.localize.options import Options
 from conrepair.repair.baking import bake
 from conrepair.repair.bench import Bench
 from conrepair.repair.delivery import Delivery, as_onnx
 from conrepair.repair.edits import in_words
-from conrepair.repair.patch import CONVERTED, RECIPE, Patch, write_patch
+from conrepair.repair.patch import CONVERTED, RECIPE, Patch, read_patch, write_patch
 from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
+from conrepair.repair.sizes import OtherSizes, mend_sizes, other_sizes
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import NO_AGREEMENT, agreement, answers, is_of_use, shared_batch, undone
+from conrepair.repair.verify import NO_AGREEMENT, Agreement, agreement, answers, is_of_use, shared_batch, undone
 from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -67,7 +69,8 @@ def repair_models(
 ) -> RepairResult:
     """Mend a target, in its own format where that can be.
 
-    Where what was found doesn't hold on samples that took no part, it's searched once more, looking at more samples.
+    Where its inputs are declared with other sizes than its source's, they get these first. Where what was found
+    doesn't hold on samples that took no part, it's searched once more, looking at more samples.
 
     Args:
         source: The model that is right.
@@ -82,6 +85,18 @@ def repair_models(
         DataError: if the data doesn't fit.
         OSError: if there's no room.
     """
+    sizes = other_sizes(source, target, options.localization)
+    if sizes is not None:
+        return _resized(source, target, sizes, folder, options, journal)
+    with tempfile.TemporaryDirectory() as room:
+        source = of_one_batch(source, target, Path(room))
+        return _searched_twice(source, target, folder, options, journal)
+
+
+def _searched_twice(
+    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None
+) -> RepairResult:
+    """Search, and once more on more samples where what was found doesn't hold on others."""
     result = _repaired(source, target, folder, options, journal)
     left, samples = options.seconds - result.seconds, _MORE * options.localization.samples
     others = min(source.data.count, target.data.count) - samples
@@ -98,6 +113,63 @@ def repair_models(
         interrupted=again.interrupted,
         recalled=result.recalled + again.recalled,
     )
+
+
+def _resized(
+    source: Subject,
+    target: Subject,
+    sizes: OtherSizes,
+    folder: Path,
+    options: RepairOptions,
+    journal: Journal | None,
+) -> RepairResult:
+    """Mend the sizes of a target's inputs, then what is at fault behind them."""
+    started = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    before = _agreement_of_other_sizes(source, target, options)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        try:
+            if options.edits is not None and "sizes" not in options.edits:
+                raise NotEditableError("sizes of inputs are none of the edits that are wanted")
+            edit, resized = mend_sizes(source, target, sizes, Path(scratch))
+            left = replace(options, seconds=max(options.seconds - (time.monotonic() - started), 0.0))
+            result = repair_models(source, resized, folder, left, journal)
+        except (NotEditableError, InferenceError, ModelLoadError) as error:
+            seconds = time.monotonic() - started
+            found = sizes.found
+            return RepairResult(found, found, (), (), None, before, before, 1, seconds, True, refused=(str(error),))
+        made = result.model
+        if made is None:
+            path = folder / f"{STEM}{Path(resized.model.path).suffix}"
+            copy_model(Path(resized.model.path), path)
+            made = replace(resized.model, path=str(path))
+    if result.delivery is None:
+        behind = () if result.patch is None else read_patch(Path(result.patch))[0].edits
+        gain = f"{in_words(edit)}: what the source is fed can be given to it"
+        result = replace(result, effects=(gain, *result.effects), patch=str(folder / PATCH))
+        write_patch(Patch((edit, *behind)), folder / PATCH, target.model.sha256, result.effects)
+        graph = open_editor(target.model).graph
+        result = replace(result, model=made, storage=storage_of(graph, target.model, made))
+    return replace(
+        result,
+        before=sizes.found,
+        edits=(in_words(edit), *result.edits),
+        unseen_before=before,
+        tried=result.tried + 1,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _agreement_of_other_sizes(source: Subject, target: Subject, options: RepairOptions) -> Agreement:
+    """How far a target agrees that's fed photos in its own size; what else it's fed, it can't take."""
+    if target.recipe is None:
+        return NO_AGREEMENT
+    samples, size = options.localization.samples, shared_batch(source.inputs, target.inputs)
+    begin = samples if min(source.data.count, target.data.count) > samples else 0
+    ours, theirs = (
+        answers(side, side.model, begin=begin, count=options.unseen, batch_size=size) for side in (source, target)
+    )
+    return agreement(ours, theirs, labels=options.labels[begin:])
 
 
 def _repaired(

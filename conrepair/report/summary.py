@@ -160,7 +160,7 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
         lines.append(Text.assemble((f"{row.name}: ", "bold"), row.reason))
         if row.mending is not None:
             lines += [Text.assemble((f"{row.name}: ", "bold"), line) for line in mending_lines(row.mending)]
-        if row.localization is not None and row.localization.faults:
+        if row.localization is not None and row.localization.faults and row.localization.reason != row.reason:
             lines.append(Text.assemble((f"{row.name}: ", "bold"), row.localization.reason))
         if row.repair is not None:
             lines.append(Text.assemble((f"{row.name}: ", "bold"), repair_line(row.repair)))

@@ -62,10 +62,11 @@ def test_targets_that_differ_are_localized(tmp_path: Path) -> None:
 
 
 def test_a_target_that_cannot_be_compared_layer_by_layer_says_why(tmp_path: Path) -> None:
-    """Both have batches of their own, which runs can bridge, and layers can't."""
-    text = "small (float[{}, 4] x) => (float[{}, 4] y) {{ h = MatMul (x, w)\n y = Tanh (h) }}"
+    """Both have batches of their own, and the source has numbers for each of its samples: it takes no other batch."""
+    text = "small (float[{}, 4] x) => (float[{}, 4] y) {{ h = MatMul (x, w)\n y = Add (h, each) }}"
     for name, batch, seed in (("source", 2, 0), ("target", 3, 1)):
-        networks.written(tmp_path / f"{name}.onnx", text.format(batch, batch), {"w": networks.drawn(4, 4, seed=seed)})
+        numbers = {"w": networks.drawn(4, 4, seed=seed), "each": networks.drawn(batch, 4, seed=seed)}
+        networks.written(tmp_path / f"{name}.onnx", text.format(batch, batch), numbers)
     models = [
         {"name": "source", "path": "source.onnx"},
         {"name": "target", "path": "target.onnx", "compare_with": "source"},

@@ -14,6 +14,7 @@ from conrepair.faults.catalogue import faults
 from conrepair.faults.inject_file import inject_file
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import feeds_of, tflite_file
+from tests.support.sized_networks import exported
 
 Broken = Callable[[str], tuple[Path, Path]]
 
@@ -86,3 +87,30 @@ def test_a_folder_that_holds_what_is_read_is_not_replaced(
 def test_one_model_alone_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["repair", str(tmp_path / "a.onnx"), "-o", str(tmp_path / "out")]) == 2
     assert "name the source and the target" in capsys.readouterr().err
+
+
+def test_a_target_for_pictures_of_another_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right, wrong = (exported("tflite", (size, size), tmp_path / str(size)).path for size in (24, 12))
+    assert main(["localize", right, wrong, "-o", str(tmp_path / "located"), "-q"]) == 1
+    assert "declared with other sizes" in capsys.readouterr().out
+    assert main(["repair", right, wrong, "-o", str(tmp_path / "out"), "-q", "--advice", "0"]) == 0
+    shown = capsys.readouterr().out
+    assert "repaired: 1 found, 0 left" in shown
+    assert "none could be compared before" in shown
+    config = {
+        "output": str(tmp_path / "generated"),
+        "models": [
+            {"name": "right", "path": right},
+            {"name": "wrong", "path": wrong, "compare_with": "right"},
+            {"name": "mended", "path": str(tmp_path / "out" / "repaired.tflite"), "compare_with": "right"},
+        ],
+        "dataset": {"synthetic": {"samples": 6}},
+        "stages": {"localize": True, "repair": True},
+        "repair": {"advice_seconds": 0},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert main(["run", str(tmp_path / "config.json"), "-q"]) == 1
+    (report,) = (tmp_path / "generated").rglob("report.json")
+    rows = {row["model"]: row for row in json.loads(report.read_text())["rows"]}
+    assert (rows["wrong"]["verdict"], rows["mended"]["verdict"]) == ("faulty", "equivalent")
+    assert json.loads((report.parent / "repair" / "wrong" / "source" / "repair.json").read_text())["mended"]

@@ -30,6 +30,7 @@ from conrepair.repair.edits import (
     Remove,
     Requantize,
     SetAttributes,
+    SetInputShapes,
     SetParameter,
     SetRange,
     SetRecipe,
@@ -48,6 +49,7 @@ def test_every_sort_is_known(tmp_path: Path) -> None:
     expected: dict[Edit, EditKind] = {
         SetRecipe(Recipe("raw"), ("BGR instead of RGB",)): "recipe",
         ExchangeInputs(0, 1): "inputs",
+        SetInputShapes(((None, None, 12, 12),)): "sizes",
         ExchangeOutputs(0, 1): "outputs",
         AddOutput("image"): "outputs",
         DropOutput(1): "outputs",

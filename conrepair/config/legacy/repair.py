@@ -22,16 +22,11 @@ _LEAST_SAMPLE = 2
 _SWITCHES: dict[str, EditKind] = {
     "enable_transpose": "transposes",
     "align_dimension": "inputs",
+    "enable_dim_fix": "sizes",
     "clear_multiple_outputs": "outputs",
 }
 # Wishes that can be met one way only: the value that can't be, the reason, and what becomes of the other one.
 _ONE_WAY = {
-    "enable_dim_fix": (
-        True,
-        "the sizes that a file declares for its inputs aren't overwritten by the source's, which changes no answer. "
-        "Convert anew with the size that is wanted (`inputs`)",
-        "sizes of inputs stay as they are",
-    ),
     "continue_repair_when_image_fixed": (
         False,
         "a repair ends when no layer is at fault, not when one photo is answered rightly",

@@ -140,6 +140,8 @@ def _fault(word: str, fault: LocatedFault) -> Text:
 
 
 def _told(agreement: Agreement) -> str:
+    if not agreement.samples:
+        return "none could be compared"
     error = f"outputs differ by {number(agreement.error)}"
     if agreement.right is not None:
         error += f"; {agreement.right} of {agreement.labelled} are right"

@@ -512,11 +512,11 @@ def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
     assert request.target_input.shape == (1, 32, 32, 3)
     settings = [item for item in result.entries if item.path.startswith("$.model_repair_config.settings.")]
     refused = {item.path.rpartition(".")[2] for item in settings if item.outcome is Outcome.REFUSED}
-    assert refused == {"enable_dim_fix"}
+    assert refused == set()
     assert not [item for item in result.entries if item.outcome is Outcome.KEPT]
     assert result.value is not None
     assert result.value["stages"]["repair"] is True
-    edits = ["recipe", "inputs", "parameters", "precision", "attributes", "operators"]
+    edits = ["recipe", "inputs", "sizes", "parameters", "precision", "attributes", "operators"]
     assert result.value["repair"] == {"seconds": 600, "edits": edits}
 
 
@@ -527,8 +527,8 @@ def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
         ("enable_transpose", True, Outcome.TRANSLATED, None),
         ("align_dimension", False, Outcome.TRANSLATED, "inputs"),
         ("align_dimension", True, Outcome.TRANSLATED, None),
-        ("enable_dim_fix", True, Outcome.REFUSED, None),
-        ("enable_dim_fix", False, Outcome.TRANSLATED, None),
+        ("enable_dim_fix", True, Outcome.TRANSLATED, None),
+        ("enable_dim_fix", False, Outcome.TRANSLATED, "sizes"),
         ("clear_multiple_outputs", True, Outcome.TRANSLATED, None),
         ("clear_multiple_outputs", False, Outcome.TRANSLATED, "outputs"),
         ("continue_repair_when_image_fixed", False, Outcome.REFUSED, None),

@@ -1,0 +1,70 @@
+"""Inputs that are declared with other sizes than what a model is compared on has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conrepair.data.binding import image_layout, layout_permutation
+from conrepair.data.feeds import has_batch
+from conrepair.data.tensor_spec import Dimension, TensorSpec
+
+__all__ = ["Sizes", "sizes_in_words", "sizes_wanted"]
+
+Sizes = tuple[tuple[int | None, ...], ...]
+"""Of each input, in order; None for a size that is right."""
+
+
+def sizes_wanted(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> Sizes | None:
+    """The sizes with which a model's inputs would take what another model is fed.
+
+    The batch isn't meant: how many samples a model takes at a time changes no answer.
+
+    Args:
+        fed: The other model's inputs, as it's fed.
+        inputs: The model's own, as its file declares them.
+
+    Returns:
+        None where they do take it, or where it isn't for their sizes that they don't: inputs more or less, or axes.
+    """
+    if len(fed) != len(inputs):
+        return None
+    named = {spec.name: spec for spec in fed}
+    pairs = [named.get(spec.name, fed[place]) for place, spec in enumerate(inputs)]
+    if any(len(one.shape) != len(two.shape) for one, two in zip(pairs, inputs, strict=True)):
+        return None
+    first = 1 if has_batch(fed) and has_batch(inputs) else 0
+    found = tuple(_wanted(one, two, first) for one, two in zip(pairs, inputs, strict=True))
+    return found if any(size is not None for shape in found for size in shape) else None
+
+
+def sizes_in_words(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec], wanted: Sizes) -> str:
+    """What is declared, and what it would have to be.
+
+    Args:
+        fed: The other model's inputs.
+        inputs: The model's own.
+        wanted: Of `sizes_wanted`.
+    """
+    named = {spec.name: spec for spec in fed}
+    words = [
+        f"input {spec} is declared with other sizes than the source's {named.get(spec.name, fed[place])}"
+        for place, (spec, shape) in enumerate(zip(inputs, wanted, strict=True))
+        if any(size is not None for size in shape)
+    ]
+    return "; ".join(words)
+
+
+def _wanted(fed: TensorSpec, spec: TensorSpec, first: int) -> tuple[int | None, ...]:
+    same: tuple[int | None, ...] = (None,) * len(spec.shape)
+    shape = list(fed.shape)
+    shape[:first] = spec.shape[:first]
+    if layout_permutation(shape, spec.shape) is not None:
+        return same
+    layouts = f"{image_layout(fed)} {image_layout(spec)}"
+    order = {"NCHW NHWC": (0, 2, 3, 1), "NHWC NCHW": (0, 3, 1, 2)}.get(layouts)
+    turned = shape if order is None else [shape[axis] for axis in order]
+    return tuple(_other(size, declared) for size, declared in zip(turned, spec.shape, strict=True))
+
+
+def _other(size: Dimension, declared: Dimension) -> int | None:
+    return size if isinstance(size, int) and isinstance(declared, int) and size != declared else None
