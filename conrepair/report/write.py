@@ -15,6 +15,8 @@ from conrepair.report.encode import encode
 from conrepair.report.localization.about import about_row
 from conrepair.report.localization.write import DOCUMENT, write_localization
 from conrepair.report.records import write_record
+from conrepair.report.repair.summary import repair_line
+from conrepair.report.repair.write import DOCUMENT as REPAIR
 from conrepair.report.repair.write import write_repair
 from conrepair.report.result import AuditResult, Build, Problem, Row
 from conrepair.report.summary import summary_text
@@ -132,6 +134,15 @@ def _localization_brief(row: Row) -> dict[str, Any] | None:
         return None if row.not_localized is None else {"problem": encode(row.not_localized)}
     file = f"localization/{_localized(row)}/{DOCUMENT}"
     return {"verdict": found.verdict.value, "reason": found.reason, "faults": encode(found.faults), "file": file}
+
+
+def _repair_brief(row: Row) -> dict[str, Any] | None:
+    """The same of its repair."""
+    found = row.repair
+    if found is None:
+        return None if row.not_repaired is None else {"problem": encode(row.not_repaired)}
+    file = f"repair/{_localized(row)}/{REPAIR}"
+    return {"mended": found.mended, "words": repair_line(found), "edits": list(found.edits), "file": file}
 
 
 def _write_model(row: Row, store: Path, folder: Path) -> None:
@@ -275,6 +286,7 @@ def row_json(row: Row) -> dict[str, Any]:
         "accuracy": row.accuracy and {"right": row.accuracy[0], "labelled": row.accuracy[1]},
         "problem": encode(row.problem),
         "localization": _localization_brief(row),
+        "repair": _repair_brief(row),
         "mending": encode(row.mending),
         "instead_of": row.instead_of or None,
         "advice": encode(row.advice),

@@ -44,6 +44,13 @@ _LAST_WORDS_LINES = 15
 _LAST_WORDS_CHARACTERS = 3000
 _PYTHON_CRASH = "Fatal Python error:"
 _CRASH_LINES = 6
+_SIGNALS = {
+    "Segmentation fault": signal.SIGSEGV,
+    "Aborted": signal.SIGABRT,
+    "Bus error": signal.SIGBUS,
+    "Floating-point exception": signal.SIGFPE,
+    "Illegal instruction": signal.SIGILL,
+}  # as faulthandler calls them
 _START_UP = re.compile(
     r"^[IW]\d{4} \d\d:|^WARNING: All log messages before absl|oneDNN custom operations|TF_ENABLE_ONEDNN_OPTS"
     r"|could not find cuda|cudart_stub|cpu_feature_guard|To enable the following instructions"
@@ -314,7 +321,11 @@ def _oversized(job: Job, held: float, allowed: float) -> Failure:
 
 
 def _crashed(job: Job, exit_code: int | None) -> Failure:
-    name = f"exit code {exit_code}"
+    words = _last_words(job)
+    if exit_code is None:
+        # Who asks the system first is told; where that was somebody else, the worker's own words say it.
+        exit_code = next((-number for said, number in _SIGNALS.items() if f"{_PYTHON_CRASH} {said}" in words), None)
+    name = "unknown exit code" if exit_code is None else f"exit code {exit_code}"
     if exit_code is not None and exit_code < 0:
         with contextlib.suppress(ValueError):
             name = signal.Signals(-exit_code).name
@@ -323,7 +334,7 @@ def _crashed(job: Job, exit_code: int | None) -> Failure:
         kind="memory" if killed else "crash",
         error_type=name,
         message=f"the worker process died ({name})",
-        last_words=_last_words(job),
+        last_words=words,
         explanation=(
             "The worker process was killed, most likely because memory ran out. Close other programs, or "
             "lower `workers` and `batch_size`."

@@ -113,4 +113,5 @@ def test_a_target_for_pictures_of_another_size(tmp_path: Path, capsys: pytest.Ca
     (report,) = (tmp_path / "generated").rglob("report.json")
     rows = {row["model"]: row for row in json.loads(report.read_text())["rows"]}
     assert (rows["wrong"]["verdict"], rows["mended"]["verdict"]) == ("faulty", "equivalent")
-    assert json.loads((report.parent / "repair" / "wrong" / "source" / "repair.json").read_text())["mended"]
+    assert rows["wrong"]["repair"]["mended"]
+    assert json.loads((report.parent / rows["wrong"]["repair"]["file"]).read_text())["mended"]
