@@ -23,7 +23,7 @@ from conrepair.localize.options import Options
 from conrepair.localize.recipe_finding import PhotoFile, find_recipe
 from conrepair.localize.result import Localization
 from conrepair.localize.suspects import Observed, suspicious_layers
-from conrepair.runtime.errors import ConrepairError, DataError
+from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = ["Subject", "as_fed", "batch_size", "concrete", "feeds_of", "localize_models", "of_one_batch"]
@@ -156,7 +156,7 @@ def of_one_batch(source: Subject, target: Subject, folder: Path) -> Subject:
         editor = open_editor(source.model)
         editor.set_input_shapes([(theirs, *(None for _ in spec.shape[1:])) for spec in source.inputs])
         model = editor.save(folder, "source")
-    except (NotEditableError, ConrepairError) as error:
+    except (NotEditableError, ModelLoadError, UsageError) as error:
         raise DataError(
             f"the models have fixed batches of {ours} and {theirs}; what they compute can't be compared layer by "
             f"layer. Export one of them with the other's batch, or an open one. ({error})"
