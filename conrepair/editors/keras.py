@@ -133,6 +133,11 @@ class KerasEditor(Editor):
         self._changes.calls[id(self._layers[node.name])] = call
         self.touched |= self.names(node)
 
+    def add_output(self, tensor: str) -> None:
+        """Behind the others, in a list; in a dictionary of outputs, by its layer's name."""
+        self._changes.more.append(self._same(tensor))
+        self.touched |= self.tensor_names(tensor)
+
     def drop_output(self, place: int) -> None:
         """By position; a structure of outputs loses the entry."""
         order = self._order()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import keras
@@ -44,6 +44,7 @@ class Changes:
         weights: What copies the weights, where the new layer has others.
         outputs: Which of the old outputs come in which place.
         shapes: Sizes of the model's inputs, by name; None for those that stay.
+        more: The ids of tensors that are outputs too, each in whatever model.
     """
 
     layers: dict[int, Callable[[], Any]] = field(default_factory=dict)
@@ -53,9 +54,10 @@ class Changes:
     weights: dict[int, Callable[[Any, Any], None]] = field(default_factory=dict)
     outputs: list[int] | None = None
     shapes: dict[str, Sequence[int | None]] = field(default_factory=dict)
+    more: list[tuple[int, ...]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.layers or self.calls or self.grafts or self.inputs or self.outputs or self.shapes)
+        return any(getattr(self, item.name) for item in fields(self))
 
 
 def rebuild(network: Any, changes: Changes) -> Any:
@@ -68,10 +70,12 @@ def rebuild(network: Any, changes: Changes) -> Any:
     builder = _Builder(changes)
     new = builder.model(network, outermost=True)
     builder.copy_weights()
-    if changes.outputs is not None:
+    if changes.outputs is not None or changes.more:
         leaves = keras.tree.flatten(new.outputs)
-        arranged = [leaves[place] for place in changes.outputs]
-        new = keras.Model(new.input, _arranged(network.output, arranged, changes.outputs), name=new.name)
+        count = len(leaves) - len(changes.more)
+        order = range(count) if changes.outputs is None else changes.outputs
+        arranged = _arranged(network.output, [leaves[place] for place in order], order)
+        new = keras.Model(new.input, _with_more(arranged, leaves[count:]), name=new.name)
     if network.compiled and not new.compiled:
         new.compile_from_config(network.get_compile_config())
     return new
@@ -90,6 +94,15 @@ def _arranged(structure: Any, leaves: Sequence[Any], places: Sequence[int]) -> A
     return leaves[0] if len(leaves) == 1 else list(leaves)
 
 
+def _with_more(structure: Any, more: Sequence[Any]) -> Any:
+    """Outputs and some more; in a dictionary by the names of their layers."""
+    if not more:
+        return structure
+    if isinstance(structure, dict):
+        return structure | {tensor._keras_history.operation.name: tensor for tensor in more}
+    return [*(structure if isinstance(structure, list | tuple) else [structure]), *more]
+
+
 class _Builder:
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
@@ -97,8 +110,8 @@ class _Builder:
         self._new: dict[int, Any] = {}  # and the other way round
 
     def model(self, network: Any, *, outermost: bool = False) -> Any:
-        shapes = self._changes.shapes if outermost else {}
-        if isinstance(network, keras.Sequential) and (self._changes_calls(network) or (outermost and shapes)):
+        shapes, more = (self._changes.shapes, self._changes.more) if outermost else ({}, [])
+        if isinstance(network, keras.Sequential) and (self._changes_calls(network) or shapes or more):
             network = keras.Model(network.inputs, network.outputs, name=network.name)
         if isinstance(network, keras.Sequential):
             return keras.models.clone_model(network, clone_function=self._layer)
@@ -114,7 +127,11 @@ class _Builder:
         if outermost:
             named = {tensor.name: tensor for tensor in leaves}
             fed = [self._changes.inputs.get(tensor.name, lambda known, t=tensor: t)(named) for tensor in leaves]
-        results = _Run(self._changes.grafts, self._layer, self._call).results(functional_of(network), fed)
+        run = _Run(self._changes.grafts, self._layer, self._call)
+        results = run.results(functional_of(network), fed)
+        if more:
+            results += [run.computed(keys) for keys in more]
+            return keras.Model(inputs, results, name=network.name)
         return keras.Model(inputs, keras.tree.pack_sequence_as(network.output, results), name=network.name)
 
     def copy_weights(self) -> None:
@@ -181,6 +198,13 @@ class _Run:
         if any(tensor is None for tensor in results):
             raise NotEditableError("what is put in would read what is computed from it, or what's in another model")
         return results
+
+    def computed(self, keys: Sequence[int]) -> Any:
+        """What stands for an old tensor, once results are there."""
+        found = self._first(keys)
+        if found is None:
+            raise NotEditableError("what shall be an output is in another model, one nested in this one")
+        return found
 
     def _done(self, call: Any) -> bool:
         read = {id(tensor): self._value(id(tensor), id(call.operation)) for tensor in call.input_tensors}

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.export.graph_signature import OutputKind, OutputSpec, TensorArgument
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from conrepair.editors.editor import Editor, NotEditableError
@@ -151,19 +152,37 @@ class TorchEditor(Editor):
         target.args = torch.fx.map_arg(target.args, lambda item: exchanged.get(item, item))
         self._note(target)
 
+    def add_output(self, tensor: str) -> None:
+        """Behind the others; a program of one output gives a tuple then."""
+        added = self._value(tensor)
+        output = self._program.graph.output_node()
+        values = [*output.args[0], added]
+        output.args = (tuple(values),)
+        spec = OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(name=added.name), None)
+        self._program.graph_signature.output_specs.append(spec)
+        self._return(len(values) - 1, len(values))
+        self.touched |= _names(added)
+        self._reshaped = True
+
+    def _return(self, before: int, now: int) -> None:
+        """Let the program return another number of outputs, in the sort of list that it has."""
+        call = self._program.module_call_graph[0].signature
+        given = None if call is None else pytree.tree_unflatten(range(before), call.out_spec)
+        plain = isinstance(given, tuple | list) and list(given) == list(range(before))
+        if call is None or not (plain or given == 0):
+            self.refuse("the outputs aren't a plain list")
+        kind = type(given) if isinstance(given, tuple | list) else tuple
+        call.out_spec = pytree.tree_structure(kind(range(now)))
+
     def drop_output(self, place: int) -> None:
         """In the output node, the signature, and the structure that the program returns."""
-        call = self._program.module_call_graph[0].signature
         output = self._program.graph.output_node()
         values, here = list(output.args[0]), self._output_now(place)
-        given = None if call is None else pytree.tree_unflatten(range(len(values)), call.out_spec)
-        if call is None or not isinstance(given, tuple | list) or list(given) != list(range(len(given))):
-            self.refuse(f"output {place} isn't one of a plain list of outputs")
+        self._return(len(values), len(values) - 1)
         dropped = values.pop(here)
         self._left_out.add(place)
         output.args = (tuple(values),)
         del self._program.graph_signature.output_specs[here]
-        call.out_spec = pytree.tree_structure(type(given)(range(len(values))))
         self.touched |= _names(dropped)
         _drop_unread(self._program.graph, dropped)
         self._reshaped = True

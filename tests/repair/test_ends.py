@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,21 @@ def test_a_lost_output_is_given_again(tmp_path: Path) -> None:
     assert [spec.name for spec in framework("onnx").describe(result.model).outputs][-1] == inner
     assert np.isfinite(result.unseen_after.error)
     assert sha256_of(Path(target.path)) == before
+
+
+@pytest.mark.parametrize("file", [keras_file, torch_file, tflite_file])
+def test_a_lost_output_is_given_again_in_its_own_format(file: Callable[[str, Path], Model], tmp_path: Path) -> None:
+    target = file("image", tmp_path)
+    editor = open_editor(target)
+    editor.add_output(next(node for node in editor.graph.nodes if node.op in {"Relu", "Clip"}).outputs[0])
+    result = repaired(editor.save(tmp_path, "source"), target, tmp_path)
+    assert not np.isfinite(result.unseen_before.error)
+    assert result.mended
+    assert len(result.edits) == 1
+    assert result.edits[0].endswith("is an output")
+    assert result.model is not None
+    assert (result.model.framework, result.delivery) == (target.framework, None)
+    assert len(framework(target.framework).describe(result.model).outputs) == 2
 
 
 def test_a_lost_output_of_a_layer_that_is_wrong_too(tmp_path: Path) -> None:
