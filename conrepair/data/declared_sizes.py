@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from conrepair.data.binding import image_layout, layout_permutation
 from conrepair.data.feeds import has_batch
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 
-__all__ = ["Sizes", "sizes_in_words", "sizes_wanted"]
+__all__ = ["Sizes", "partners", "sizes_in_words", "sizes_wanted"]
 
 Sizes = tuple[tuple[int | None, ...], ...]
 """Of each input, in order; None for a size that is right."""
@@ -28,11 +28,9 @@ def sizes_wanted(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> Siz
     """
     if len(fed) != len(inputs):
         return None
-    named = {spec.name: spec for spec in fed}
-    pairs = [named.get(spec.name, fed[place]) for place, spec in enumerate(inputs)]
+    pairs, first = partners(fed, inputs), _first(fed, inputs)
     if any(len(one.shape) != len(two.shape) for one, two in zip(pairs, inputs, strict=True)):
         return None
-    first = 1 if has_batch(fed) and has_batch(inputs) else 0
     found = tuple(_wanted(one, two, first) for one, two in zip(pairs, inputs, strict=True))
     return found if any(size is not None for shape in found for size in shape) else None
 
@@ -45,19 +43,55 @@ def sizes_in_words(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec], want
         inputs: The model's own.
         wanted: Of `sizes_wanted`.
     """
-    named = {spec.name: spec for spec in fed}
     words = [
-        f"input {spec} is declared with other sizes than the source's {named.get(spec.name, fed[place])}"
-        for place, (spec, shape) in enumerate(zip(inputs, wanted, strict=True))
+        f"input {spec} is declared with other sizes than the source's {partner}"
+        for spec, partner, shape in zip(inputs, partners(fed, inputs), wanted, strict=True)
         if any(size is not None for size in shape)
     ]
     return "; ".join(words)
 
 
+def _first(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> int:
+    """The first axis behind the batch."""
+    return 1 if has_batch(fed) and has_batch(inputs) else 0
+
+
+def partners(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """The other model's input that stands for each: whose feeds fit, else the one of its name, else one that's left.
+
+    Args:
+        fed: The other model's inputs, as many.
+        inputs: The model's own.
+    """
+    first = _first(fed, inputs)
+
+    def named(one: TensorSpec, two: TensorSpec) -> bool:
+        return one.name == two.name
+
+    def fits(one: TensorSpec, two: TensorSpec) -> bool:
+        given = [*two.shape[:first], *one.shape[first:]]
+        return one.stands_for_reals == two.stands_for_reals and layout_permutation(given, two.shape) is not None
+
+    free, found = list(fed), {}
+    rules: list[Callable[[TensorSpec, TensorSpec], bool]] = [
+        lambda one, two: named(one, two) and fits(one, two),
+        fits,
+        named,
+        lambda one, two: len(one.shape) == len(two.shape),
+        lambda _, __: True,
+    ]
+    for rule in rules:
+        for place, spec in enumerate(inputs):
+            partner = next((one for one in free if place not in found and rule(one, spec)), None)
+            if partner is not None:
+                found[place] = partner
+                free.remove(partner)
+    return [found[place] for place in range(len(inputs))]
+
+
 def _wanted(fed: TensorSpec, spec: TensorSpec, first: int) -> tuple[int | None, ...]:
     same: tuple[int | None, ...] = (None,) * len(spec.shape)
-    shape = list(fed.shape)
-    shape[:first] = spec.shape[:first]
+    shape = [*spec.shape[:first], *fed.shape[first:]]
     if layout_permutation(shape, spec.shape) is not None:
         return same
     layouts = f"{image_layout(fed)} {image_layout(spec)}"

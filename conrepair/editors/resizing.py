@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from conrepair.editors.operation import NotEditableError, Sizes, operation_of
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import LayerGraph, Node
 
-__all__ = ["new_shapes", "resized"]
+__all__ = ["Merge", "new_shapes", "resized"]
 
 _SHAPED = {"Reshape", "Expand"}
+
+Merge = tuple[tuple[int, int], ...]
+"""Axes that were put together to one: the size of each as it was, and as it is."""
 
 
 def new_shapes(graph: LayerGraph, inputs: Mapping[str, tuple[int, ...]]) -> Mapping[str, tuple[int, ...]]:
@@ -29,71 +31,99 @@ def new_shapes(graph: LayerGraph, inputs: Mapping[str, tuple[int, ...]]) -> Mapp
     now: dict[str, Sizes | None] = {name: tensor.shape for name, tensor in graph.tensors.items()}
     now.update(inputs)
     found: dict[str, tuple[int, ...]] = {}
+    merged: list[Merge] = []
     for node in graph.nodes:
-        read = [name for name in node.inputs if name]
-        if all(now.get(name) == _before(graph, name) for name in read):
+        # What else these read are sizes that the program computes.
+        inputs_read = node.inputs[:1] if node.op in _SHAPED else node.inputs
+        read = [name for name in inputs_read if name]
+        if all(now[name] == graph.tensors[name].shape for name in read):
             continue
         for name in node.outputs:
-            now[name] = _result(graph, node, [now.get(item) for item in read], graph.tensors[name].shape)
+            now[name] = _result(graph, node, read, now, merged)
             after = now[name]
             if node.op in _SHAPED and after is not None and after != graph.tensors[name].shape:
                 found[node.name] = tuple(int(size or 0) for size in after)
     return found
 
 
-def resized(before: tuple[int, ...], now: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+def resized(
+    before: tuple[int, ...], now: tuple[int, ...], shape: tuple[int, ...], merged: Sequence[Merge] = ()
+) -> tuple[int, ...] | None:
     """The shape that a tensor of other sizes is seen in.
+
+    An axis that's taken apart becomes what was put together to it, where that's known; else its first part grows, as
+    the number of windows does whose size stays.
 
     Args:
         before: Sizes as they were.
         now: As they are.
         shape: What the first ones were seen as.
+        merged: What was put together before.
 
     Returns:
-        None where that can't be told: an axis that changes is torn apart.
+        None where that can't be told: an axis that changes is torn apart, or may be rows and columns.
     """
     sizes = list(shape)
     for axis, (old, new) in enumerate(zip(before, now, strict=True)):
         if old == new:
             continue
-        # As many numbers as come in front of an axis before must come in front of it afterwards.
-        front = math.prod(before[:axis])
-        ends = [(place, math.prod(shape[:place]), math.prod(shape[: place + 1])) for place in range(len(shape))]
-        places = [place for place, begin, end in ends if begin < front * old and end > front]
-        if old == 1:
-            alone = [place for place, begin, end in ends if begin == end == front]
-            places = alone[:1] or [place for place, begin, end in ends if begin <= front <= end]
+        places = _places(before, axis, shape)
+        parts = tuple(shape[place] for place in places)
         if len(places) == 1 and sizes[places[0]] % old == 0:
             sizes[places[0]] = sizes[places[0]] // old * new
-        elif old > 1 and math.prod(shape[place] for place in places) == old:
-            # An axis that's taken apart, as rows and columns are: all of its parts grow alike.
-            factor = _root(Fraction(new, old), len(places))
-            if factor is None or any(sizes[place] * factor % 1 for place in places):
-                return None
-            for place in places:
-                sizes[place] = int(sizes[place] * factor)
+        elif old > 1 and math.prod(parts) == old and (grown := _grown(parts, new, merged)) is not None:
+            for place, size in zip(places, grown, strict=True):
+                sizes[place] = size
         else:
             return None
     return tuple(sizes) if math.prod(sizes) == math.prod(now) else None
 
 
-def _root(number: Fraction, degree: int) -> Fraction | None:
-    """A root, where it's exact."""
-    parts = [round(part ** (1 / degree)) for part in (number.numerator, number.denominator)]
-    found = Fraction(*parts)
-    return found if found**degree == number else None
+def _places(before: tuple[int, ...], axis: int, shape: tuple[int, ...]) -> list[int]:
+    """Where an axis comes to lie: as many numbers as come in front of it before come in front of it afterwards."""
+    old, front = before[axis], math.prod(before[:axis])
+    ends = [(place, math.prod(shape[:place]), math.prod(shape[: place + 1])) for place in range(len(shape))]
+    if old > 1:
+        return [place for place, begin, end in ends if begin < front * old and end > front and end > begin]
+    alone = [place for place, begin, end in ends if begin == end == front]
+    return alone[:1] or [place for place, begin, end in ends if begin <= front <= end]
 
 
-def _result(graph: LayerGraph, node: Node, now: Sequence[Sizes | None], shape: Sizes | None) -> Sizes | None:
-    """What shape a node gives by now; None where that isn't known."""
-    before = [_before(graph, name) for name in node.inputs if name]
-    if shape is None or any(item is None for item in (*now, *before)):
+def _grown(parts: tuple[int, ...], size: int, merged: Sequence[Merge]) -> tuple[int, ...] | None:
+    """New sizes of the parts of an axis."""
+    for merge in reversed(merged):
+        if tuple(old for old, _ in merge) == parts and math.prod(new for _, new in merge) == size:
+            return tuple(new for _, new in merge)
+    alike = len(set(parts)) == 1 and round(size ** (1 / len(parts))) ** len(parts) == size
+    if alike or size % math.prod(parts[1:]):
         return None
-    known = [tuple(int(size or 0) for size in item) for item in now if item is not None]
-    old = [tuple(int(size or 0) for size in item) for item in before if item is not None]
-    sizes = tuple(int(size or 0) for size in shape)
+    return (size // math.prod(parts[1:]), *parts[1:])
+
+
+def _merges(before: tuple[int, ...], now: tuple[int, ...], shape: tuple[int, ...]) -> list[Merge]:
+    """The axes that a reshape puts together."""
+    inside: dict[int, list[tuple[int, int]]] = {}
+    for axis, (old, new) in enumerate(zip(before, now, strict=True)):
+        places = _places(before, axis, shape)
+        if len(places) == 1 and old > 1:
+            inside.setdefault(places[0], []).append((old, new))
+    return [tuple(axes) for axes in inside.values() if len(axes) > 1]
+
+
+def _result(
+    graph: LayerGraph, node: Node, read: Sequence[str], now: Mapping[str, Sizes | None], merged: list[Merge]
+) -> Sizes | None:
+    """What shape a node gives by now; None where that isn't known. Notes what it puts together."""
+    shape, before = graph.tensors[node.outputs[0]].shape, [graph.tensors[name].shape for name in read]
+    if shape is None or any(item is None for item in (*(now[name] for name in read), *before)):
+        return None
+    known = [tuple(int(size or 0) for size in now[name] or ()) for name in read]
+    old = [tuple(int(size or 0) for size in item or ()) for item in before]
     if node.op == "Reshape":
-        return resized(old[0], known[0], sizes)
+        after = resized(old[0], known[0], shape, merged)
+        if after is not None:
+            merged += _merges(old[0], known[0], shape)
+        return after
     try:
         operation = operation_of(node)
         operation = replace(operation, inputs=tuple(range(len(old))))
@@ -102,7 +132,7 @@ def _result(graph: LayerGraph, node: Node, now: Sequence[Sizes | None], shape: S
             return shape_of_result(operation, known)
     except (NotEditableError, KeyError, IndexError, TypeError, ValueError):
         pass  # an operator whose sizes aren't known from its attributes
-    return _alike(old[0], known[0], sizes)
+    return _alike(old[0], known[0], shape)
 
 
 def _alike(before: tuple[int, ...], now: tuple[int, ...], shape: tuple[int, ...]) -> Sizes | None:
@@ -117,7 +147,3 @@ def _alike(before: tuple[int, ...], now: tuple[int, ...], shape: tuple[int, ...]
         sizes = [size if old == new else None if size * new % old else size * new // old for size, old, new in pairs]
         return None if None in sizes else tuple(sizes)
     return None if any(before[axis] in shape for axis in changed) else shape
-
-
-def _before(graph: LayerGraph, name: str) -> Sizes | None:
-    return graph.tensors[name].shape if name in graph.tensors else None

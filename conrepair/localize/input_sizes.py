@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from conrepair.data.declared_sizes import Sizes, sizes_in_words
+from conrepair.data.declared_sizes import Sizes, partners, sizes_in_words
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
@@ -27,13 +27,8 @@ def of_other_sizes(
         options: Of the localization.
     """
     words = sizes_in_words(source, inputs, wanted)
-    theirs = [
-        spec.name for spec, shape in zip(inputs, wanted, strict=True) if any(size is not None for size in shape)
-    ]
-    named = {spec.name for spec in source}
-    places = {spec.name: place for place, spec in enumerate(inputs)}
-    ours = [name if name in named else source[places[name]].name for name in theirs]
-    fault = LocatedFault(
-        Kind.INPUT, tuple(ours), tuple(theirs), "", math.inf, math.inf, 0.0, 1.0, (words,), ours[0], theirs[0]
-    )
+    pairs = zip(inputs, partners(source, inputs), wanted, strict=True)
+    places = [(one.name, two.name) for two, one, shape in pairs if any(size is not None for size in shape)]
+    ours, theirs = zip(*places, strict=True)
+    fault = LocatedFault(Kind.INPUT, ours, theirs, "", math.inf, math.inf, 0.0, 1.0, (words,), ours[0], theirs[0])
     return Localization(Verdict.FAULTY, words, (fault,), (), (), (), 0, math.inf, (), options)

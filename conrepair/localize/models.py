@@ -153,7 +153,7 @@ def of_one_batch(source: Subject, target: Subject, folder: Path) -> Subject:
         return source
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        editor = open_editor(source.model)
+        editor = open_editor(dataclasses.replace(source.model, inputs=concrete(source, ours)))
         editor.set_input_shapes([(theirs, *(None for _ in spec.shape[1:])) for spec in source.inputs])
         model = editor.save(folder, "source")
     except (NotEditableError, ModelLoadError, UsageError) as error:

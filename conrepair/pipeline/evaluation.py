@@ -178,7 +178,9 @@ def _row(
     run = runs[id(item)]
     backend = backend_of(config, item.model, item.backend)
     problem = item.problem or _execution_problem(item)
-    other_sizes = "" if problem is None else _other_sizes(item, reference)
+    other_sizes = ""
+    if config.stages.evaluate and item.problem is None and reference is not None and runs[id(reference)] is not None:
+        other_sizes = _other_sizes(item, reference, problem, dataset)
     if problem is not None and problem.kind == NO_DEVICE and isinstance(backend, TvmConfig) and backend.optional:
         problem = dataclasses.replace(problem, exit_code=int(ExitCode.EQUIVALENT))
     verdict, reason, comparison = None, "", None
@@ -225,9 +227,14 @@ def _row(
     )
 
 
-def _other_sizes(item: Executed, reference: Executed | None) -> str:
-    """In words, that a target can't be fed what its reference is, for the sizes that it declares; "" where it can."""
-    if item.source is None or reference is None or reference.source is None or item.kind == "reference":
+def _other_sizes(item: Executed, reference: Executed, problem: Problem | None, dataset: Dataset | None) -> str:
+    """In words, that a target can't be fed what its reference is, for the sizes that it declares; "" where it can.
+
+    Photos are prepared in each model's own size: where these fail, it's for something else.
+    """
+    refused = problem is not None and problem.kind == "refused" and problem.exit_code == ExitCode.USAGE
+    photos = dataset is not None and bool(dataset.photos)
+    if not refused or photos or item.source is None or reference.source is None or item.kind == "reference":
         return ""
     fed, inputs = reference.source.description.inputs, item.source.description.inputs
     wanted = sizes_wanted(fed, inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
@@ -85,11 +86,11 @@ def repair_models(
         DataError: if the data doesn't fit.
         OSError: if there's no room.
     """
-    sizes = other_sizes(source, target, options.localization)
-    if sizes is not None:
-        return _resized(source, target, sizes, folder, options, journal)
     with tempfile.TemporaryDirectory() as room:
         source = of_one_batch(source, target, Path(room))
+        sizes = other_sizes(source, target, options.localization)
+        if sizes is not None:
+            return _resized(source, target, sizes, folder, options, journal)
         return _searched_twice(source, target, folder, options, journal)
 
 
@@ -127,36 +128,46 @@ def _resized(
     started = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     before = _agreement_of_other_sizes(source, target, options)
+    unmended = RepairResult(sizes.found, sizes.found, (), (), None, before, before, 1, 0.0, True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        copy, behind = Path(scratch) / "resized", Path(scratch) / "behind"
+        copy.mkdir()
         try:
             if options.edits is not None and "sizes" not in options.edits:
                 raise NotEditableError("sizes of inputs are none of the edits that are wanted")
-            edit, resized = mend_sizes(source, target, sizes, Path(scratch))
+            edit, resized = mend_sizes(source, target, sizes, copy)
             left = replace(options, seconds=max(options.seconds - (time.monotonic() - started), 0.0))
-            result = repair_models(source, resized, folder, left, journal)
+            result = _searched_twice(source, resized, behind, left, journal)
         except (NotEditableError, InferenceError, ModelLoadError) as error:
+            return replace(unmended, seconds=time.monotonic() - started, refused=(str(error),))
+        tried, after = result.tried + 1, result.unseen_after
+        if before.samples and not is_of_use(after, before, clean=not result.after.faults):
+            why = undone(after, before)
             seconds = time.monotonic() - started
-            found = sizes.found
-            return RepairResult(found, found, (), (), None, before, before, 1, seconds, True, refused=(str(error),))
-        made = result.model
-        if made is None:
-            path = folder / f"{STEM}{Path(resized.model.path).suffix}"
-            copy_model(Path(resized.model.path), path)
-            made = replace(resized.model, path=str(path))
+            effects = (*result.effects, why)
+            return replace(unmended, effects=effects, tried=tried, seconds=seconds, undone=why)
+        shutil.copytree(behind, folder, dirs_exist_ok=True)
+        made = result.model or resized.model
+        if result.model is None:
+            copy_model(Path(made.path), folder / Path(made.path).name)
+    model = replace(made, path=str(folder / Path(made.path).name))
+    effects, storage = result.effects, None
     if result.delivery is None:
-        behind = () if result.patch is None else read_patch(Path(result.patch))[0].edits
-        gain = f"{in_words(edit)}: what the source is fed can be given to it"
-        result = replace(result, effects=(gain, *result.effects), patch=str(folder / PATCH))
-        write_patch(Patch((edit, *behind)), folder / PATCH, target.model.sha256, result.effects)
-        graph = open_editor(target.model).graph
-        result = replace(result, model=made, storage=storage_of(graph, target.model, made))
+        edits = () if result.patch is None else read_patch(folder / PATCH)[0].edits
+        effects = (f"{in_words(edit)}: what the source is fed can be given to it", *effects)
+        write_patch(Patch((edit, *edits)), folder / PATCH, target.model.sha256, effects)
+        storage = storage_of(open_editor(target.model).graph, target.model, model)
     return replace(
         result,
         before=sizes.found,
         edits=(in_words(edit), *result.edits),
+        effects=effects,
+        model=model,
         unseen_before=before,
-        tried=result.tried + 1,
+        tried=tried,
         seconds=time.monotonic() - started,
+        patch=str(folder / PATCH),
+        storage=storage,
     )
 
 
@@ -169,7 +180,10 @@ def _agreement_of_other_sizes(source: Subject, target: Subject, options: RepairO
     ours, theirs = (
         answers(side, side.model, begin=begin, count=options.unseen, batch_size=size) for side in (source, target)
     )
-    return agreement(ours, theirs, labels=options.labels[begin:])
+    try:
+        return agreement(ours, theirs, labels=options.labels[begin:])
+    except (InferenceError, ModelLoadError):
+        return NO_AGREEMENT
 
 
 def _repaired(

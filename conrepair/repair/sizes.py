@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from conrepair.runtime.errors import ConrepairError
 
 __all__ = ["OtherSizes", "mend_sizes", "other_sizes"]
 
-_STEM = "resized"
+_STEM = "repaired"  # as what's behind it in a file of weights is called
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,12 @@ def mend_sizes(source: Subject, target: Subject, sizes: OtherSizes, folder: Path
     """
     editor = open_editor(target.model)
     edit = SetInputShapes(_in_order(editor, target.inputs, sizes.wanted))
-    model = Patch((edit,)).make(editor, folder, _STEM)
+    patch = Patch((edit,))
+    made = patch.make(editor, folder, _STEM)
+    # By what it's made of: Keras and TensorFlow write other bytes each time, and a search that goes on must know it.
+    model = dataclasses.replace(
+        made, sha256=hashlib.sha256(f"{target.model.sha256} {patch.digest}".encode()).hexdigest()
+    )
     inputs = tuple(
         dataclasses.replace(
             spec, shape=tuple(old if new is None else new for old, new in zip(spec.shape, shape, strict=True))

@@ -49,6 +49,7 @@ _SIGNALS = {
     "Aborted": signal.SIGABRT,
     "Bus error": signal.SIGBUS,
     "Floating-point exception": signal.SIGFPE,
+    "Floating point exception": signal.SIGFPE,
     "Illegal instruction": signal.SIGILL,
 }  # as faulthandler calls them
 _START_UP = re.compile(

@@ -40,3 +40,10 @@ def test_inputs_are_paired_by_name() -> None:
 def test_other_differences_are_none_of_sizes() -> None:
     assert sizes_wanted([spec(1, 3)], [spec(1, 3, 1)]) is None
     assert sizes_wanted([spec(1, 3)], [spec(1, 4), spec(1, 4, name="y")]) is None
+
+
+def test_what_feeds_would_find_is_no_matter_of_sizes() -> None:
+    fed = [spec("n", 5, name="a"), spec("n", 7, name="b")]
+    assert sizes_wanted(fed, [spec("n", 7, name="x"), spec("n", 5, name="y")]) is None
+    assert sizes_wanted(fed, [spec("n", 7, name="a"), spec("n", 5, name="b")]) is None
+    assert sizes_wanted(fed, [spec("n", 7, name="x"), spec("n", 6, name="y")]) == ((None, None), (None, 5))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from conrepair.editors.resizing import resized
@@ -26,14 +26,26 @@ def test_axes_that_are_put_together_have_the_product(sizes: list[tuple[int, int]
         assert math.prod(found) == math.prod(now)
 
 
-@given(st.integers(2, 6), st.integers(2, 6), st.integers(1, 4), st.integers(2, 5))
-def test_rows_and_columns_of_a_square_grow_alike(before: int, now: int, batch: int, channels: int) -> None:
-    found = resized((batch, channels, before**2), (batch, channels, now**2), (batch, channels, before, before))
-    assert found == (batch, channels, now, now)
+@given(st.integers(2, 6), st.integers(2, 6), st.integers(1, 4), st.integers(2, 5), st.integers(2, 6))
+def test_rows_and_columns_that_were_put_together(before: int, now: int, batch: int, channels: int, wide: int) -> None:
+    assume(before * wide != now * (wide + 1))
+    merged = [((before, now), (wide, wide + 1))]
+    found = resized(
+        (batch, channels, before * wide),
+        (batch, channels, now * (wide + 1)),
+        (batch, channels, before, wide),
+        merged,
+    )
+    assert found == (batch, channels, now, wide + 1)
+
+
+def test_windows_grow_in_number() -> None:
+    assert resized((1, 3, 24, 24), (1, 3, 96, 96), (1, 3, 6, 4, 6, 4)) == (1, 3, 24, 4, 24, 4)
+    assert resized((1, 24, 24, 8), (1, 48, 24, 8), (1, 6, 4, 6, 4, 8)) == (1, 12, 4, 6, 4, 8)
 
 
 def test_what_cant_be_told_isnt_guessed() -> None:
-    assert resized((1, 4, 216), (1, 4, 144), (1, 4, 12, 18)) is None  # is it 12 x 12, or 8 x 18?
+    assert resized((1, 4, 16), (1, 4, 64), (1, 4, 4, 4)) is None  # is it 8 x 8, or 16 windows of 4?
     assert resized((4, 6), (4, 7), (3, 8)) is None  # torn apart
 
 

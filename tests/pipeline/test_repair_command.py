@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rewritten_networks as networks
+from PIL import Image
 
 from conrepair.cli import main
 from conrepair.faults.catalogue import faults
@@ -115,3 +117,45 @@ def test_a_target_for_pictures_of_another_size(tmp_path: Path, capsys: pytest.Ca
     assert (rows["wrong"]["verdict"], rows["mended"]["verdict"]) == ("faulty", "equivalent")
     assert rows["wrong"]["repair"]["mended"]
     assert json.loads((report.parent / rows["wrong"]["repair"]["file"]).read_text())["mended"]
+
+
+def photos(folder: Path) -> str:
+    folder.mkdir()
+    generator = np.random.default_rng(8)
+    for number in range(14):
+        coarse = Image.fromarray(generator.integers(0, 255, (6, 7, 3), dtype=np.uint8))
+        coarse.resize((60 + number, 50), Image.Resampling.BICUBIC).save(folder / f"{number}.png")
+    return str(folder)
+
+
+def test_photos_for_another_size_and_another_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right = exported("onnx", (24, 24), tmp_path / "right").path
+    wrong = exported("torch", (12, 12), tmp_path / "wrong", batch=3).path
+    data = ["--data", photos(tmp_path / "photos"), "--recipe", "torchvision", "-q", "--advice", "0"]
+    assert main(["repair", right, wrong, "-o", str(tmp_path / "out"), *data]) == 0
+    shown = capsys.readouterr().out
+    assert "on 6 samples" in shown
+    assert "repaired: 1 found, 0 left" in shown
+    assert main(["repair", right, str(tmp_path / "out" / "repaired.pt2"), "-o", str(tmp_path / "none"), *data]) == 0
+    assert "nothing to repair" in capsys.readouterr().out
+
+
+def test_sizes_alone_arent_given_where_that_makes_it_worse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The number of places is a constant behind them, and there's no time to mend that."""
+    for size in (24, 12):
+        text = f"""mean (float[1, 3, {size}, {size}] x) => (float[1, 3] y) {{
+            axes = Constant <value = int64[2] {{2, 3}}> ()
+            s = ReduceSum <keepdims = 0> (x, axes)
+            y = Div (s, count)
+        }}"""
+        count = np.array(size**2, np.float32)
+        networks.written(tmp_path / f"{size}.onnx", text, {"count": count})
+    sides = [str(tmp_path / "24.onnx"), str(tmp_path / "12.onnx"), "-o", str(tmp_path / "out")]
+    data = ["--data", photos(tmp_path / "photos"), "--recipe", "torchvision", "-q", "--advice", "0"]
+    assert main(["repair", *sides, *data, "--seconds", "0.001"]) == 1
+    assert "undone" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+    assert main(["repair", *sides, *data]) == 0
+    assert "repaired: 1 found, 0 left" in capsys.readouterr().out

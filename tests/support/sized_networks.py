@@ -13,15 +13,15 @@ from tests.support.small_models import model_of
 FORMATS = ("onnx", "torch", "keras", "tflite", "tensorflow")
 
 
-def exported(framework: str, size: tuple[int, int], folder: Path, *, batch: int = 1) -> Model:
-    """For pictures of a size; in PyTorch and ONNX, for a batch too."""
+def exported(framework: str, size: tuple[int, int], folder: Path, *, batch: int | None = 1) -> Model:
+    """For pictures of a size; in PyTorch and ONNX, for a batch too, or for any (None)."""
     folder.mkdir(parents=True, exist_ok=True)
     if framework in {"onnx", "torch"}:
         return _of_torch(framework, size, folder, batch)
     return _of_keras(framework, size, folder)
 
 
-def _of_torch(framework: str, size: tuple[int, int], folder: Path, batch: int) -> Model:
+def _of_torch(framework: str, size: tuple[int, int], folder: Path, batch: int | None) -> Model:
     import torch
     from torch import nn
 
@@ -41,7 +41,8 @@ def _of_torch(framework: str, size: tuple[int, int], folder: Path, batch: int) -
 
     torch.manual_seed(31)
     network = Places().eval()
-    program = torch.export.export(network, (torch.zeros(batch, 3, *size),))
+    shapes = None if batch is not None else {"image": {0: torch.export.Dim("batch")}}
+    program = torch.export.export(network, (torch.zeros(batch or 2, 3, *size),), dynamic_shapes=shapes)
     if framework == "torch":
         torch.export.save(program, folder / "net.pt2")
         return model_of("torch", folder / "net.pt2")
