@@ -25,7 +25,8 @@ from benchmarks.common.running import result_of
 from benchmarks.common.target import Data, made_target, subject
 from conrepair.localize.models import localize_models
 from conrepair.localize.options import Options
-from conrepair.repair.repair import RepairOptions, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.repair import repair_models
 from conrepair.runtime.workers import Workers
 
 SECONDS, RATIO = 30.0, 3.0

@@ -22,8 +22,9 @@ from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import localize_models
 from conrepair.localize.options import Options
-from conrepair.repair.patch import read_patch
-from conrepair.repair.repair import PATCH, RepairOptions, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.patch import PATCH, read_patch
+from conrepair.repair.repair import repair_models
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import sha256_of

@@ -243,7 +243,8 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     from conrepair.localize.models import Subject
     from conrepair.localize.options import Options
     from conrepair.repair.build import repair_build
-    from conrepair.repair.repair import RepairOptions, repair_models
+    from conrepair.repair.options import RepairOptions
+    from conrepair.repair.repair import repair_models
 
     source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
     edits = None if payload["edits"] is None else frozenset(payload["edits"])

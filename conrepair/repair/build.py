@@ -31,7 +31,8 @@ from conrepair.repair.build_change import (
     write_build_patch,
     write_changed,
 )
-from conrepair.repair.repair import PATCH, RepairOptions
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.patch import PATCH
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM
 from conrepair.repair.verify import (

@@ -23,7 +23,10 @@ from conrepair.repair import edits
 from conrepair.repair.edits import ComputeInFloat, Edit, FileEdit, Graft, SetInputShapes, SetRecipe
 from conrepair.runtime.errors import DataError
 
-__all__ = ["CONVERTED", "RECIPE", "Patch", "patch_files", "read_patch", "write_patch"]
+__all__ = ["CONVERTED", "PATCH", "RECIPE", "Patch", "patch_files", "read_patch", "write_patch"]
+
+PATCH = "patch.json"
+"""The file that a repair's edits are kept in, beside the repaired model."""
 
 RECIPE = "recipe.json"
 """The file of the recipe that a patch sets, beside it."""

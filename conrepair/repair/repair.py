@@ -3,66 +3,37 @@
 from __future__ import annotations
 
 import functools
-import shutil
 import tempfile
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conrepair.config.model import EditKind
 from conrepair.data.recipe_file import recipe_fields, write_recipe
 from conrepair.editors.operation import NotEditableError
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.localize.models import Subject, of_one_batch
-from conrepair.localize.options import Options
 from conrepair.repair.baking import bake
 from conrepair.repair.bench import Bench
 from conrepair.repair.delivery import Delivery, as_onnx
 from conrepair.repair.edits import in_words
-from conrepair.repair.patch import CONVERTED, RECIPE, Patch, read_patch, write_patch
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.patch import CONVERTED, PATCH, RECIPE, Patch, write_patch
 from conrepair.repair.preparation import mend_preparation
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
-from conrepair.repair.sizes import OtherSizes, mend_sizes, other_sizes
+from conrepair.repair.sizes import other_sizes, repair_resized
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import NO_AGREEMENT, Agreement, agreement, answers, is_of_use, shared_batch, undone
+from conrepair.repair.verify import NO_AGREEMENT, agreement, answers, is_of_use, shared_batch, undone
 from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
 
-__all__ = ["PATCH", "RepairOptions", "apply_patch", "repair_models"]
+__all__ = ["apply_patch", "repair_models"]
 
 _OTHER = "onnx"  # what is delivered where the target's format can't be edited
 _REASONS = 3
 _MORE = 4  # times the samples, where what was found on them doesn't hold on others
-
-
-@dataclass(frozen=True)
-class RepairOptions:
-    """What a repair may take.
-
-    Attributes:
-        localization: Samples and margins of every localization on the way.
-        seconds: After which no further candidate is begun.
-        unseen: Samples behind those that are localized by, to verify on; those are looked at again where the
-            dataset has no more.
-        edits: Only of these sorts; None: of all.
-        bake_recipe: Whether another recipe for photos becomes operators of the model, where that can be said.
-        labels: Of the samples, in the dataset's order; None where one isn't known.
-    """
-
-    localization: Options = field(default_factory=Options)
-    seconds: float = 600.0
-    unseen: int = 64
-    edits: frozenset[EditKind] | None = None
-    bake_recipe: bool = False
-    labels: tuple[int | None, ...] = ()
-
-
-PATCH = "patch.json"
-"""The file that a repair's edits are kept in, beside the repaired model."""
 
 
 def repair_models(
@@ -90,7 +61,8 @@ def repair_models(
         source = of_one_batch(source, target, Path(room))
         sizes = other_sizes(source, target, options.localization)
         if sizes is not None:
-            return _resized(source, target, sizes, folder, options, journal)
+            mend = functools.partial(_searched_twice, source, journal=journal)
+            return repair_resized(source, target, sizes, folder, options, mend)
         return _searched_twice(source, target, folder, options, journal)
 
 
@@ -114,76 +86,6 @@ def _searched_twice(
         interrupted=again.interrupted,
         recalled=result.recalled + again.recalled,
     )
-
-
-def _resized(
-    source: Subject,
-    target: Subject,
-    sizes: OtherSizes,
-    folder: Path,
-    options: RepairOptions,
-    journal: Journal | None,
-) -> RepairResult:
-    """Mend the sizes of a target's inputs, then what is at fault behind them."""
-    started = time.monotonic()
-    folder.mkdir(parents=True, exist_ok=True)
-    before = _agreement_of_other_sizes(source, target, options)
-    unmended = RepairResult(sizes.found, sizes.found, (), (), None, before, before, 1, 0.0, True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        copy, behind = Path(scratch) / "resized", Path(scratch) / "behind"
-        copy.mkdir()
-        try:
-            if options.edits is not None and "sizes" not in options.edits:
-                raise NotEditableError("sizes of inputs are none of the edits that are wanted")
-            edit, resized = mend_sizes(source, target, sizes, copy)
-            left = replace(options, seconds=max(options.seconds - (time.monotonic() - started), 0.0))
-            result = _searched_twice(source, resized, behind, left, journal)
-        except (NotEditableError, InferenceError, ModelLoadError) as error:
-            return replace(unmended, seconds=time.monotonic() - started, refused=(str(error),))
-        tried, after = result.tried + 1, result.unseen_after
-        if before.samples and not is_of_use(after, before, clean=not result.after.faults):
-            why = undone(after, before)
-            seconds = time.monotonic() - started
-            effects = (*result.effects, why)
-            return replace(unmended, effects=effects, tried=tried, seconds=seconds, undone=why)
-        shutil.copytree(behind, folder, dirs_exist_ok=True)
-        made = result.model or resized.model
-        if result.model is None:
-            copy_model(Path(made.path), folder / Path(made.path).name)
-    model = replace(made, path=str(folder / Path(made.path).name))
-    effects, storage = result.effects, None
-    if result.delivery is None:
-        edits = () if result.patch is None else read_patch(folder / PATCH)[0].edits
-        effects = (f"{in_words(edit)}: what the source is fed can be given to it", *effects)
-        write_patch(Patch((edit, *edits)), folder / PATCH, target.model.sha256, effects)
-        storage = storage_of(open_editor(target.model).graph, target.model, model)
-    return replace(
-        result,
-        before=sizes.found,
-        edits=(in_words(edit), *result.edits),
-        effects=effects,
-        model=model,
-        unseen_before=before,
-        tried=tried,
-        seconds=time.monotonic() - started,
-        patch=str(folder / PATCH),
-        storage=storage,
-    )
-
-
-def _agreement_of_other_sizes(source: Subject, target: Subject, options: RepairOptions) -> Agreement:
-    """How far a target agrees that's fed photos in its own size; what else it's fed, it can't take."""
-    if target.recipe is None:
-        return NO_AGREEMENT
-    samples, size = options.localization.samples, shared_batch(source.inputs, target.inputs)
-    begin = samples if min(source.data.count, target.data.count) > samples else 0
-    ours, theirs = (
-        answers(side, side.model, begin=begin, count=options.unseen, batch_size=size) for side in (source, target)
-    )
-    try:
-        return agreement(ours, theirs, labels=options.labels[begin:])
-    except (InferenceError, ModelLoadError):
-        return NO_AGREEMENT
 
 
 def _repaired(

@@ -14,7 +14,8 @@ from conrepair.data.feeds import DataReference
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
-from conrepair.repair.repair import RepairOptions, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.repair import repair_models
 
 _EPSILON = np.float32(1e-5)
 _TEXT = """small (float[batch, 3, 12, 12] image) => (float[batch, 5] y) {{

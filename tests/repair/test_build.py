@@ -21,7 +21,7 @@ from conrepair.localize.opening import Build
 from conrepair.localize.options import Options
 from conrepair.repair.build import repair_build
 from conrepair.repair.build_change import BuildChange, changed_options, changes_for
-from conrepair.repair.repair import RepairOptions
+from conrepair.repair.options import RepairOptions
 from conrepair.repair.result import RepairResult
 from conrepair.repair.verify import Agreement
 from conrepair.runtime.files import sha256_of

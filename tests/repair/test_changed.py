@@ -18,8 +18,9 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.edits import SetParameter
-from conrepair.repair.patch import read_patch
-from conrepair.repair.repair import PATCH, RepairOptions, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.patch import PATCH, read_patch
+from conrepair.repair.repair import repair_models
 from conrepair.runtime.files import sha256_of
 
 _COUNT, _EPSILON = 16, 1e-3

@@ -24,10 +24,10 @@ from conrepair.localize.models import Subject
 from conrepair.repair import search
 from conrepair.repair.bench import Bench
 from conrepair.repair.edits import SetParameter
-from conrepair.repair.patch import read_patch
+from conrepair.repair.patch import PATCH, read_patch
 from conrepair.repair.proposals.all import CHANGES
 from conrepair.repair.proposals.proposal import Proposal, Proposer
-from conrepair.repair.repair import PATCH, apply_patch, repair_models
+from conrepair.repair.repair import apply_patch, repair_models
 from conrepair.repair.result import RepairResult
 from conrepair.repair.verify import agreement, answers
 from conrepair.runtime.files import sha256_of

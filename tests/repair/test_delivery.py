@@ -21,8 +21,9 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.delivery import as_onnx
-from conrepair.repair.patch import CONVERTED, patch_files, read_patch
-from conrepair.repair.repair import PATCH, RepairOptions, apply_patch, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.patch import CONVERTED, PATCH, patch_files, read_patch
+from conrepair.repair.repair import apply_patch, repair_models
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import PICTURES, feeds_of, tflite_file, torch_file, torch_image

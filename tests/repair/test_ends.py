@@ -19,8 +19,9 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.edits import ExchangeOutputs
-from conrepair.repair.patch import read_patch
-from conrepair.repair.repair import PATCH, RepairOptions, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.patch import PATCH, read_patch
+from conrepair.repair.repair import repair_models
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import keras_file, tflite_file, torch_file

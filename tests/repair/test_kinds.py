@@ -36,7 +36,8 @@ from conrepair.repair.edits import (
     SetRecipe,
 )
 from conrepair.repair.kinds import kind_of
-from conrepair.repair.repair import RepairOptions, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.repair import repair_models
 
 _TURNED = {"before": "t = Transpose <perm = [0, 1, 3, 2]> (image)", "begin": "t"}
 

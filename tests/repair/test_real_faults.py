@@ -13,7 +13,8 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
-from conrepair.repair.repair import RepairOptions, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.repair import repair_models
 
 
 @pytest.mark.parametrize("exporter", ["torch-onnx-dynamo", "torch-onnx-script"])

@@ -15,8 +15,9 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
-from conrepair.repair.patch import read_patch
-from conrepair.repair.repair import PATCH, RepairOptions, apply_patch, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.patch import PATCH, read_patch
+from conrepair.repair.repair import apply_patch, repair_models
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import sha256_of

@@ -17,7 +17,8 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
-from conrepair.repair.repair import RepairOptions, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.repair import repair_models
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import feeds_of, torch_file
 

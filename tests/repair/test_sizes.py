@@ -15,8 +15,9 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.options import Options
+from conrepair.repair.options import RepairOptions
 from conrepair.repair.patch import read_patch
-from conrepair.repair.repair import RepairOptions, apply_patch, repair_models
+from conrepair.repair.repair import apply_patch, repair_models
 from tests.support.sized_networks import FORMATS, exported
 from tests.support.small_models import model_of
 

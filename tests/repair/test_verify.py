@@ -21,7 +21,8 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair import repair
-from conrepair.repair.repair import RepairOptions, repair_models
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.repair import repair_models
 from conrepair.repair.verify import Agreement, Answers, agreement, answers, is_better, is_worse, shared_batch
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.files import sha256_of

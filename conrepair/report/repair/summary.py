@@ -10,8 +10,7 @@ from rich.text import Text
 
 from conrepair.localize.result import LocatedFault
 from conrepair.repair.advice import Advice
-from conrepair.repair.patch import CONVERTED
-from conrepair.repair.repair import PATCH
+from conrepair.repair.patch import CONVERTED, PATCH
 from conrepair.repair.result import RepairResult
 from conrepair.repair.verify import Agreement
 from conrepair.report.localization.words import number, shortened

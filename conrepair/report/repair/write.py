@@ -10,8 +10,7 @@ from pathlib import Path
 
 from conrepair.frameworks.identity import copy_model
 from conrepair.repair.advice import Advice
-from conrepair.repair.patch import patch_files
-from conrepair.repair.repair import PATCH
+from conrepair.repair.patch import PATCH, patch_files
 from conrepair.repair.result import RepairResult
 from conrepair.report.encode import encode
 from conrepair.report.folders import check_replaceable
