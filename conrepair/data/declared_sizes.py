@@ -8,7 +8,7 @@ from conrepair.data.binding import image_layout, layout_permutation
 from conrepair.data.feeds import has_batch
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 
-__all__ = ["Sizes", "partners", "sizes_in_words", "sizes_wanted"]
+__all__ = ["Sizes", "resized_inputs", "sizes_in_words", "sizes_wanted"]
 
 Sizes = tuple[tuple[int | None, ...], ...]
 """Of each input, in order; None for a size that is right."""
@@ -28,7 +28,7 @@ def sizes_wanted(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> Siz
     """
     if len(fed) != len(inputs):
         return None
-    pairs, first = partners(fed, inputs), _first(fed, inputs)
+    pairs, first = _partners(fed, inputs), _first(fed, inputs)
     if any(len(one.shape) != len(two.shape) for one, two in zip(pairs, inputs, strict=True)):
         return None
     found = tuple(_wanted(one, two, first) for one, two in zip(pairs, inputs, strict=True))
@@ -43,12 +43,24 @@ def sizes_in_words(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec], want
         inputs: The model's own.
         wanted: Of `sizes_wanted`.
     """
-    words = [
+    return "; ".join(
         f"input {spec} is declared with other sizes than the source's {partner}"
-        for spec, partner, shape in zip(inputs, partners(fed, inputs), wanted, strict=True)
-        if any(size is not None for size in shape)
-    ]
-    return "; ".join(words)
+        for partner, spec in resized_inputs(fed, inputs, wanted)
+    )
+
+
+def resized_inputs(
+    fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec], wanted: Sizes
+) -> list[tuple[TensorSpec, TensorSpec]]:
+    """The inputs that get other sizes: the other model's that stands for each, and its own.
+
+    Args:
+        fed: The other model's inputs.
+        inputs: The model's own.
+        wanted: Of `sizes_wanted`.
+    """
+    pairs = zip(_partners(fed, inputs), inputs, wanted, strict=True)
+    return [(one, two) for one, two, shape in pairs if any(size is not None for size in shape)]
 
 
 def _first(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> int:
@@ -56,20 +68,20 @@ def _first(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> int:
     return 1 if has_batch(fed) and has_batch(inputs) else 0
 
 
-def partners(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """The other model's input that stands for each: whose feeds fit, else the one of its name, else one that's left.
+def _with_batch_of(fed: TensorSpec, spec: TensorSpec, first: int) -> list[Dimension]:
+    """The shape of what is fed, with a model's own batch."""
+    return [*spec.shape[:first], *fed.shape[first:]]
 
-    Args:
-        fed: The other model's inputs, as many.
-        inputs: The model's own.
-    """
+
+def _partners(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """What stands for each in the other model: whose feeds fit, else the one of its name, else one that's left."""
     first = _first(fed, inputs)
 
     def named(one: TensorSpec, two: TensorSpec) -> bool:
         return one.name == two.name
 
     def fits(one: TensorSpec, two: TensorSpec) -> bool:
-        given = [*two.shape[:first], *one.shape[first:]]
+        given = _with_batch_of(one, two, first)
         return one.stands_for_reals == two.stands_for_reals and layout_permutation(given, two.shape) is not None
 
     free, found = list(fed), {}
@@ -91,7 +103,7 @@ def partners(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> list[Te
 
 def _wanted(fed: TensorSpec, spec: TensorSpec, first: int) -> tuple[int | None, ...]:
     same: tuple[int | None, ...] = (None,) * len(spec.shape)
-    shape = [*spec.shape[:first], *fed.shape[first:]]
+    shape = _with_batch_of(fed, spec, first)
     if layout_permutation(shape, spec.shape) is not None:
         return same
     layouts = f"{image_layout(fed)} {image_layout(spec)}"

@@ -118,7 +118,7 @@ def _result(
     if shape is None or any(item is None for item in (*(now[name] for name in read), *before)):
         return None
     known = [tuple(int(size or 0) for size in now[name] or ()) for name in read]
-    old = [tuple(int(size or 0) for size in item or ()) for item in before]
+    old = [item or () for item in before]
     if node.op == "Reshape":
         after = resized(old[0], known[0], shape, merged)
         if after is not None:

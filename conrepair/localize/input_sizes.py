@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from conrepair.data.declared_sizes import Sizes, partners, sizes_in_words
+from conrepair.data.declared_sizes import Sizes, resized_inputs, sizes_in_words
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
@@ -27,8 +27,7 @@ def of_other_sizes(
         options: Of the localization.
     """
     words = sizes_in_words(source, inputs, wanted)
-    pairs = zip(inputs, partners(source, inputs), wanted, strict=True)
-    places = [(one.name, two.name) for two, one, shape in pairs if any(size is not None for size in shape)]
-    ours, theirs = zip(*places, strict=True)
+    names = [(one.name, two.name) for one, two in resized_inputs(source, inputs, wanted)]
+    ours, theirs = zip(*names, strict=True)
     fault = LocatedFault(Kind.INPUT, ours, theirs, "", math.inf, math.inf, 0.0, 1.0, (words,), ours[0], theirs[0])
     return Localization(Verdict.FAULTY, words, (fault,), (), (), (), 0, math.inf, (), options)

@@ -35,15 +35,8 @@ from conrepair.repair.options import RepairOptions
 from conrepair.repair.patch import PATCH
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM
-from conrepair.repair.verify import (
-    NO_AGREEMENT,
-    Agreement,
-    agreement,
-    answers,
-    is_of_use,
-    shared_batch,
-    undone,
-)
+from conrepair.repair.unseen import unseen_samples
+from conrepair.repair.verify import NO_AGREEMENT, Agreement, is_of_use, undone
 from conrepair.runtime.errors import ConversionError, InferenceError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal
@@ -259,15 +252,14 @@ def _agreements(
     source: Subject, target: Subject, builds: tuple[Path, Path], options: RepairOptions
 ) -> tuple[Agreement, Agreement]:
     """How far the answers of two builds are the source's, on samples that took no part."""
-    begin = options.localization.samples if source.data.count > options.localization.samples else 0
-    size = shared_batch(source.inputs, target.inputs)
-    unseen = functools.partial(answers, begin=begin, count=options.unseen, batch_size=size)
-    right, labels = list(unseen(source, source.model)), options.labels[begin:]
+    unseen = unseen_samples(source, target, options)
+    right = list(unseen.answers(source, source.model))
     threads = _options(builds[0]).threads
     found = []
     for build in dict.fromkeys(builds):
         try:
-            found.append(agreement(right, unseen(target, target.model, runnable=TvmRunnable(build, threads)), labels))
+            given = unseen.answers(target, target.model, TvmRunnable(build, threads))
+            found.append(unseen.agreement(right, given))
         except InferenceError:  # it runs on the samples that kernels were looked at with, and not on these
             found.append(NO_AGREEMENT)
     return found[0], found[-1]

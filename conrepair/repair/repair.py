@@ -24,7 +24,8 @@ from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
 from conrepair.repair.sizes import other_sizes, repair_resized
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import NO_AGREEMENT, agreement, answers, is_of_use, shared_batch, undone
+from conrepair.repair.unseen import unseen_samples
+from conrepair.repair.verify import NO_AGREEMENT, is_of_use, undone
 from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
@@ -124,17 +125,13 @@ def _repaired(
                 patch, model, found = baked.patch, baked.model, baked.found
             except NotEditableError as error:
                 not_baked = str(error)
-        begin = options.localization.samples
-        begin = begin if min(source.data.count, bench.target.data.count) > begin else 0
-        size = shared_batch(source.inputs, bench.target.inputs)
-        unseen = functools.partial(answers, begin=begin, count=options.unseen, batch_size=size)
-        right = list(unseen(source, source.model))
-        agreeing = functools.partial(agreement, right, labels=options.labels[begin:])
-        before = agreeing(unseen(target, target.model))
+        unseen = unseen_samples(source, bench.target, options)
+        right = list(unseen.answers(source, source.model))
+        before = unseen.agreement(right, unseen.answers(target, target.model))
         after = before
         if patch.edits:
             try:
-                after = agreeing(unseen(bench.target, model or target.model))
+                after = unseen.agreement(right, unseen.answers(bench.target, model or target.model))
             except InferenceError:  # it runs on the samples that layers were looked at with, and not on these
                 after = NO_AGREEMENT
         effects = outcome.effects

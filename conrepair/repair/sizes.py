@@ -28,7 +28,8 @@ from conrepair.repair.preparation import fed_by
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM
 from conrepair.repair.storage import storage_of
-from conrepair.repair.verify import NO_AGREEMENT, Agreement, agreement, answers, is_of_use, shared_batch, undone
+from conrepair.repair.unseen import unseen_samples
+from conrepair.repair.verify import NO_AGREEMENT, Agreement, is_of_use, undone
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 
 __all__ = ["OtherSizes", "other_sizes", "repair_resized"]
@@ -138,13 +139,9 @@ def _agreement_of_other_sizes(source: Subject, target: Subject, options: RepairO
     """How far a target agrees that's fed photos in its own size; what else it's fed, it can't take."""
     if target.recipe is None:
         return NO_AGREEMENT
-    samples, size = options.localization.samples, shared_batch(source.inputs, target.inputs)
-    begin = samples if min(source.data.count, target.data.count) > samples else 0
-    ours, theirs = (
-        answers(side, side.model, begin=begin, count=options.unseen, batch_size=size) for side in (source, target)
-    )
+    unseen = unseen_samples(source, target, options)
     try:
-        return agreement(ours, theirs, labels=options.labels[begin:])
+        return unseen.agreement(*(unseen.answers(side, side.model) for side in (source, target)))
     except (InferenceError, ModelLoadError):
         return NO_AGREEMENT
 

@@ -20,7 +20,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
-from conrepair.repair import repair
+from conrepair.repair import unseen
 from conrepair.repair.options import RepairOptions
 from conrepair.repair.repair import repair_models
 from conrepair.repair.verify import Agreement, Answers, agreement, answers, is_better, is_worse, shared_batch
@@ -123,7 +123,7 @@ def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.M
         return Subject(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
 
     told = iter([Agreement(4, 0.1, 1), Agreement(4, 0.2, 3)])
-    monkeypatch.setattr(repair, "agreement", lambda *_, **__: next(told))
+    monkeypatch.setattr(unseen, "agreement", lambda *_, **__: next(told))
     options = RepairOptions(Options(samples=4, batch_size=4), seconds=60, unseen=4)
     result = repair_models(*map(subject, sides), tmp_path / "out", options)
     assert (result.edits, result.model, result.patch, result.mended) == ((), None, None, False)
@@ -142,7 +142,7 @@ def test_what_does_not_run_on_others_is_undone(tmp_path: Path, monkeypatch: pyte
             raise InferenceError("running the model failed")
         return found
 
-    monkeypatch.setattr(repair, "agreement", agreement_of)
+    monkeypatch.setattr(unseen, "agreement", agreement_of)
     inner = WEIGHTS["inner"] * np.float32(1.5)
     models = [Variant().write(tmp_path / "right.onnx"), Variant(weights={"inner": inner}).write(tmp_path / "w.onnx")]
     inputs = framework("onnx").describe(models[0]).inputs
