@@ -87,7 +87,7 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
     shapes = source.shapes(), target.shapes()
     nodes = Neighbourhood(graphs[0], ours, shapes[0]), Neighbourhood(graphs[1], theirs, shapes[1])
     structure = Structure(*nodes)
-    similarity = compare_values(ours, source.__getitem__, theirs, target.__getitem__)
+    similarity = compare_values(ours, source.__getitem__, theirs, target.__getitem__, hidden=not quantized)
     similarity.refine(EQUAL, ours, source.__getitem__, theirs, target.__getitem__)
     errors = {name: float(column.min()) for name, column in zip(theirs, similarity.error.T, strict=True)}
     likeness = _quantized_likeness(source.network, target.network, similarity, (ours, theirs)) if quantized else EXACT
@@ -225,7 +225,7 @@ class _Isolated:
         for name, array in Isolation(self._target, pairs, list(chosen)).run(self._source.__getitem__, self._feeds):
             error, pair = RunningError(), chosen[name]
             add_result(error, pair, self._source[pair.source], array)
-            found[name] = error.relative_l2
+            found[name] = error.error
         return found
 
 

@@ -42,8 +42,7 @@ def with_wrong_weights(
 
 
 def _is_doubtful(item: Judged) -> bool:
-    introduced, full = item.cut.introduced.relative_l2, item.cut.full.relative_l2
-    return not item.guilty and min(introduced, full) > item.floor
+    return not item.guilty and min(item.introduced, item.full) > item.floor
 
 
 def _has_wrong_weight(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], item: Judged) -> bool:
@@ -58,7 +57,7 @@ def _has_wrong_weight(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pai
                     name = given.name or f"{theirs.layer}/{role}"
                     # One reading in which it's right is enough: the others have folded it otherwise.
                     errors[name] = min(errors.get(name, math.inf), _unexplained(right.numpy(), given))
-    return any(0 < error <= _SHARE * item.cut.introduced.relative_l2 for error in errors.values())
+    return any(0 < error <= _SHARE * item.introduced for error in errors.values())
 
 
 def _unexplained(right: Array, given: Parameter) -> float:

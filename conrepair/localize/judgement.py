@@ -24,21 +24,25 @@ class Judged:
 
     Attributes:
         cut: The measurement.
-        floor: Relative L2 that rounding explains.
+        introduced: The error that the target introduces there, as it's judged by: of all elements, or of those that
+            a few large ones hide.
+        full: The same in the full run.
+        floor: What rounding explains of it.
         guilty: Whether more was introduced than that times the margin.
     """
 
     cut: Cut
+    introduced: float
+    full: float
     floor: float
     guilty: bool
 
     @property
     def inherited(self) -> float:
         """Share of the full run's error that came from before, 0 to 1."""
-        full, introduced = self.cut.full.relative_l2, self.cut.introduced.relative_l2
-        if not full or not math.isfinite(full):
+        if not self.full or not math.isfinite(self.full):
             return 0.0
-        return max(0.0, 1.0 - min(introduced, full) / full)
+        return max(0.0, 1.0 - min(self.introduced, self.full) / self.full)
 
 
 def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quantization: float = 0.0) -> Judged:
@@ -63,7 +67,10 @@ def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quanti
     if cut.other is not None and cut.other <= _LARGEST_CREDIBLE:
         floor = max(floor, cut.other)
     allowed = max(margin * floor, min(_QUANTIZED_MARGIN * quantization, _MOST_EXPLAINED))
-    introduced = cut.introduced.relative_l2
-    above = introduced > allowed and cut.full.relative_l2 > allowed
-    guilty = above and (introduced < _HIDDEN * cut.full.relative_l2 or math.isinf(introduced))
-    return Judged(cut, max(floor, quantization), guilty)
+    if quantization:  # a few large values take the bits of all others, as is meant
+        introduced, full = cut.introduced.relative_l2, cut.full.relative_l2
+    else:
+        introduced, full = cut.introduced.error, cut.full.error
+    above = introduced > allowed and full > allowed
+    guilty = above and (introduced < _HIDDEN * full or math.isinf(introduced))
+    return Judged(cut, introduced, full, max(floor, quantization), guilty)

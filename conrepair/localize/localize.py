@@ -171,7 +171,7 @@ def _result(
     seconds: dict[str, float],
 ) -> Localization:
     ends = {target.output_names[name] for name in target.output_names}
-    outputs = [item.cut.full.relative_l2 for item in judged if item.cut.pair.target in ends]
+    outputs = [item.full for item in judged if item.cut.pair.target in ends]
     measured = {item.cut.pair.target for item in judged} | set(target.graph.inputs)
     outputs += [fault.full_run_error for fault in faults if fault.target_tensor not in measured]
     worst = max(outputs, default=0.0)
@@ -224,10 +224,10 @@ def _row(source: Network, target: Network, item: Judged) -> LayerRow:
         pair.target if theirs is None else theirs.layer,
         "" if ours is None else ours.native,
         "" if theirs is None else theirs.native,
-        introduced.relative_l2,
+        item.introduced,
         introduced.cosine,
         introduced.max_abs,
-        full.relative_l2,
+        item.full,
         full.cosine,
         full.norm_ratio,
         item.floor,

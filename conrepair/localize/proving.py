@@ -186,7 +186,7 @@ def _learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values
     rows = {name: place for place, name in enumerate(evidence.source.names)}
     columns = {name: place for place, name in enumerate(target.names)}
     alike = evidence.likeness.error
-    found = compare_values(evidence.source.names, evidence.expected, names, values)
+    found = compare_values(evidence.source.names, evidence.expected, names, values, hidden=similarity.hidden)
     guesses = {pair.target: pair for pair in fed if pair.confidence < 1.0}
     known = {pair.target for pair in fed} | set(target.graph.inputs)
     feeding = target.graph.feeding(known)

@@ -14,7 +14,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.isolation import as_stored
 from conrepair.localize.pieces import Fetch, Pieces
-from conrepair.metrics.running_error import relative_l2
+from conrepair.metrics.running_error import error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
@@ -116,13 +116,13 @@ class Reference:
         disturbed: dict[str, float] = {}
         shaken = _Disturbed(right.__getitem__)
         for name, array in Pieces.between(self.network, fed, wanted).run(shaken.__getitem__):
-            disturbed[name] = relative_l2(right[name], array)
+            disturbed[name] = error_of(right[name], array)
             del array  # so that nothing holds it while the next piece runs
         differing: dict[str, float] = {}
         other = self._second_opinion()
         if other is not None:
             for name, array in _opinions(other, fed, wanted, functools.partial(_stored, right, other)):
-                differing[name] = relative_l2(right[name], array)
+                differing[name] = error_of(right[name], array)
                 del array
         return {name: Floor(disturbed[name], differing.get(name)) for name in wanted}
 

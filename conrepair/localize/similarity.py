@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.layout import Layout, Shape, layouts
-from conrepair.metrics.running_error import relative_l2
+from conrepair.metrics.body import bodies_of
+from conrepair.metrics.running_error import error_of, relative_l2
 
 __all__ = ["Similarity", "compare_values"]
 
@@ -31,6 +32,7 @@ class Similarity:
         correlation: Of the values in that layout, -1 to 1; 0 where it means nothing (constant values).
         layout: The best layout; indices into `choices`, -1 where none fits.
         choices: The layouts that occur.
+        hidden: Whether the errors include those that a tensor's norm hides (`metrics.body`).
         proven: Pairs that something else than their values has shown to be right.
     """
 
@@ -38,6 +40,7 @@ class Similarity:
     correlation: Matrix
     layout: npt.NDArray[np.int32]
     choices: list[Layout]
+    hidden: bool = True
     proven: npt.NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +68,8 @@ class Similarity:
         for row, column in np.argwhere(doubtful):
             layout = self.best_layout(int(row), int(column))
             if layout is not None:
-                self.error[row, column] = relative_l2(source(sources[row]), layout.to_source(target(targets[column])))
+                pair = source(sources[row]), layout.to_source(target(targets[column]))
+                self.error[row, column] = error_of(*pair) if self.hidden else relative_l2(*pair)
 
     def exclude(self, error: float) -> None:
         """Let no pair be of which the relative L2 is larger."""
@@ -78,7 +82,8 @@ class Similarity:
     def chosen(self, columns: Sequence[int]) -> Similarity:
         """The same of some of the targets."""
         places = list(columns)
-        return Similarity(self.error[:, places], self.correlation[:, places], self.layout[:, places], self.choices)
+        parts = self.error[:, places], self.correlation[:, places], self.layout[:, places]
+        return Similarity(*parts, self.choices, self.hidden)
 
     def prove(self, row: int, column: int, layout: Layout) -> None:
         """Let two tensors be a pair, and neither of them any other's.
@@ -112,7 +117,12 @@ class Similarity:
 
 
 def compare_values(
-    sources: Sequence[str], source: Callable[[str], Array], targets: Sequence[str], target: Callable[[str], Array]
+    sources: Sequence[str],
+    source: Callable[[str], Array],
+    targets: Sequence[str],
+    target: Callable[[str], Array],
+    *,
+    hidden: bool = True,
 ) -> Similarity:
     """Compare every tensor of one network with every tensor of another that can have its shape.
 
@@ -123,9 +133,11 @@ def compare_values(
         source: Gives a value by its name.
         targets: Names.
         target: The same for the other network.
+        hidden: Whether to look at what a tensor's norm hides, too. Not where values are in few bits: what a few large
+            ones leave of the others is what was wanted.
     """
     size = (len(sources), len(targets))
-    result = Similarity(np.full(size, np.inf), np.zeros(size), np.full(size, -1, np.int32), [])
+    result = Similarity(np.full(size, np.inf), np.zeros(size), np.full(size, -1, np.int32), [], hidden)
     rows = _by_shape(sources, source)
     columns = _by_shape(targets, target)
     drawn: dict[int, npt.NDArray[np.int64]] = {}
@@ -135,7 +147,7 @@ def compare_values(
         for target_shape, theirs in columns.items():
             for layout in layouts(source_shape, target_shape):
                 right = _sampled(targets, target, theirs, layout.positions(positions))
-                _note(result, layout, ours, theirs, *_alike(left, right))
+                _note(result, layout, ours, theirs, *_alike(left, right, hidden=hidden))
     return result
 
 
@@ -158,8 +170,20 @@ def _sampled(
     return np.stack([fetch(names[place]).reshape(-1)[positions].astype(np.float64) for place in places])
 
 
-def _alike(left: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
+def _alike(left: Matrix, right: Matrix, *, hidden: bool) -> tuple[Matrix, Matrix]:
     """Relative L2 of each row of `right` against each of `left`, and their correlation."""
+    error, correlation = _whole(left, right)
+    for row, values in enumerate(left if hidden else ()):
+        finite = values[np.isfinite(values)]
+        for body in bodies_of(values, float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0):
+            inside = body.holds(values)
+            error[row] = np.maximum(error[row], body.error(values, right))
+            correlation[row] = np.minimum(correlation[row], _whole(values[None, inside], right[:, inside])[1][0])
+    return error, correlation
+
+
+def _whole(left: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
+    """The same by all elements."""
     one, two = np.nan_to_num(left, posinf=0, neginf=0), np.nan_to_num(right, posinf=0, neginf=0)
     scale = max(float(np.abs(one).max(initial=0)), float(np.abs(two).max(initial=0))) or 1.0
     one, two = one / scale, two / scale

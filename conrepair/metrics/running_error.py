@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RunningError", "relative_l2"]
+from conrepair.metrics.body import bodies_of
+
+__all__ = ["RunningError", "error_of", "relative_l2"]
 
 _CHUNK = 1 << 18  # elements at a time: what's computed on the way stays in the processor's cache
 _ENDLESS = 1e37
@@ -23,6 +25,8 @@ class RunningError:
     What `conrepair.metrics.tensors.compare_tensors` measures to the last digit of float64 is measured here in the
     tensors' own precision, at a tenth of the time: good for errors that are compared with a floor.
 
+    Integers, booleans and text are the same or they aren't: the sums count those that aren't, and all.
+
     Attributes:
         count: Elements.
         difference: Sum of (candidate - reference)^2.
@@ -33,6 +37,7 @@ class RunningError:
         peak: Largest |reference|.
         mismatched: Positions where one side is NaN or infinite and the other isn't the same, nor a number so large
             that it stands for infinity (the lowest float that pads a maximum, -1e9 in a mask).
+        hidden: Largest relative L2, over the batches, of a body that the norm of all elements hides (`metrics.body`).
     """
 
     count: int = 0
@@ -43,12 +48,13 @@ class RunningError:
     max_abs: float = 0.0
     peak: float = 0.0
     mismatched: int = 0
+    hidden: float = 0.0
 
     def add(self, reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> None:
         """Add a batch.
 
         Args:
-            reference: Any shape, real numbers.
+            reference: Any shape.
             candidate: The same shape.
 
         Raises:
@@ -56,10 +62,26 @@ class RunningError:
         """
         if reference.shape != candidate.shape:
             raise ValueError(f"shapes {reference.shape} and {candidate.shape} can't be compared")
+        self.count += reference.size
+        if not (_is_real(reference) or _is_real(candidate)):
+            self._add_exact(reference, candidate)
+            return
         one, two = _flat(reference), _flat(candidate)
-        self.count += one.size
+        before = self.reference
         for start in range(0, one.size, _CHUNK):
             self._add(one[start : start + _CHUNK], two[start : start + _CHUNK])
+        self._add_hidden(one, two, self.reference - before)
+
+    def _add_exact(self, reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> None:
+        other = int(np.count_nonzero(reference != candidate))
+        self.difference += other
+        self.reference += reference.size
+        self.candidate += reference.size
+        self.product += reference.size - other
+
+    def _add_hidden(self, one: npt.NDArray[Any], two: npt.NDArray[Any], squares: float) -> None:
+        for body in bodies_of(one, math.sqrt(squares / one.size) if one.size else 0.0):
+            self.hidden = max(self.hidden, float(body.error(one, two)))
 
     def _add(self, one: npt.NDArray[Any], two: npt.NDArray[Any]) -> None:
         with np.errstate(all="ignore"):  # overflows are looked at below
@@ -94,6 +116,11 @@ class RunningError:
         return math.sqrt(self.difference / self.reference)
 
     @property
+    def error(self) -> float:
+        """The larger of that and what it hides: what decides whether two tensors are the same."""
+        return max(self.relative_l2, self.hidden)
+
+    @property
     def cosine(self) -> float:
         """Of the angle between both; 1 when both are zero, 0 when one is."""
         if not self.reference or not self.candidate:
@@ -113,6 +140,18 @@ def relative_l2(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> flo
     error = RunningError()
     error.add(reference, candidate)
     return error.relative_l2
+
+
+def error_of(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> float:
+    """Of two arrays of one shape; see `RunningError.error`."""
+    error = RunningError()
+    error.add(reference, candidate)
+    return error.error
+
+
+def _is_real(array: npt.NDArray[Any]) -> bool:
+    """Whether the elements are real (or complex) numbers; ml_dtypes' have the kind V or f."""
+    return array.dtype.kind not in "biuSUOT"
 
 
 def _flat(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -308,7 +308,7 @@ def _without(taken: Sequence[Taken], place: int) -> tuple[Taken, ...]:
 
 
 def _guiltiest(found: Found) -> list[Guilty]:
-    return sorted(found.guilty, key=lambda piece: -piece.judged.cut.introduced.relative_l2)
+    return sorted(found.guilty, key=lambda piece: -piece.judged.introduced)
 
 
 def _with_gain(state: State, before: Found) -> State:
@@ -366,7 +366,7 @@ def _unplaced(found: Found) -> int:
 def _is_seen_nearer(again: Found, piece: Guilty) -> bool:
     """Whether a candidate's piece is nearer to the source's, and can still be told from its surroundings."""
     rows = [row for row in again.result.layers if row.source_tensor == piece.judged.cut.pair.source]
-    before = piece.judged.cut.introduced.relative_l2
+    before = piece.judged.introduced
     return any(row.introduced_error < before for row in rows)
 
 

@@ -43,16 +43,16 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
     if seen is not None:
         evidence.append(f"the result is {seen[1]}")
     evidence.append(
-        f"introduced relative error {cut.introduced.relative_l2:.2g}, floor {judged.floor:.1g}; "
-        f"in the full run {cut.full.relative_l2:.2g}"
+        f"introduced relative error {judged.introduced:.2g}, floor {judged.floor:.1g}; "
+        f"in the full run {judged.full:.2g}"
     )
     fault = LocatedFault(
         kind,
         _ordered([name for item in certain for name in item.source_layers], region.source),
         _ordered([name for item in certain for name in item.target_layers], region.target),
         "",
-        cut.introduced.relative_l2,
-        cut.full.relative_l2,
+        judged.introduced,
+        judged.full,
         judged.floor,
         _confidence(pair.confidence, certain),
         tuple(dict.fromkeys(evidence)),
