@@ -77,12 +77,9 @@ def _tvm() -> str:
 
 
 def _opencl() -> str:
-    import pyopencl
+    from conrepair.backends.tvm.opencl_run import find_device
 
-    names = [device.name for platform in pyopencl.get_platforms() for device in platform.get_devices()]
-    if not names:
-        raise RuntimeError("pyopencl finds no OpenCL device; install pyopencl[pocl] for one on the CPU")
-    return ", ".join(names)
+    return str(find_device().name)
 
 
 _PROBES: dict[str, Callable[[], str]] = {

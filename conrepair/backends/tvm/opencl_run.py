@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,12 @@ from conrepair.runtime.errors import DeviceError
 __all__ = ["find_device", "register_kernels"]
 
 
+_TRIVIAL = "__kernel void nothing(__global float *values) { values[0] = 1.0f; }"
+
+
+@functools.cache
 def find_device() -> Any:
-    """The OpenCL device to run on: the first GPU, else the first of any kind.
+    """The OpenCL device to run on: the first GPU, else the first of any kind, that can compile a kernel.
 
     Raises:
         DeviceError: if there's none, or no pyopencl.
@@ -36,7 +41,24 @@ def find_device() -> Any:
             f"there is no OpenCL device here{reason}, so nothing was built. Install a driver, or pyopencl[pocl] for "
             "one on the CPU."
         )
-    return next((device for device in devices if device.type & pyopencl.device_type.GPU), devices[0])
+    refused = []
+    for device in sorted(devices, key=lambda device: not device.type & pyopencl.device_type.GPU):
+        try:
+            pyopencl.Program(pyopencl.Context([device]), _TRIVIAL).build()
+        except (pyopencl.Error, RuntimeError) as error:  # a compiler that doesn't know the processor it runs on
+            refused.append(f"{device.name}: {_reason(str(error))}")
+        else:
+            return device
+    raise DeviceError(
+        f"the drivers of all OpenCL devices here fail to compile an empty kernel ({'; '.join(refused)}), so nothing "
+        "was built. Install another driver."
+    )
+
+
+def _reason(text: str) -> str:
+    """The line of a compiler's output that says what's wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith("error")), lines[0] if lines else "no reason given")
 
 
 def register_kernels(folder: Path) -> None:

@@ -16,6 +16,7 @@ from onnx import helper, numpy_helper
 from conrepair.backends.tvm import cuda
 from conrepair.backends.tvm.backend import BACKEND
 from conrepair.backends.tvm.cuda import find_compiler
+from conrepair.backends.tvm.opencl_run import find_device
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConfigError, ConversionError, DeviceError
@@ -26,6 +27,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return small.model_of("onnx", small.onnx_convnet(tmp_path_factory.mktemp("source") / "net.onnx"))
 
 
+@pytest.fixture
+def opencl() -> None:
+    """A device that compiles; an OpenCL compiler may not know the processor that it runs on."""
+    try:
+        find_device()
+    except DeviceError as error:
+        pytest.skip(str(error))
+
+
 def run_both(model: Model, feeds: dict[str, Any], folder: Path, **options: Any) -> Any:
     batch = len(next(iter(feeds.values())))
     record = BACKEND.compile(model, options | {"check_device": True}, batch, folder)
@@ -34,7 +44,7 @@ def run_both(model: Model, feeds: dict[str, Any], folder: Path, **options: Any) 
 
 
 @pytest.mark.parametrize("setting", ["O0", "O1", "O2", "O3"])
-def test_opencl_answers_as_the_source(setting: str, model: Model, tmp_path: Path) -> None:
+def test_opencl_answers_as_the_source(setting: str, model: Model, tmp_path: Path, opencl: None) -> None:
     feeds = {"image": small.images(2)}
     expected, found, record = run_both(model, feeds, tmp_path, target="opencl", setting=setting)
     assert small.relative_l2(expected["probabilities"], found["probabilities"]) < 1e-6
@@ -45,7 +55,7 @@ def test_opencl_answers_as_the_source(setting: str, model: Model, tmp_path: Path
     assert all(plan["launches"] for plan in plans.values())
 
 
-def test_opencl_reductions_several_outputs_and_scratch(tmp_path: Path) -> None:
+def test_opencl_reductions_several_outputs_and_scratch(tmp_path: Path, opencl: None) -> None:
     tensor, kind = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
     graph = helper.make_graph(
         [
@@ -75,7 +85,26 @@ def test_opencl_without_a_device_is_said_before_building(
     import pyopencl
 
     monkeypatch.setattr(pyopencl, "get_platforms", list)
+    find_device.cache_clear()
     with pytest.raises(DeviceError, match=r"no OpenCL device here.*nothing was built"):
+        BACKEND.compile(model, {"target": "opencl", "check_device": True}, 1, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_opencl_whose_compiler_fails_is_said_before_building(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As PoCL's does on a processor that's newer than its LLVM."""
+    import pyopencl
+
+    def build(self: Any) -> None:
+        raise pyopencl.RuntimeError("clBuildProgram failed\n\nerror: unknown target CPU 'generic'\nand more")
+
+    if not any(platform.get_devices() for platform in pyopencl.get_platforms()):
+        pytest.skip("there is no OpenCL device")
+    monkeypatch.setattr(pyopencl.Program, "build", build)
+    find_device.cache_clear()
+    with pytest.raises(DeviceError, match=r"fail to compile .*: error: unknown target CPU 'generic'\).*nothing was"):
         BACKEND.compile(model, {"target": "opencl", "check_device": True}, 1, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
