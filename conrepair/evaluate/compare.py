@@ -30,7 +30,15 @@ from conrepair.metrics.ranks import (
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
 from conrepair.metrics.tensors import TensorError, compare_tensors, per_sample_relative_l2
 
-__all__ = ["AnswerComparison", "Comparison", "OutputComparison", "accuracy", "compare_runs"]
+__all__ = [
+    "AnswerComparison",
+    "ComparedOutputs",
+    "Comparison",
+    "OutputComparison",
+    "accuracy",
+    "compare_outputs",
+    "compare_runs",
+]
 
 Array = npt.NDArray[Any]
 
@@ -90,6 +98,23 @@ class OutputComparison:
 
 
 @dataclass(frozen=True)
+class ComparedOutputs:
+    """What all outputs together say of a candidate.
+
+    Attributes:
+        verdict: The worst of the outputs'.
+        reason: Of the worst output.
+        outputs: One for each pair.
+        unpaired: Outputs without partner, in words.
+    """
+
+    verdict: Verdict
+    reason: str
+    outputs: tuple[OutputComparison, ...]
+    unpaired: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two runs.
 
@@ -136,6 +161,35 @@ def compare_runs(
         top_k: How many of the best classes to compare.
         second_opinion: The reference's model in another arithmetic, over the first samples.
     """
+    compared = compare_outputs(reference, candidate, tolerance, top_k=top_k, second_opinion=second_opinion)
+    return Comparison(
+        reference.name,
+        candidate.name,
+        compared.verdict,
+        compared.reason,
+        compared.outputs,
+        compared.unpaired,
+        compare_times(reference.batch_seconds, candidate.batch_seconds),
+    )
+
+
+def compare_outputs(
+    reference: Run,
+    candidate: Run,
+    tolerance: ToleranceConfig,
+    *,
+    top_k: int = 5,
+    second_opinion: Run | None = None,
+) -> ComparedOutputs:
+    """Compare the outputs of a run with its specification's; whatever gives a verdict asks this.
+
+    Args:
+        reference: The specification.
+        candidate: The run to judge; over the same samples.
+        tolerance: What counts as equal.
+        top_k: How many of the best classes to compare.
+        second_opinion: The reference's model in another arithmetic, over the first samples.
+    """
     if reference.count != candidate.count:
         raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
     pairs, left = pair_outputs(reference.arrays, candidate.arrays)
@@ -146,15 +200,7 @@ def compare_runs(
         worst = max(outputs, key=lambda item: (item.verdict.severity, item.error.relative_l2))
         verdict = worst.verdict
         reason = worst.reason if len(outputs) == 1 else f"output {worst.pair.reference}: {worst.reason}"
-    return Comparison(
-        reference.name,
-        candidate.name,
-        verdict,
-        reason,
-        outputs,
-        unpaired,
-        compare_times(reference.batch_seconds, candidate.batch_seconds),
-    )
+    return ComparedOutputs(verdict, reason, outputs, unpaired)
 
 
 def accuracy(run: Run, labels: Sequence[int | None]) -> tuple[int, int] | None:

@@ -1,8 +1,9 @@
-"""A finished run: a model's outputs over a dataset, on disk."""
+"""A finished run: a model's outputs over a dataset."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.intent import Intent
 
-__all__ = ["Run"]
+__all__ = ["HeldRun", "Run"]
 
 Array = npt.NDArray[Any]
 
@@ -78,6 +79,22 @@ class Run:
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
         return next(spec for spec in self.outputs if spec.name == name)
+
+
+@dataclass(frozen=True)
+class HeldRun(Run):
+    """A run whose outputs are in memory, and that wasn't timed.
+
+    Attributes:
+        held: Outputs by name, samples first.
+    """
+
+    held: Mapping[str, Array] = field(default_factory=dict)
+
+    @cached_property
+    def arrays(self) -> dict[str, Array]:
+        """Outputs by name, samples first."""
+        return dict(self.held)
 
 
 def _load(path: Path) -> Array:

@@ -82,8 +82,9 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
     """
     graphs = source.network.graph, target.network.graph
     ours, theirs = map(comparable, graphs)
-    source.compute(ours)
-    target.compute(theirs)
+    for side, names in ((source, ours), (target, theirs)):
+        results = side.network.output_names.values()
+        side.compute([*names, *(name for name in results if name not in side.network.graph.inputs)])
     shapes = source.shapes(), target.shapes()
     nodes = Neighbourhood(graphs[0], ours, shapes[0]), Neighbourhood(graphs[1], theirs, shapes[1])
     structure = Structure(*nodes)

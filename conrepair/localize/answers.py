@@ -159,7 +159,7 @@ def _misfit(
 
 
 def _relation(expected: Array, computed: Array) -> tuple[Kind, str] | None:
-    if expected.shape != computed.shape:
+    if expected.shape != computed.shape or expected.dtype.kind != "f" or computed.dtype.kind != "f":
         return None
     activation = explain_final_activation(expected, computed)
     if activation is not None:

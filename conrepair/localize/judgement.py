@@ -28,7 +28,8 @@ class Judged:
             a few large ones hide.
         full: The same in the full run.
         floor: What rounding explains of it.
-        guilty: Whether more was introduced than that times the margin.
+        guilty: Whether more was introduced than that times the margin, or an output shows that it matters.
+        effect: By how much outputs differ through what's introduced here, where only they show it; None elsewhere.
     """
 
     cut: Cut
@@ -36,6 +37,7 @@ class Judged:
     full: float
     floor: float
     guilty: bool
+    effect: float | None = None
 
     @property
     def inherited(self) -> float:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
+from conrepair.localize.agreement import Answers
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.compilation import align_compiled, with_compilation
+from conrepair.localize.conclusion import concluded
+from conrepair.localize.coverage import coverage_of
 from conrepair.localize.doubtful import with_wrong_weights
+from conrepair.localize.hidden import Explained, explain_outputs, is_wrong
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.located import Guilty, located_faults
 from conrepair.localize.measurement import Cut, Feeds, measure
@@ -107,17 +108,26 @@ def localize_target(
             yield batch
 
     ranges = ranges_of(target.graph) if options.quantized else {}
-    cuts = measure(reference, alignment.pairs, first, rest(), outputs=alignment.outputs, ranges=ranges)
+    answers = Answers(reference, target, options)
+    cuts = measure(
+        reference, alignment.pairs, first, rest(), outputs=alignment.outputs, observe=answers.add, ranges=ranges
+    )
     clock("isolate")
     judged = _judge(source, first[1], alignment, cuts, options)
     if options.quantized:
         judged = with_wrong_weights((source.graph, target.graph), alignment.pairs, judged)
+    explained = None
+    if is_wrong(answers.compared()) and not options.quantized:
+        advance("following errors to the outputs")
+        explained = explain_outputs(first, alignment, judged, answers, options.noise_margin)
+        judged = list(explained.judged)
+        clock("follow")
     advance("diagnosing")
     located = located_faults(first, alignment, judged)
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
     faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
     clock("diagnose")
-    result = _result(source, target, alignment, judged, faults, count, options, seconds)
+    result = _result(source, target, alignment, judged, faults, answers, explained, count, options, seconds)
     return Found(dataclasses.replace(result, notes=prepared.notes), alignment, located.guilty)
 
 
@@ -166,6 +176,8 @@ def _result(
     alignment: Alignment,
     judged: Sequence[Judged],
     faults: Sequence[LocatedFault],
+    answers: Answers,
+    explained: Explained | None,
     samples: int,
     options: Options,
     seconds: dict[str, float],
@@ -175,7 +187,9 @@ def _result(
     measured = {item.cut.pair.target for item in judged} | set(target.graph.inputs)
     outputs += [fault.full_run_error for fault in faults if fault.target_tensor not in measured]
     worst = max(outputs, default=0.0)
-    verdict, reason = _verdict(faults, worst, options)
+    cuts = [item.cut for item in judged]
+    coverage = coverage_of(target.graph, cuts, None if explained is None else explained.share)
+    verdict, reason = concluded(faults, answers.compared(), explained, coverage, worst)
     return Localization(
         verdict,
         reason,
@@ -188,28 +202,7 @@ def _result(
         (),
         options,
         seconds,
-    )
-
-
-def _verdict(faults: Sequence[LocatedFault], worst: float, options: Options) -> tuple[Verdict, str]:
-    if faults:
-        first = faults[0]
-        where = f"`{(first.target_layers or first.source_layers or ('?',))[0]}`"
-        more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-        if first.kind == Kind.STRUCTURE and math.isinf(first.introduced_error):
-            return Verdict.FAULTY, f"{where}: {first.evidence[0]}{more}"
-        return Verdict.FAULTY, f"{where} introduces a relative error of {first.introduced_error:.2g}{more}"
-    if worst <= options.equivalent:
-        return Verdict.EQUIVALENT, f"every layer is within its noise floor, outputs differ by {worst:.1e}"
-    if options.quantized:
-        return (
-            Verdict.QUANTIZED,
-            f"outputs differ by {worst:.1e}, every layer by no more than its bit width explains",
-        )
-    return (
-        Verdict.NOISE,
-        f"accumulated rounding, no single culprit: outputs differ by {worst:.1e}, "
-        "every layer is within its noise floor",
+        coverage=coverage,
     )
 
 

@@ -110,12 +110,11 @@ def _diagnosed(piece: Guilty, healthy: Healthy) -> tuple[LocatedFault, str]:
 
 
 def _outputs(source: Network, target: Network, alignment: Alignment) -> list[tuple[str, str, str, str]]:
-    """Outputs of both that hold real numbers and are computed: names and tensors."""
+    """Outputs of both that are computed: names and tensors."""
     found = []
     for one, two in partners(source, target, {pair.target: pair.source for pair in alignment.pairs}):
         ours, theirs = source.output_names[one], target.output_names[two]
-        real = source.graph.tensors[ours].is_real and target.graph.tensors[theirs].is_real
-        if real and ours not in source.graph.inputs and theirs not in target.graph.inputs:
+        if ours not in source.graph.inputs and theirs not in target.graph.inputs:
             found.append((one, two, ours, theirs))
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -84,6 +84,7 @@ def measure(
     *,
     outputs: Sequence[Pair] = (),
     whole_runs: int = 2,
+    observe: Callable[[Activations, Activations], None] = lambda _right, _given: None,
     ranges: Mapping[str, tuple[float, float]] = MappingProxyType({}),
 ) -> list[Cut]:
     """Measure all pairs over all batches; floors on the first batch.
@@ -95,6 +96,7 @@ def measure(
         rest: Any number of further batches; each is dropped when it's done.
         outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
         whole_runs: How many batches the target runs as a whole, too; what it introduces is measured on all.
+        observe: Called with each batch that both ran as a whole.
         ranges: Of values, by the target's tensors that are stored in few bits.
 
     Returns:
@@ -123,6 +125,7 @@ def measure(
         given.compute(list(cuts))
         for cut in itertools.chain.from_iterable(cuts.values()):
             add_result(cut.full, cut.pair, right[cut.pair.source], given[cut.pair.target])
+        observe(right, given)
 
     right.compute(wanted)
     add_introduced(right.__getitem__, given.feeds)

@@ -110,7 +110,7 @@ def _localize(
     if options.suspiciousness is not None:
         advance("ranking layers")
         one, two = (Observed(opened, _reader(subject, opened), size) for subject, opened in sides)
-        ranking = suspicious_layers(one, two, found.alignment, options.suspiciousness, options.equivalent)
+        ranking = suspicious_layers(one, two, found.alignment, options.suspiciousness, options.same)
         result = dataclasses.replace(result, suspiciousness=ranking)
     return result
 

@@ -17,7 +17,11 @@ class Options:
         samples: How many inputs are looked at.
         batch_size: At once, for models that leave it open.
         noise_margin: An introduced error is a fault from so many times its floor on.
-        equivalent: Relative L2 of the outputs up to which a target without faults is equivalent, not noise.
+        equivalent: Relative L2 of an output up to which it's equivalent; None: elements alone decide.
+        rtol: Of an output's elements, relative to the source's.
+        atol: Of the same, in their units.
+        quantized_top1: Share of top-1 answers in which a target in few bits may differ.
+        quantized_cosine: That its outputs must keep with the source's.
         quantized: Whether the target is meant to be stored in few bits: then what those explain is no fault.
         drawn: Whether inputs are drawn at random: then calibrated ranges may be too small for them.
         precision: That the target is meant to compute in: "float32", "float16" or "bfloat16".
@@ -29,10 +33,19 @@ class Options:
     samples: int = 8
     batch_size: int = 4
     noise_margin: float = 10.0
-    equivalent: float = 1e-4
+    equivalent: float | None = 1e-4
+    rtol: float = 1e-4
+    atol: float = 1e-5
+    quantized_top1: float = 0.25
+    quantized_cosine: float = 0.9
     precision: str = "float32"
     quantized: bool = False
     drawn: bool = False
     recipe_runs: int = 300
     recipe_seconds: float = 60.0
     suspiciousness: SuspicionSettings | None = None
+
+    @property
+    def same(self) -> float:
+        """Relative L2 up to which outputs are the same, also where their elements decide alone."""
+        return 1e-4 if self.equivalent is None else self.equivalent

@@ -77,8 +77,6 @@ def output_pairs(
         ours, theirs = source.output_names[one], target.output_names[two]
         if (ours, theirs) in known or ours in source.graph.inputs or theirs in target.graph.inputs:
             continue
-        if not (source.graph.tensors[ours].is_real and target.graph.tensors[theirs].is_real):
-            continue
         choices = layouts(shapes[0][ours], shapes[1][theirs])
         if choices:
             layout = layouts_of.get(theirs, choices[0])

@@ -99,7 +99,7 @@ def find_recipe(
     count = min(len(photos), *(len(array) for array in expected.values()))
     expected = {name: array[:count] for name, array in expected.items()}
     paths = [Path(photo.path) for photo in photos[:count]]
-    rounding = max(_LEAST, min(options.equivalent, _LEFT * output_error))
+    rounding = max(_LEAST, min(options.same, _LEFT * output_error))
     run = WholeRun(target)
     own, start = recipes
     feeds = PhotoFeeds(run, PhotoPixels(paths), target.inputs[0], start)

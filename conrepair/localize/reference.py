@@ -13,12 +13,12 @@ import numpy as np
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.isolation import as_stored
-from conrepair.localize.pieces import Fetch, Pieces
+from conrepair.localize.pieces import Pieces
 from conrepair.metrics.running_error import error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["DISTURBANCE", "Floor", "Reference"]
+__all__ = ["DISTURBANCE", "Floor", "Reference", "shaken"]
 
 DISTURBANCE = 2.0**-20
 """Relative change by which conditioning is measured: eight units in the last place of float32."""
@@ -68,6 +68,8 @@ class Reference:
         self._folder, self._second_opinion, self._keep = folder, second_opinion, keep
         self._batches: dict[int, Activations] = {}
         self._floors: dict[frozenset[str], dict[str, Floor]] = {}
+        self._second_outputs: dict[str, Array] | None = None
+        self._asked = False
 
     def batch(self, number: int, feeds: Mapping[str, Array]) -> Activations:
         """What it computes of a batch.
@@ -97,6 +99,20 @@ class Reference:
             found.append((float(array.min()), float(array.max())))
         return min(low for low, _ in found), max(high for _, high in found)
 
+    def second_outputs(self, right: Activations) -> Mapping[str, Array] | None:
+        """The outputs for the first batch in another arithmetic, by the model's names; None where there's none.
+
+        Args:
+            right: The first batch.
+        """
+        if not self._asked:
+            self._asked = True
+            other = self._second_opinion()
+            if other is not None:
+                with contextlib.suppress(InferenceError):  # it has no kernels for some operator
+                    self._second_outputs = _outputs(other, right)
+        return self._second_outputs
+
     def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, Floor]:
         """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.
 
@@ -114,8 +130,7 @@ class Reference:
 
     def _measured(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> dict[str, Floor]:
         disturbed: dict[str, float] = {}
-        shaken = _Disturbed(right.__getitem__)
-        for name, array in Pieces.between(self.network, fed, wanted).run(shaken.__getitem__):
+        for name, array in Pieces.between(self.network, fed, wanted).run(lambda item: shaken(right[item])):
             disturbed[name] = error_of(right[name], array)
             del array  # so that nothing holds it while the next piece runs
         differing: dict[str, float] = {}
@@ -125,6 +140,13 @@ class Reference:
                 differing[name] = error_of(right[name], array)
                 del array
         return {name: Floor(disturbed[name], differing.get(name)) for name in wanted}
+
+
+def _outputs(other: Network, right: Activations) -> dict[str, Array]:
+    """A whole run in another arithmetic."""
+    values = {name: _stored(right, other, name) for name in other.graph.inputs}
+    values.update(Pieces.in_a_row(other, list(other.output_names.values())).run(values.__getitem__))
+    return {name: values[tensor] for name, tensor in other.output_names.items()}
 
 
 def _opinions(
@@ -148,23 +170,20 @@ def _stored(right: Activations, network: Network, name: str) -> Array:
     return as_stored(right[name], network.graph.tensors[name])
 
 
-class _Disturbed:
-    """Activations, each number changed in its last places up or down, the same way every time."""
+def shaken(array: Array) -> Array:
+    """An array, each real number changed in its last places up or down, the same way every time.
 
-    def __init__(self, fetch: Fetch) -> None:
-        self._fetch = fetch
-
-    def __getitem__(self, name: str) -> Array:
-        return self.shake(self._fetch(name))
-
-    def shake(self, array: Array) -> Array:
-        if array.dtype.kind != "f":
-            return array
-        generator, one = np.random.default_rng(_SEED), array.dtype.type(1)
-        result = np.array(array, order="C")
-        flat = result.reshape(-1)
-        for start in range(0, flat.size, _CHUNK):
-            part = flat[start : start + _CHUNK]
-            signs = 2 * generator.integers(0, 2, part.shape, dtype=np.int8) - 1
+    Args:
+        array: Any shape.
+    """
+    if array.dtype.kind != "f":
+        return array
+    generator, one = np.random.default_rng(_SEED), array.dtype.type(1)
+    result = np.array(array, order="C")
+    flat = result.reshape(-1)
+    for start in range(0, flat.size, _CHUNK):
+        part = flat[start : start + _CHUNK]
+        signs = 2 * generator.integers(0, 2, part.shape, dtype=np.int8) - 1
+        with np.errstate(over="ignore"):  # the lowest number of a mask, which becomes infinite
             part *= one + signs * array.dtype.type(DISTURBANCE)
-        return result
+    return result

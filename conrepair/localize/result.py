@@ -10,7 +10,7 @@ from conrepair.localize.options import Options
 from conrepair.localize.recipe_finding import RecipeFinding
 from conrepair.localize.suspiciousness import Suspiciousness
 
-__all__ = ["LayerRow", "Localization", "LocatedFault"]
+__all__ = ["Coverage", "LayerRow", "Localization", "LocatedFault"]
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,28 @@ class LayerRow:
 
 
 @dataclass(frozen=True)
+class Coverage:
+    """How much of a target was compared.
+
+    Attributes:
+        nodes: Operators that lie in front of a tensor that was compared.
+        all_nodes: All operators.
+        parameters: Numbers of weights of the former.
+        all_parameters: Of all.
+        unseen: Layers that weren't looked at.
+        explained: Share of the outputs' error that comes in at the layers at fault, 0 to 1; None where the outputs
+            are right, or it wasn't asked.
+    """
+
+    nodes: int
+    all_nodes: int
+    parameters: int
+    all_parameters: int
+    unseen: tuple[str, ...] = ()
+    explained: float | None = None
+
+
+@dataclass(frozen=True)
 class Localization:
     """The answer.
 
@@ -108,6 +130,7 @@ class Localization:
         options: As they were used.
         seconds: By part of the work.
         recipe: By which the target should be fed, where photos were prepared wrongly for it and a search was made.
+        coverage: How much of the target was compared; None where its inputs already kept that from being asked.
         suspiciousness: Layers by how much more they differ where the models disagree, where that was asked for.
     """
 
@@ -124,3 +147,4 @@ class Localization:
     seconds: dict[str, float] = field(default_factory=dict)
     recipe: RecipeFinding | None = None
     suspiciousness: Suspiciousness | None = None
+    coverage: Coverage | None = None

@@ -38,6 +38,7 @@ class RunningError:
         mismatched: Positions where one side is NaN or infinite and the other isn't the same, nor a number so large
             that it stands for infinity (the lowest float that pads a maximum, -1e9 in a mask).
         hidden: Largest relative L2, over the batches, of a body that the norm of all elements hides (`metrics.body`).
+        untold: Positions where both sides are the same NaN or infinity: they say nothing.
     """
 
     count: int = 0
@@ -49,6 +50,7 @@ class RunningError:
     peak: float = 0.0
     mismatched: int = 0
     hidden: float = 0.0
+    untold: int = 0
 
     def add(self, reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> None:
         """Add a batch.
@@ -91,6 +93,7 @@ class RunningError:
             finite = np.isfinite(one) & np.isfinite(two)
             same = (one == two) | (np.isnan(one) & np.isnan(two)) | _stands_for(one, two) | _stands_for(two, one)
             self.mismatched += int((~finite & ~same).sum())
+            self.untold += int((~finite & same).sum())
             with np.errstate(all="ignore"):
                 sums = _sums(np.where(finite, one, 0.0), np.where(finite, two, 0.0))
         difference, reference_sum, candidate_sum, product, largest, peak = sums

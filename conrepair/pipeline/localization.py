@@ -110,12 +110,16 @@ def options_of(config: AuditConfig, intent: Intent | None) -> Options:
         config: Samples and margins.
         intent: The target's, if it's known.
     """
-    limit = config.tolerance.relative_l2
+    tolerance = config.tolerance
     return Options(
         samples=config.localize.samples,
         batch_size=config.localize.batch_size,
-        noise_margin=config.tolerance.noise_margin,
-        equivalent=Options.equivalent if limit is None else limit,
+        noise_margin=tolerance.noise_margin,
+        equivalent=tolerance.relative_l2,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        quantized_top1=tolerance.quantized_top1,
+        quantized_cosine=tolerance.quantized_cosine,
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
         drawn=config.dataset is None or config.dataset.synthetic is not None,

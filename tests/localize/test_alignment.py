@@ -41,7 +41,7 @@ def test_the_same_network_in_other_words(name: str, copies: bool, tmp_path: Path
     names = renamed(tmp_path / "source.onnx", tmp_path / "target.onnx", copies=copies)
     alignment, source, target = aligned_files(name, tmp_path / "target.onnx", tmp_path)
     assert alignment.unpaired_sources == ()
-    assert alignment.outputs == ()
+    assert not [pair for pair in alignment.outputs if source.graph.tensors[pair.source].is_real]
     assert alignment.sources == comparable(source.graph)
     for pair in alignment.pairs:
         assert pair.confidence == 1.0

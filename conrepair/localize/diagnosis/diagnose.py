@@ -38,7 +38,7 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
     certain = [item for item in findings if item.is_certain] or findings[:1]
     seen = relation(region.expected, region.computed)
     kind = _kind(certain, seen, region)
-    pair, cut = judged.cut.pair, judged.cut
+    pair = judged.cut.pair
     evidence = [item.words for item in certain]
     if seen is not None:
         evidence.append(f"the result is {seen[1]}")
@@ -46,6 +46,10 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         f"introduced relative error {judged.introduced:.2g}, floor {judged.floor:.1g}; "
         f"in the full run {judged.full:.2g}"
     )
+    if judged.effect is not None:
+        evidence.append(
+            f"what reads it takes away what hides the error: through it outputs differ by {judged.effect:.2g}"
+        )
     fault = LocatedFault(
         kind,
         _ordered([name for item in certain for name in item.source_layers], region.source),

@@ -66,9 +66,14 @@ def difference(one: Array, two: Array) -> Difference | None:
     if one.shape != two.shape:
         return Difference(Kind.PARAMETERS, f"of shape {list(two.shape)} instead of {list(one.shape)}", np.inf)
     one, two = one.astype(np.float64), two.astype(np.float64)
+    endless = ~np.isfinite(one), ~np.isfinite(two)
+    other = (endless[0] | endless[1]) & (one != two) & ~(np.isnan(one) & np.isnan(two))
+    if other.any():
+        lost = int((other & endless[1]).sum())
+        words = f"not finite in {lost} places" if lost else f"finite in {int(other.sum())} places that weren't"
+        return Difference(Kind.PARAMETERS, words, np.inf)
+    one, two = (np.where(np.isfinite(array), array, 0.0) for array in (one, two))  # the same ones: masks have them
     norm, gap = float(np.linalg.norm(one)), float(np.linalg.norm(two - one))
-    if not np.isfinite(two).all() and np.isfinite(one).all():
-        return Difference(Kind.PARAMETERS, f"not finite in {int((~np.isfinite(two)).sum())} places", np.inf)
     if gap <= _SAME * norm or (norm == 0 and gap == 0):
         return None
     relative = gap / norm if norm else np.inf

@@ -37,7 +37,7 @@ def relation(expected: Array, computed: Array) -> tuple[Kind | None, str] | None
     if broken.any():
         what = "NaN" if np.isnan(two[broken]).all() else "infinite or NaN"
         return Kind.PRECISION, f"{int(broken.sum())} of {two.size} values are {what}"
-    one, two = np.nan_to_num(one), np.nan_to_num(two)
+    one, two = (np.where(np.isfinite(array), array, 0.0) for array in (one, two))
     for found in (_zero, _affine, _shifted, _reordered, _rounded, _saturated, _channels, _border):
         result = next(found(one, two), None)
         if result is not None:

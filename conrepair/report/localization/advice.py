@@ -28,7 +28,7 @@ _VERDICTS = {
     Verdict.EQUIVALENT: "Nothing to do: the target computes what its source does.",
     Verdict.NOISE: "Nothing to do: no layer is at fault; another order of additions explains the difference.",
     Verdict.QUANTIZED: "Nothing to do, if eight bits are what was wanted.",
-    Verdict.UNDECIDED: "Try other inputs: on these, rounding changes the source as much as a fault would.",
+    Verdict.UNDECIDED: "Try other inputs (--seed, or your own with --data): on these nothing could be proven.",
     Verdict.UNDEPLOYABLE: "Look at why the target doesn't load.",
 }
 _NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepared, and try more samples."

@@ -137,9 +137,13 @@ class OptionsDocument(_Strict):
     samples: int
     batch_size: int
     noise_margin: Number = Field(description="An introduced error is a fault from so many times its floor on.")
-    equivalent: Number = Field(
-        description="Relative L2 of outputs up to which a target without faults is equivalent."
+    equivalent: Number | None = Field(
+        description="Relative L2 up to which an output is equivalent; null: its elements alone decide."
     )
+    rtol: Number = Field(description="Tolerance of an output's elements, relative to the source's.")
+    atol: Number = Field(description="The same in the output's units.")
+    quantized_top1: Number = Field(description="Share of top-1 answers in which a target in few bits may differ.")
+    quantized_cosine: Number = Field(description="Cosine that its outputs must keep with the source's.")
     precision: str = Field(description="That the target is meant to compute in.")
     quantized: bool = Field(description="Whether it is meant to be stored in few bits.")
     drawn: bool = Field(description="Whether the inputs are drawn at random.")
@@ -147,6 +151,20 @@ class OptionsDocument(_Strict):
     recipe_seconds: Number = Field(description="Seconds that it may take.")
     suspiciousness: DrawsDocument | None = Field(description="How layers are ranked; null: they aren't.")
     seed: int | None = Field(description="Of what was drawn; null where nothing was.")
+
+
+class CoverageDocument(_Strict):
+    """How much of the target was compared."""
+
+    nodes: int = Field(ge=0, description="Operators in front of a tensor that was compared.")
+    all_nodes: int = Field(ge=0, description="All operators.")
+    parameters: int = Field(ge=0, description="Numbers of weights of the former.")
+    all_parameters: int = Field(ge=0, description="Of all operators.")
+    unseen: tuple[str, ...] = Field(description="Layers that weren't looked at.")
+    explained: Number | None = Field(
+        description="Share of the outputs' error that comes in at the layers at fault; null where the outputs are "
+        "right, or the target is stored in few bits."
+    )
 
 
 class LocalizationDocument(_Strict):
@@ -170,6 +188,7 @@ class LocalizationDocument(_Strict):
         description="By which the target should be fed, where photos are prepared wrongly for it."
     )
     suspiciousness: SuspiciousnessDocument | None = Field(description="Where that was asked for.")
+    coverage: CoverageDocument | None = Field(description="Null where the inputs kept layers from being compared.")
     options: OptionsDocument
     versions: dict[str, str] = Field(description="Of conrepair and of the libraries.")
 

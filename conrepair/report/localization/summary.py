@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-from conrepair.localize.result import Localization, LocatedFault
+from conrepair.localize.result import Coverage, Localization, LocatedFault
 from conrepair.localize.suspiciousness import Suspiciousness
 from conrepair.report.localization.about import About
 from conrepair.report.localization.advice import fault_advice, step_advice, verdict_advice
@@ -77,6 +77,8 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     unmatched = [f"{len(names)} of the {side}" for side, names in sides if names]
     if unmatched:
         yield Text(f"layers without a partner: {', '.join(unmatched)} (named in localization.json)", style="dim")
+    if result.coverage is not None:
+        yield Text(_coverage(result.coverage), style="dim")
     if result.suspiciousness is not None:
         yield Text.assemble(("suspicious: ", "dim"), shortened(_suspects(result.suspiciousness), _SENTENCE))
     for note in result.notes[:_NOTES]:
@@ -87,6 +89,16 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     took = f"in {sum(result.seconds.values()):.1f} s" if result.seconds else "compared"
     files = "" if folder is None else f". Files: {printable(str(folder))}"
     yield Text(f"{pairs} {_plural(pairs, 'tensor')} on {inputs} {_plural(inputs, 'input')} {took}{files}")
+
+
+def _coverage(coverage: Coverage) -> str:
+    """How much was compared, in one line."""
+    words = [f"compared: {coverage.nodes} of {coverage.all_nodes} operators"]
+    if coverage.all_parameters:
+        words.append(f"{coverage.parameters / coverage.all_parameters:.0%} of the weights")
+    if coverage.explained is not None:
+        words.append(f"{coverage.explained:.0%} of the outputs' error comes in at the layers at fault")
+    return ", ".join(words)
 
 
 def _suspects(ranking: Suspiciousness) -> str:

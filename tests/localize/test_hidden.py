@@ -1,0 +1,64 @@
+"""What no layer shows and the outputs do: nothing is called right that isn't, and what hides it is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx_networks import drawn, written
+from rewritten_networks import opened
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.localize.localize import localize_networks
+from conrepair.localize.options import Options
+from conrepair.localize.result import Localization
+
+CHANNELS, QUIET = 256, 3
+
+
+def quiet(path: Path, wrong: float = 0.0, then: str = "Mul (r, louder)") -> Path:
+    """One channel of many is so quiet that no norm hears it, and only that one is listened to behind."""
+    weight = drawn(8, CHANNELS, seed=1)
+    weight[:, QUIET] *= 1e-6
+    other = weight.copy()
+    other[:, QUIET] *= 1 + wrong
+    listened = drawn(CHANNELS, 5, seed=2) * 1e-6
+    listened[QUIET] = drawn(5, seed=3)
+    louder = np.ones(CHANNELS, np.float32)
+    louder[QUIET] = 1e6
+    text = f"""small (float[batch, 8] x) => (float[batch, 5] y) {{
+        a = Tanh (x)
+        h = MatMul (a, w)
+        r = Identity (h)
+        l = {then}
+        y = MatMul (l, listened)
+    }}"""
+    return written(path, text, {"w": other, "louder": louder, "listened": listened})
+
+
+def localized(source: Path, target: Path, folder: Path) -> Localization:
+    batches = [({"x": drawn(4, 8, seed=seed, scale=1)},) * 2 for seed in range(2)]
+    sides = opened(source, batches[0][0]), opened(target, batches[0][0])
+    return localize_networks(*sides, batches, folder / "work", Options()).result
+
+
+@pytest.mark.parametrize("wrong", [0.01, 0.3, -1.0, 5.0])
+def test_a_channel_that_no_norm_hears_is_found_by_what_listens_to_it(wrong: float, tmp_path: Path) -> None:
+    source = quiet(tmp_path / "s.onnx", then="Add (r, louder)")
+    result = localized(source, quiet(tmp_path / "t.onnx", wrong, then="Add (r, louder)"), tmp_path)
+    assert result.verdict is Verdict.EQUIVALENT  # nobody can hear it there
+    source = quiet(tmp_path / "s.onnx")
+    result = localized(source, quiet(tmp_path / "t.onnx", wrong), tmp_path)
+    assert result.verdict is Verdict.FAULTY, result.reason
+    [fault] = result.faults
+    assert fault.target_layers[0] == "h"
+    assert result.coverage is not None
+    assert result.coverage.explained == 1.0
+
+
+def test_right_stays_right(tmp_path: Path) -> None:
+    result = localized(quiet(tmp_path / "s.onnx"), quiet(tmp_path / "t.onnx"), tmp_path)
+    assert result.verdict is Verdict.EQUIVALENT
+    assert result.coverage is not None
+    assert result.coverage.explained is None
