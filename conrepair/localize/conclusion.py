@@ -9,7 +9,7 @@ from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
 from conrepair.localize.hidden import Explained, is_wrong
-from conrepair.localize.result import Coverage, LocatedFault
+from conrepair.localize.result import Coverage, LocatedFault, Rule
 
 __all__ = ["concluded"]
 
@@ -18,6 +18,7 @@ _NAMED = 3  # layers that are named in a sentence
 
 def concluded(
     faults: Sequence[LocatedFault],
+    rules: Sequence[Rule],
     compared: ComparedOutputs,
     explained: Explained | None,
     coverage: Coverage,
@@ -30,13 +31,14 @@ def concluded(
 
     Args:
         faults: The guiltiest first.
+        rules: Those of them that are alike.
         compared: The outputs of all batches that ran as a whole.
         explained: Where the outputs' error comes from, if that was asked.
         coverage: How much was compared.
         worst: Largest relative L2 of an output.
     """
     if faults:
-        return Verdict.FAULTY, _of_faults(faults)
+        return Verdict.FAULTY, _of_faults(faults, rules)
     if is_wrong(compared):
         return Verdict.UNDECIDED, _of_doubt(compared, explained, coverage)
     if compared.verdict is Verdict.EQUIVALENT:
@@ -50,7 +52,13 @@ def concluded(
     )
 
 
-def _of_faults(faults: Sequence[LocatedFault]) -> str:
+def _of_faults(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
+    if rules:
+        most, *others = rules
+        known = {rule.words for rule in rules}
+        alone = sum(any(words not in known for words, _ in fault.differences or (("", ""),)) for fault in faults)
+        words = [f"{most.text} (`{most.layers[0]}` and others)", *(rule.text for rule in others)]
+        return "; ".join([*words, *([f"and {alone} more"] if alone > 0 else [])])
     first = faults[0]
     where = f"`{(first.target_layers or first.source_layers or ('?',))[0]}`"
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""

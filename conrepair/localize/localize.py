@@ -24,6 +24,7 @@ from conrepair.localize.options import Options
 from conrepair.localize.quantization import QuantizationErrors, ranges_of
 from conrepair.localize.reference import DISTURBANCE, Reference
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
+from conrepair.localize.rules import rules_of
 from conrepair.networks.network import Network
 
 __all__ = ["Found", "localize_networks", "localize_target"]
@@ -189,7 +190,9 @@ def _result(
     worst = max(outputs, default=0.0)
     cuts = [item.cut for item in judged]
     coverage = coverage_of(target.graph, cuts, None if explained is None else explained.share)
-    verdict, reason = concluded(faults, answers.compared(), explained, coverage, worst)
+    compared = answers.compared()
+    rules = rules_of(faults, target.graph)
+    verdict, reason = concluded(faults, rules, compared, explained, coverage, worst)
     return Localization(
         verdict,
         reason,
@@ -203,6 +206,8 @@ def _result(
         options,
         seconds,
         coverage=coverage,
+        output_floor=max((output.floor for output in compared.outputs), default=0.0),
+        rules=rules,
     )
 
 

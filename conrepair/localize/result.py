@@ -10,7 +10,7 @@ from conrepair.localize.options import Options
 from conrepair.localize.recipe_finding import RecipeFinding
 from conrepair.localize.suspiciousness import Suspiciousness
 
-__all__ = ["Coverage", "LayerRow", "Localization", "LocatedFault"]
+__all__ = ["Coverage", "LayerRow", "Localization", "LocatedFault", "Rule"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class LocatedFault:
         evidence: In words, the strongest first.
         source_tensor: Where the difference was measured.
         target_tensor: The same in the target.
+        differences: What explains it, without names, each with the layer of the target: the same words for all
+            layers that one wrong rule of a converter changed.
     """
 
     kind: Kind
@@ -42,6 +44,33 @@ class LocatedFault:
     evidence: tuple[str, ...]
     source_tensor: str
     target_tensor: str
+    differences: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Faults that are alike: one wrong rule of a converter, in all its places.
+
+    Attributes:
+        kind: Of fault.
+        words: What differs, without names.
+        layers: At fault, as the target calls them; the guiltiest first.
+        among: How many layers of that sort the target has; 0 where they are of several sorts.
+        step: The converter that introduced it, where a route's models are known; "" otherwise.
+    """
+
+    kind: Kind
+    words: str
+    layers: tuple[str, ...]
+    among: int = 0
+    step: str = ""
+
+    @property
+    def text(self) -> str:
+        """For a person, in one line."""
+        count = len(self.layers)
+        places = f"all {count}" if count == self.among else f"{count} of {self.among}" if self.among else str(count)
+        return f"{self.words}, in {places} places"
 
 
 @dataclass(frozen=True)
@@ -126,11 +155,13 @@ class Localization:
         unmatched_target: The same the other way round.
         samples: How many inputs were compared.
         output_error: Largest relative L2 of an output in the full run.
+        output_floor: Largest relative L2 of an output that the source's own rounding explains.
         notes: What a person should know of how it was done.
         options: As they were used.
         seconds: By part of the work.
         recipe: By which the target should be fed, where photos were prepared wrongly for it and a search was made.
         coverage: How much of the target was compared; None where its inputs already kept that from being asked.
+        rules: Faults that are alike, as one finding with its places; that with the most first.
         suspiciousness: Layers by how much more they differ where the models disagree, where that was asked for.
     """
 
@@ -148,3 +179,20 @@ class Localization:
     recipe: RecipeFinding | None = None
     suspiciousness: Suspiciousness | None = None
     coverage: Coverage | None = None
+    output_floor: float = 0.0
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def alone(self) -> tuple[LocatedFault, ...]:
+        """The faults that no rule stands for, the guiltiest first."""
+        known = {rule.words for rule in self.rules}
+        return tuple(
+            fault
+            for fault in self.faults
+            if not fault.differences or any(words not in known for words, _ in fault.differences)
+        )
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it's proven that the target is as it should be."""
+        return self.verdict.severity <= Verdict.QUANTIZED.severity

@@ -26,7 +26,9 @@ def attribute_steps(
     notes = result.notes
     if missing and faults:
         notes = (*notes, f"the models of {', '.join(missing)} couldn't be looked into: a step may be named too late")
-    return dataclasses.replace(result, faults=faults, notes=notes)
+    step_of = {layer: fault.step for fault in faults for _, layer in fault.differences}
+    rules = tuple(dataclasses.replace(rule, step=step_of.get(rule.layers[0], "")) for rule in result.rules)
+    return dataclasses.replace(result, faults=faults, rules=rules, notes=notes)
 
 
 def _step_of(fault: LocatedFault, intermediates: Sequence[tuple[str, Localization | None]]) -> str:

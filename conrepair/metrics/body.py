@@ -74,10 +74,10 @@ def bodies_of(values: npt.NDArray[Any], rms: float) -> tuple[Body, ...]:
         rms: Root of the mean square of all its elements.
     """
     sample = values[_places(values.size)].astype(np.float64)
-    sample = sample[np.isfinite(sample) & (np.abs(sample) < _ENDLESS)]
+    sample = np.sort(sample[np.abs(sample) < _ENDLESS])
     if sample.size < _LEAST or not rms:
         return ()
-    found = (_body(sample, centre, rms) for centre in dict.fromkeys((0.0, float(np.median(sample)))))
+    found = (_body(sample, centre, rms) for centre in dict.fromkeys((0.0, float(sample[sample.size // 2]))))
     return tuple(body for body in found if body is not None)
 
 
@@ -92,15 +92,17 @@ def _places(size: int) -> npt.NDArray[np.int64]:
 
 def _body(sample: _Float64, centre: float, rms: float) -> Body | None:
     """The largest body around a centre that such a norm hides."""
-    distances = np.abs(sample - centre)
-    apart = distances[distances > 0]
-    if apart.size < _LEAST:
+    distances = np.sort(np.abs(sample - centre))
+    zeros = int(np.searchsorted(distances, 0.0, "right"))
+    apart = distances.size - zeros
+    if apart < _LEAST:
         return None
-    for low in np.quantile(apart, _QUANTILES):
-        limit = _SPREAD * float(low)
-        inside = distances[distances <= limit]
-        own = math.sqrt(float(np.mean(np.square(inside))))
+    squares = np.cumsum(np.square(distances))
+    for share in _QUANTILES:
+        limit = _SPREAD * float(distances[zeros + int(share * (apart - 1))])
+        inside = int(np.searchsorted(distances, limit, "right"))
+        own = math.sqrt(squares[inside - 1] / inside)
         told = own * _COARSEST > _ROUNDING * abs(centre)
-        if np.count_nonzero(inside) >= _LEAST and rms >= HIDES * own and told:
+        if inside - zeros >= _LEAST and rms >= HIDES * own and told:
             return Body(centre, limit)
     return None

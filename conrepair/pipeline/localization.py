@@ -168,4 +168,16 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
             if other.row_name in found
         ]
         result = attribute_steps(result, intermediates, steps[-1])
-    return dataclasses.replace(row, localization=result)
+    return dataclasses.replace(row, localization=_bounded(result, row))
+
+
+def _bounded(result: Localization, row: Row) -> Localization:
+    """No better than all samples say: layers are looked at on some of them."""
+    compared = row.comparison
+    if not result.is_right or compared is None or compared.verdict.severity <= Verdict.QUANTIZED.severity:
+        return result
+    words = (
+        f"no layer is at fault on the {result.samples} samples that were looked at ({result.reason}), but on all: "
+        f"{compared.reason}. Look at others (--seed), or at your own (--data)"
+    )
+    return dataclasses.replace(result, verdict=Verdict.UNDECIDED, reason=words)

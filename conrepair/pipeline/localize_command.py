@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.config.load import parse_config
-from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework, hides_inputs
 from conrepair.localize.steps import attribute_steps
 from conrepair.pipeline.audit import run_audit
@@ -71,7 +70,7 @@ def localize(options: argparse.Namespace) -> int:
         say(json.dumps(localization_document(last, about).model_dump(mode="json"), indent=2))
     else:
         print_localization(last, output_console(), about=about, folder=folder)
-    return int(ExitCode.EQUIVALENT if last.verdict.severity <= Verdict.QUANTIZED.severity else ExitCode.DIFFERENT)
+    return int(ExitCode.EQUIVALENT if last.is_right else ExitCode.DIFFERENT)
 
 
 def compare_files(

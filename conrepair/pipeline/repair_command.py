@@ -10,12 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.apply_command import apply
 from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.localize_command import compare_files
-from conrepair.repair.result import holds_elsewhere
 from conrepair.report.encode import encode
 from conrepair.report.repair.summary import print_repair
 from conrepair.report.repair.write import check_repair_folder, write_repair
@@ -109,18 +107,12 @@ def mended(options: argparse.Namespace) -> tuple[Row, Path | None]:
 
 
 def _without_fault(row: Row, *, as_json: bool) -> int:
-    """Say that there's nothing to repair, or that all samples together say more than the layers."""
+    """Say that there's nothing to repair, or that nothing was found of what the outputs show."""
     if row.localization is None:
         raise ValueError("a target that wasn't localized")
-    found, compared = row.localization, row.comparison
-    error = 0.0 if compared is None else max((item.error.relative_l2 for item in compared.outputs), default=0.0)
-    holds = compared is None or compared.verdict is not Verdict.FAULTY or holds_elsewhere(found, error)
-    words = f"nothing to repair: {found.reason}"
-    if compared is not None and not holds:
-        words = (
-            f"no layer is at fault on the {found.samples} samples that were looked at ({found.reason}), but on all: "
-            f"{compared.reason}. Look at others (--seed), or at your own (--data)."
-        )
+    found = row.localization
+    holds = found.is_right
+    words = f"nothing to repair: {found.reason}" if holds else f"{found.verdict.value}: {found.reason}"
     if as_json:
         say(json.dumps({"mended": holds, "reason": words, "edits": []}, indent=2))
     else:

@@ -19,6 +19,7 @@ from conrepair.editors.operation import Operation
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.identity import model_files
 from conrepair.frameworks.model import Model
+from conrepair.localize.result import Rule
 from conrepair.repair import edits
 from conrepair.repair.edits import ComputeInFloat, Edit, FileEdit, Graft, SetInputShapes, SetRecipe
 from conrepair.runtime.errors import DataError
@@ -100,7 +101,9 @@ class Patch:
         return editor.save(folder, stem)
 
 
-def write_patch(patch: Patch, path: Path, target_hash: str, effects: Sequence[str] = ()) -> None:
+def write_patch(
+    patch: Patch, path: Path, target_hash: str, effects: Sequence[str] = (), rules: Sequence[Rule] = ()
+) -> None:
     """Write a patch, its arrays beside it (`<stem>.npz`), and the recipe that it sets (`recipe.json`).
 
     Args:
@@ -108,6 +111,7 @@ def write_patch(patch: Patch, path: Path, target_hash: str, effects: Sequence[st
         path: Of the JSON file.
         target_hash: sha256 of the model that it's for.
         effects: What each step that led to it does, and bought, in words.
+        rules: What it mends that was wrong in many places, with the places.
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     listing = [_as_json(edit, arrays) for edit in patch.edits]
@@ -116,6 +120,7 @@ def write_patch(patch: Patch, path: Path, target_hash: str, effects: Sequence[st
         np.savez(_arrays_of(path), **arrays)  # type: ignore[arg-type]
     content = {"version": _VERSION, "target_sha256": target_hash, "arrays": name, "edits": listing}
     content["effects"] = list(effects)
+    content["rules"] = [{"rule": rule.text, "kind": rule.kind, "layers": list(rule.layers)} for rule in rules]
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     if patch.recipe is not None:
         write_recipe(patch.recipe, path.with_name(RECIPE))

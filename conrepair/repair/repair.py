@@ -151,7 +151,7 @@ def _repaired(
             edited = bench.target.model
             if searched.delivery is not None:
                 edited = _placed(edited, folder / CONVERTED)
-            write_patch(patch, folder / PATCH, edited.sha256, effects)
+            write_patch(patch, folder / PATCH, edited.sha256, effects, first.result.rules)
     return RepairResult(
         first.result,
         found.result,
@@ -172,6 +172,7 @@ def _repaired(
         not_baked,
         outcome.refused if found.result.faults else (),
         why_undone,
+        outcome.failed if found.result.faults else (),
     )
 
 

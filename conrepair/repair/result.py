@@ -8,15 +8,12 @@ from typing import Any
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
-from conrepair.localize.matching import EQUAL
 from conrepair.localize.result import Localization
 from conrepair.repair.delivery import Delivery
 from conrepair.repair.storage import Storage
 from conrepair.repair.verify import Agreement
 
 __all__ = ["RepairResult", "holds_elsewhere"]
-
-_SAMPLING = 10.0  # times an error that other samples of the same network may show
 
 
 @dataclass(frozen=True)
@@ -44,6 +41,7 @@ class RepairResult:
             copy is of another format.
         refused: Where something is left: what was proposed and the format can't express.
         undone: Why what was found isn't delivered; None where it is, or nothing was found.
+        failed: Where something is left: what went wrong with candidates, in words. That's ours, or a framework's.
     """
 
     before: Localization
@@ -65,6 +63,7 @@ class RepairResult:
     not_baked: str | None = None
     refused: tuple[str, ...] = ()
     undone: str | None = None
+    failed: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -73,12 +72,12 @@ class RepairResult:
 
     @property
     def mended(self) -> bool:
-        """Whether no layer, and no input, is at fault any more, and other samples don't say otherwise."""
-        return not self.after.faults and self.holds
+        """Whether it's proven that nothing is at fault any more, and other samples don't say otherwise."""
+        return self.after.is_right and self.holds
 
 
 def holds_elsewhere(found: Localization, error: float) -> bool:
-    """Whether other samples show no more than those that layers were looked at with.
+    """Whether other samples show no more than rounding explains.
 
     Args:
         found: Of a target without a fault.
@@ -86,4 +85,4 @@ def holds_elsewhere(found: Localization, error: float) -> bool:
     """
     if found.verdict is Verdict.QUANTIZED:
         return True  # by its bits, which clip on some samples what they don't on others
-    return error <= max(EQUAL, _SAMPLING * found.output_error)
+    return error <= max(found.options.same, found.options.noise_margin * found.output_floor)

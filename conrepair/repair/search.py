@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import math
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,49 +17,22 @@ from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
 from conrepair.localize.located import Guilty
 from conrepair.repair.bench import Bench
+from conrepair.repair.criteria import computed, error_of, extent, guiltiest, mends, reach, source_of
 from conrepair.repair.edits import in_words
 from conrepair.repair.kinds import kind_of
+from conrepair.repair.minimize import minimized
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.all import CHANGES, IN_FLOAT, REWRITINGS, proposals
 from conrepair.repair.proposals.ends import end_proposals
 from conrepair.repair.proposals.proposal import Proposal, Proposer
+from conrepair.repair.rounds import Rounds
+from conrepair.repair.state import State, Taken, patch_of
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.journal import Journal
 
-__all__ = ["STEM", "Outcome", "State", "Taken", "search"]
+__all__ = ["STEM", "Outcome", "search"]
 
 STEM = "repaired"
-_NO_FURTHER = 1.01  # times an error that it may grow by without an edit that did nothing: rounding
-
-
-@dataclass(frozen=True)
-class Taken:
-    """A proposal that helped.
-
-    Attributes:
-        edits: What is left of it.
-        gain: In words.
-        left: What the source computes in its piece, where that isn't clean with it, only smaller.
-    """
-
-    edits: Proposal
-    gain: str
-    left: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class State:
-    """A target with some proposals.
-
-    Attributes:
-        taken: Those, in the order in which they were found.
-        found: What localization says of it.
-        model: That was judged: the target as it came, or a copy in a folder of its own.
-    """
-
-    taken: tuple[Taken, ...]
-    found: Found
-    model: Model
 
 
 @dataclass
@@ -75,6 +47,7 @@ class Outcome:
         interrupted: Whether it was asked to end.
         recalled: Candidates of `tried` that an earlier search had judged.
         refused: What the target's format can't express of what was proposed, each once.
+        failed: What went wrong with other candidates, in words, each once: an editor's mistake, or a framework's.
     """
 
     before: Found
@@ -84,6 +57,7 @@ class Outcome:
     interrupted: bool = False
     recalled: int = 0
     refused: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
     @property
     def after(self) -> Found:
@@ -98,7 +72,7 @@ class Outcome:
     @property
     def patch(self) -> Patch:
         """The edits that help, and no others."""
-        return _patch_of(self.taken)
+        return patch_of(self.taken)
 
     @property
     def effects(self) -> tuple[str, ...]:
@@ -150,19 +124,39 @@ class _Search:
         self._bench, self._model, self._folder, self._end = bench, model, folder, end
         self._journal, self._kinds = journal, kinds
         self._refused: dict[str, None] = {}
+        self._failed: dict[str, None] = {}
+        self._spent: Mapping[str, set[str]] = {}
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
         outcome = Outcome(before, State((), before, self._model))
+        if len(before.guilty) > 1:
+            self._mend_together(outcome)
         states = [outcome.state]
         retreats = list[tuple[State, frozenset[str]]]()
         while outcome.after.result.faults and self._mend_one(outcome, retreats):
             states.append(outcome.state)
         if outcome.after.result.faults:
-            outcome.state = min(states, key=lambda state: _error(state.found))
-        self._minimize(outcome)
-        outcome.refused = tuple(self._refused)
+            outcome.state = min(states, key=lambda state: error_of(state.found))
+        outcome.state = minimized(
+            outcome.state,
+            lambda taken: self._judged(taken, outcome),
+            lambda: self._over(outcome),
+            lambda taken: self._journal.add(self._line(taken)),
+        )
+        outcome.refused, outcome.failed = tuple(self._refused), tuple(self._failed)
         return outcome
+
+    def _mend_together(self, outcome: Outcome) -> None:
+        """Mend what the smallest changes mend, in all pieces at once."""
+        found = outcome.before
+
+        def propose(piece: Guilty) -> Iterator[Proposal]:
+            return (proposal for _, proposal in self._wanted(self._proposed_for(piece, found, CHANGES)))
+
+        rounds = Rounds(lambda taken: self._judged(taken, outcome), propose, lambda: self._over(outcome))
+        outcome.state = rounds.run(outcome.state)
+        self._spent = rounds.spent
 
     def _mend_one(self, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
         """Take the first edit that mends a piece, else the one that leaves least of one; whether there was any.
@@ -182,7 +176,7 @@ class _Search:
             if outcome.taken[-1].left:
                 retreats.append((here, outcome.taken[-1].left))
             return True
-        stuck = _extent(outcome.after)
+        stuck = extent(outcome.after)
         while retreats and not self._over(outcome):
             state, piece = retreats.pop()
             if piece & stuck:
@@ -218,20 +212,21 @@ class _Search:
         for piece, proposal in candidates:
             if self._over(outcome):
                 break
-            taken = (*outcome.taken, Taken(proposal, ""))
+            own = frozenset() if piece is None else reach(piece)
+            taken = (*outcome.taken, Taken(proposal, "", reach=own))
             changed = self._judged(taken, outcome)
             if changed is not None:
                 changed = _with_gain(changed, found)
-                if _mends(changed.found, found, piece):
+                if mends(changed.found, found, piece):
                     return changed
-                smaller = len(_extent(changed.found)) < len(_extent(least.found))
-                if smaller and _extent(changed.found) < _extent(found):
+                smaller = len(extent(changed.found)) < len(extent(least.found))
+                if smaller and extent(changed.found) < extent(found):
                     if least is not outcome.state:
-                        _remove(least)
-                    computed = frozenset() if piece is None else _computed(piece)
-                    least = replace(changed, taken=(*outcome.taken, replace(changed.taken[-1], left=computed)))
+                        least.remove()
+                    left = frozenset() if piece is None else computed(piece)
+                    least = replace(changed, taken=(*outcome.taken, replace(changed.taken[-1], left=left)))
                     continue
-                _remove(changed)
+                changed.remove()
             self._journal.add(self._line(taken))
         return least
 
@@ -244,13 +239,19 @@ class _Search:
     def _line(self, taken: Sequence[Taken]) -> str:
         """What a candidate that is none is known by: the model, all its edits, and how it's fed."""
         fed = repr((self._bench.target.recipe, self._bench.target.data.count, self._bench.samples))
-        return hashlib.sha256(f"{self._model.sha256} {_patch_of(taken).digest} {fed}".encode()).hexdigest()
+        return hashlib.sha256(f"{self._model.sha256} {patch_of(taken).digest} {fed}".encode()).hexdigest()
 
     def _proposed(self, found: Found, proposers: Sequence[Proposer]) -> Candidates:
-        for piece in _guiltiest(found):
-            named = [name for fault in found.result.faults for name in fault.target_layers]
-            proposed = proposals(piece.region, self._bench.editor, self._bench.range_of, proposers, named)
-            yield from ((piece, proposal) for proposal in proposed)
+        for piece in guiltiest(found):
+            spent = self._spent.get(source_of(piece), set())
+            for one, proposal in self._proposed_for(piece, found, proposers):
+                if Patch(proposal).digest not in spent:
+                    yield one, proposal
+
+    def _proposed_for(self, piece: Guilty, found: Found, proposers: Sequence[Proposer]) -> Candidates:
+        named = [name for fault in found.result.faults for name in fault.target_layers]
+        proposed = proposals(piece.region, self._bench.editor, self._bench.range_of, proposers, named)
+        return ((piece, proposal) for proposal in proposed)
 
     def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:
         """The model with proposals; None when it can't be written, loaded, or run.
@@ -265,7 +266,7 @@ class _Search:
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         try:
             with self._journal.trying(line):
-                changed = _patch_of(taken).make(self._bench.editor.again(), folder, STEM)
+                changed = patch_of(taken).make(self._bench.editor.again(), folder, STEM)
                 return State(taken, self._bench.localize(changed), changed)
         except NotEditableError as error:
             self._refused.setdefault(str(error))
@@ -273,42 +274,9 @@ class _Search:
         except Exception as error:
             if explain_write_error(error, self._folder) is not None:
                 raise  # that says nothing about the candidate
+            self._failed.setdefault(f"{type(error).__name__}: {error}")
         shutil.rmtree(folder)
         return None
-
-    def _minimize(self, outcome: Outcome) -> None:
-        """Drop each edit without which the result is as good."""
-        place = 0
-        while len(outcome.patch.edits) > 1 and place < len(outcome.patch.edits) and not self._over(outcome):
-            fewer = _without(outcome.taken, place)
-            changed = self._judged(fewer, outcome)
-            if changed is not None and _is_as_good(changed.found, outcome.after):
-                outcome.state = changed
-            else:
-                if changed is not None:
-                    _remove(changed)
-                self._journal.add(self._line(fewer))
-                place += 1
-
-
-def _remove(state: State) -> None:
-    """Remove the file of a candidate that isn't taken."""
-    shutil.rmtree(Path(state.model.path).parent)
-
-
-def _patch_of(taken: Sequence[Taken]) -> Patch:
-    return Patch(tuple(edit for item in taken for edit in item.edits))
-
-
-def _without(taken: Sequence[Taken], place: int) -> tuple[Taken, ...]:
-    """Without one edit of all, and without a proposal of which none is left."""
-    numbered = itertools.count()
-    left = [replace(item, edits=tuple(edit for edit in item.edits if next(numbered) != place)) for item in taken]
-    return tuple(item for item in left if item.edits)
-
-
-def _guiltiest(found: Found) -> list[Guilty]:
-    return sorted(found.guilty, key=lambda piece: -piece.judged.introduced)
 
 
 def _with_gain(state: State, before: Found) -> State:
@@ -316,59 +284,3 @@ def _with_gain(state: State, before: Found) -> State:
     gain = f"outputs differ by {state.found.result.output_error:.1e}, {before.result.output_error:.1e} before"
     *known, last = state.taken
     return replace(state, taken=(*known, replace(last, gain=gain)))
-
-
-def _error(found: Found) -> float:
-    error = found.result.output_error
-    return math.inf if math.isnan(error) else error
-
-
-def _extent(found: Found) -> frozenset[str]:
-    """What the source computes in all guilty pieces."""
-    return frozenset().union(*map(_computed, found.guilty))
-
-
-def _computed(piece: Guilty) -> frozenset[str]:
-    """What the source computes in a piece."""
-    inside = {name for node in piece.region.source.nodes for name in node.outputs}
-    return frozenset(inside | {piece.judged.cut.pair.source})
-
-
-def _mends(again: Found, found: Found, piece: Guilty | None) -> bool:
-    """Whether a candidate is better: its piece isn't guilty any more, and nothing else is that wasn't."""
-    guilty = _sources(again.guilty)
-    known = _sources(found.guilty)
-    if piece is None:
-        return len(again.result.faults) < len(found.result.faults) and guilty <= known
-    here = piece.judged.cut.pair.source
-    if guilty - known or here in guilty or _unplaced(again) > _unplaced(found):
-        return False
-    if again.result.faults:
-        fewer = len(again.result.faults) <= len(found.result.faults)
-        # Faults may make up for one another, so that the outputs say little while some are left.
-        return fewer and (_is_seen_nearer(again, piece) or again.result.output_error <= found.result.output_error)
-    return _is_seen_nearer(again, piece) or again.result.output_error < found.result.output_error
-
-
-def _is_as_good(fewer: Found, found: Found) -> bool:
-    """Whether a result with an edit less is no worse: clean, or no more at fault, and the outputs no further off."""
-    if not fewer.result.faults:
-        return True
-    no_more = len(fewer.result.faults) <= len(found.result.faults) and _extent(fewer) <= _extent(found)
-    return no_more and _error(fewer) <= _NO_FURTHER * _error(found)
-
-
-def _unplaced(found: Found) -> int:
-    """Faults that no piece explains: outputs that are lost, or have another shape."""
-    return max(len(found.result.faults) - len(found.guilty), 0)
-
-
-def _is_seen_nearer(again: Found, piece: Guilty) -> bool:
-    """Whether a candidate's piece is nearer to the source's, and can still be told from its surroundings."""
-    rows = [row for row in again.result.layers if row.source_tensor == piece.judged.cut.pair.source]
-    before = piece.judged.introduced
-    return any(row.introduced_error < before for row in rows)
-
-
-def _sources(pieces: Sequence[Guilty]) -> set[str]:
-    return {piece.judged.cut.pair.source for piece in pieces}

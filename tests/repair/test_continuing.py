@@ -29,6 +29,7 @@ from conrepair.repair.proposals.all import CHANGES
 from conrepair.repair.proposals.proposal import Proposal, Proposer
 from conrepair.repair.repair import apply_patch, repair_models
 from conrepair.repair.result import RepairResult
+from conrepair.repair.rounds import Rounds
 from conrepair.repair.verify import agreement, answers
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal, end_early
@@ -141,6 +142,7 @@ def test_asked_to_end_after_an_edit_it_gives_that_one_verified(
         return found
 
     monkeypatch.setattr(Bench, "_localized", localized)
+    monkeypatch.setattr(Rounds, "run", lambda _, state: state)  # one piece after the other
     result = repair_models(right, wrong, tmp_path / "out", _OPTIONS, Journal(journal))
     assert result.interrupted
     assert (len(result.before.faults), len(result.after.faults)) == (2, 1)

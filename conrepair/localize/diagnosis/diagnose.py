@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conrepair.faults.fault import Kind
+from conrepair.graph.layer_graph import Array
 from conrepair.localize.diagnosis.composites import composite_findings
 from conrepair.localize.diagnosis.differences import static_findings
 from conrepair.localize.diagnosis.finding import Finding
@@ -18,6 +19,8 @@ from conrepair.localize.judgement import Judged
 from conrepair.localize.result import LocatedFault
 
 __all__ = ["diagnose"]
+
+_ENOUGH = 1 << 18  # numbers that show how values are related
 
 
 def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedFault, str]:
@@ -36,7 +39,7 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
     if not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         findings = [*size_findings(region), *turned_findings(region)] or findings
     certain = [item for item in findings if item.is_certain] or findings[:1]
-    seen = relation(region.expected, region.computed)
+    seen = relation(*_few(region.expected, region.computed))
     kind = _kind(certain, seen, region)
     pair = judged.cut.pair
     evidence = [item.words for item in certain]
@@ -62,10 +65,25 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         tuple(dict.fromkeys(evidence)),
         pair.source,
         pair.target,
+        _differences(certain),
     )
     if certain and certain[0].is_certain:
         return fault, certain[0].cause
     return fault, f"unexplained {_ordered([], region.target)[0]}"
+
+
+def _differences(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    """What explains a fault, without names, each with its layer."""
+    named = ((item.rule, item.target_layers[0]) for item in findings if item.rule and item.target_layers)
+    return tuple(dict.fromkeys(named))
+
+
+def _few(expected: Array, computed: Array) -> tuple[Array, Array]:
+    """As many samples as it takes to see how values are related."""
+    if expected.shape != computed.shape or not expected.ndim or expected.size <= _ENOUGH:
+        return expected, computed
+    rows = max(1, _ENOUGH * len(expected) // expected.size)
+    return expected[:rows], computed[:rows]
 
 
 def _exchanged(region: Region) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -43,6 +44,7 @@ _ALONG = 0.98  # weight of another axis: which one it should be is told by layou
 _ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
 _READINGS = (as_written, with_functions, fused, rearranged)
 _FACTORS = {"alpha", "beta"}
+_NUMBERS = re.compile(r"(?<![\w.])[-+]?\d[\d.e+-]*(?: to [-+]?\d[\d.e+-]*)?(?![\w])|\[[^]]*\]")
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,8 @@ def _extra(step: Step, region: Region) -> Finding:
     kind, words = kind_of_extra(step, region)
     before = [_layer_before(name, region.source, region.partners.get(name)) for name in step.inputs]
     around = tuple(filter(None, dict.fromkeys([*before, *_neighbours(region.source)])))
-    return Finding(
-        kind, f"{what}{words}", around, step.layers, f"extra {step.layer}", weight=_weight(step, extra=True)
-    )
+    weight, rule = _weight(step, extra=True), f"{called(step)} is in the target, and not in the source{words}"
+    return Finding(kind, f"{what}{words}", around, step.layers, f"extra {step.layer}", weight, rule)
 
 
 def _missing(step: Step, region: Region) -> Finding:
@@ -156,12 +157,14 @@ def _missing(step: Step, region: Region) -> Finding:
     kind = Kind.INPUT if step.op == "Transpose" and region.starts_at_input else Kind.GRAPH
     if step.op in {"Transpose", "Gather", "Reshape"} and not region.starts_at_input:
         kind = Kind.STRUCTURE
+    rule = f"{called(step)} is in the source, and not in the target"
     if bias_lost_before(step, region):
         kind, what = Kind.PARAMETERS, f"{what}: the layer before it has no bias, or one of zeros"
+        rule = "a bias is lost"
     theirs = {source: target for target, source in region.partners.items()}
     before = [_layer_before(name, region.target, theirs.get(name)) for name in step.inputs]
     around = tuple(filter(None, dict.fromkeys([*before, *_neighbours(region.target)])))
-    return Finding(kind, what, step.layers, around, f"missing {step.layer}", weight=_weight(step, extra=False))
+    return Finding(kind, what, step.layers, around, f"missing {step.layer}", _weight(step, extra=False), rule)
 
 
 def _layer_before(name: str, side: Side, partner: str | None) -> str | None:
@@ -243,18 +246,20 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: Laye
             return
         kind = Kind.HYPERPARAMETERS if {source.op, target.op} <= {"Clip"} else Kind.GRAPH
         theirs, ours = called(target), f"{called(source)}{_only(source, target)}"
-        yield Finding(kind, f"{two} is {theirs} in the target, {one} is {ours} in the source", *where)
+        words, rule = f"{two} is {theirs} in the target, {one} is {ours} in the source", f"{ours} became {theirs}"
+        yield Finding(kind, words, *where, rule=rule)
         return
     if source.op == "Function" and source.values is not None and target.values is not None:
         if not same_function(source.values, target.values):
-            yield Finding(Kind.GRAPH, f"{two} computes another function than {one}", *where)
+            words, rule = f"{two} computes another function than {one}", f"{called(source)} computes another function"
+            yield Finding(Kind.GRAPH, words, *where, rule=rule)
         return
     for differing in attribute_differences(source, target, layouts):
         weight = 0.3 if source.op in MOVES else _ALONG if differing.name in {"axis", "axes"} else 1.0
         padding = [node.layer for node in target.nodes if differing.name == "pads" and node.op == "Pad"]
         layers = tuple(dict.fromkeys([*padding, *target.layers]))
-        words = f"{two} has {differing.words}"
-        yield Finding(differing.kind, words, source.layers, layers, f"at {target.layer}", weight=weight)
+        words, rule = f"{two} has {differing.words}", f"{called(target)} has {differing.words}"
+        yield Finding(differing.kind, words, source.layers, layers, f"at {target.layer}", weight, rule)
     yield from _parameters(source, target, graph)
     if _computed_in_half(source, target):
         yield Finding(Kind.PRECISION, f"{two} computes in half precision, {one} doesn't", *where, weight=0.8)
@@ -274,14 +279,16 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
                 continue
             side = "the source" if theirs is None else "the target"
             named = f" ({held.name})" if held.name else ""
-            yield Finding(Kind.PARAMETERS, f"only {side} has a {role}{named} at `{target.layer}`", *where)
+            words, rule = f"only {side} has a {role}{named} at `{target.layer}`", f"only {side} has a {role}"
+            yield Finding(Kind.PARAMETERS, words, *where, rule=f"{rule} at {called(target)}")
             continue
         difference = compare_parameters(ours, theirs)
         if difference is None:
             continue
         written = _written(source, target, difference)
         if written:
-            yield Finding(Kind.HYPERPARAMETERS, f"`{target.layer}` has {written}", *where)
+            rule = f"{called(target)} has {written}"
+            yield Finding(Kind.HYPERPARAMETERS, f"`{target.layer}` has {written}", *where, rule=rule)
             continue
         if role == "bias" and difference.words.startswith("negated") and (taken := _taken_away(source, target)):
             words = f"`{taken.layer}` takes away what the source adds"
@@ -299,7 +306,7 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             return
         folding = explain_folding(source, target, role)
         if folding is not None:
-            yield Finding(folding[0], f"`{target.layer}`: {folding[1]}", *where)
+            yield Finding(folding[0], f"`{target.layer}`: {folding[1]}", *where, rule=_without_numbers(folding[1]))
             continue
         difference = rounded_before_folding(difference, source, target, role)
         named = f" ({theirs.name})" if theirs.name else ""
@@ -311,7 +318,13 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             f"the {label}{named} of `{target.layer}` {plural} {difference.words}",
             *where,
             weight=weight,
+            rule=f"the {label} of {called(target)} {plural} {_without_numbers(difference.words)}",
         )
+
+
+def _without_numbers(words: str) -> str:
+    """What is the same for several layers: how far one is off, and how many slices it has, isn't."""
+    return _NUMBERS.sub("..", words)
 
 
 def _taken_away(source: Step, target: Step) -> Node | None:

@@ -22,6 +22,8 @@ class Finding:
         target_layers: The same of the target.
         cause: The same for differences in several regions that one thing causes.
         weight: How much it explains: 1 for what certainly changes values, less for what conversions may do.
+        rule: What differs without names, the same for layers that one wrong rule of a converter changed; "" where
+            that can't be said.
     """
 
     kind: Kind
@@ -30,6 +32,7 @@ class Finding:
     target_layers: tuple[str, ...]
     cause: str
     weight: float = 1.0
+    rule: str = ""
 
     @property
     def is_certain(self) -> bool:

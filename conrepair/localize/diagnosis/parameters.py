@@ -11,6 +11,7 @@ import numpy.typing as npt
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.graph.per_channel import per_channel
+from conrepair.localize.diagnosis.grids import grid_of
 
 __all__ = ["Difference", "compare_parameters", "difference", "stored_as"]
 
@@ -77,7 +78,7 @@ def difference(one: Array, two: Array) -> Difference | None:
     if gap <= _SAME * norm or (norm == 0 and gap == 0):
         return None
     relative = gap / norm if norm else np.inf
-    for test in (_lost, _scaled, _reordered, _by_channel, _some_rows, _rounded):
+    for test in (_lost, _scaled, _reordered, _by_channel, _rounded, _some_rows):
         found = test(one, two)
         if found is not None:
             kind, words = found
@@ -199,11 +200,14 @@ def _rounded(one: Values, two: Values) -> Found:
             half = single.astype(np.float16)
         if np.array_equal(half.astype(np.float32), single) and (gap <= 2.0**-10 * np.abs(one) + 2.0**-24).all():
             return Kind.PRECISION, "rounded to float16"
+    grid = grid_of(one, two)
+    if grid is not None:
+        return Kind.PRECISION, grid.words
     levels = np.unique(np.round(two, 12))
     if levels.size <= _FEW_LEVELS < two.size or levels.size * 8 <= two.size:
         needed = max(int(np.ceil(np.log2(levels.size))), 1)
         if needed <= 8:
-            return Kind.PARAMETERS, f"rounded to {levels.size} levels, which is {needed} bits for the whole tensor"
+            return Kind.PRECISION, f"rounded to {levels.size} levels, which is {needed} bits for the whole tensor"
     return None
 
 

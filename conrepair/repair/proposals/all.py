@@ -12,6 +12,7 @@ from conrepair.repair.places import Places
 from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
 from conrepair.repair.proposals.carried import carried_proposals
 from conrepair.repair.proposals.changed import change_proposals
+from conrepair.repair.proposals.everywhere import everywhere
 from conrepair.repair.proposals.folded import folded_proposals
 from conrepair.repair.proposals.missing import missing_proposals
 from conrepair.repair.proposals.odd_parameters import odd_parameter_proposals
@@ -31,9 +32,9 @@ from conrepair.repair.proposals.surplus import surplus_proposals
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
 
 CHANGES: Sequence[Proposer] = (
-    attribute_proposals,
+    everywhere(attribute_proposals),
     rescaled_proposals,
-    parameter_proposals,
+    everywhere(parameter_proposals),
     folded_proposals,
     carried_proposals,
     change_proposals,

@@ -40,6 +40,19 @@ class FaultDocument(_Strict):
     evidence: tuple[str, ...] = Field(description="In words, the strongest first.")
     source_tensor: str = Field(description="Where the difference was measured.")
     target_tensor: str = Field(description="The same in the target.")
+    differences: tuple[tuple[str, str], ...] = Field(
+        description="What explains it, without names, each with the layer of the target."
+    )
+
+
+class RuleDocument(_Strict):
+    """Faults that are alike: one wrong rule of a converter, in all its places."""
+
+    kind: Kind
+    words: str = Field(description="What differs, without names.")
+    layers: tuple[str, ...] = Field(description="At fault, as the target's file calls them; the guiltiest first.")
+    among: int = Field(ge=0, description="Layers of that sort in the target; 0 where they are of several sorts.")
+    step: str = Field(description='Converter that introduced it; "" where only the last model is known.')
 
 
 class LayerDocument(_Strict):
@@ -174,11 +187,13 @@ class LocalizationDocument(_Strict):
     verdict: Verdict
     reason: str
     faults: tuple[FaultDocument, ...] = Field(description="The guiltiest first.")
+    rules: tuple[RuleDocument, ...] = Field(description="Faults that are alike; that with the most places first.")
     source: ModelDocument
     target: ModelDocument
     data: str = Field(description="What was fed, in words.")
     samples: int = Field(ge=0, description="How many inputs were compared.")
     output_error: Number = Field(description="Largest relative L2 of an output in the full run.")
+    output_floor: Number = Field(description="Largest relative L2 of an output that the source's rounding explains.")
     layers: tuple[LayerDocument, ...] = Field(description="In the source's order.")
     unmatched_source: tuple[str, ...] = Field(description="Layers whose results the target doesn't have.")
     unmatched_target: tuple[str, ...] = Field(description="Layers whose results the source doesn't have.")

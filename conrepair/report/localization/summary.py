@@ -35,7 +35,7 @@ def print_localization(
         about: For the names of both files.
         folder: Where the files are.
     """
-    for shown in range(min(_MOST_FAULTS, len(result.faults)), -1, -1):
+    for shown in range(min(_MOST_FAULTS, len(result.alone)), -1, -1):
         screen = Group(*_parts(result, shown, about, folder))
         if len(console.render_lines(screen)) <= _LINES or shown <= 1:
             console.print(screen, soft_wrap=False)
@@ -45,11 +45,17 @@ def print_localization(
 def _parts(result: Localization, shown: int, about: About | None, folder: Path | None) -> Iterator[Text | Padding]:
     style = STYLES[result.verdict]
     yield Text.assemble((result.verdict.value, style), ": ", shortened(result.reason, _SENTENCE))
-    for rank, fault in enumerate(result.faults[:shown], 1):
+    for rule in result.rules:
+        came = f" (came in with {shortened(rule.step, _NAME)})" if rule.step else ""
+        yield Text("")
+        yield Text.assemble((f"one rule: {rule.kind.value}", "bold"), f": {shortened(rule.text, _SENTENCE)}{came}")
+        yield _indented(Text(_layers(rule.layers)))
+    alone = result.alone
+    for rank, fault in enumerate(alone[:shown], 1):
         yield Text("")
         yield from _fault(rank, fault, about)
-    more = len(result.faults) - shown
-    if more:
+    more = len(alone) - shown
+    if more > 0:
         yield Text(f"\nand {more} more {_plural(more, 'fault')}", style="dim")
     yield Text("")
     advice = step_advice(result) if result.faults else verdict_advice(result)

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from conrepair.localize.result import LocatedFault
+from conrepair.localize.result import Localization, LocatedFault
 from conrepair.repair.advice import Advice
 from conrepair.repair.patch import CONVERTED, PATCH
 from conrepair.repair.result import RepairResult
@@ -64,8 +64,7 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(Text.assemble(("nothing to repair", "bold green"), f": {result.before.reason}"))
         return
     console.print(Text.assemble(_outcome(result), f": {found} found, {left} left, {result.tried} candidates tried"))
-    for fault in result.before.faults[:_MOST]:
-        console.print(_fault("found", fault))
+    _print_faults("found", result.before, console)
     for edit in result.edits[:_MOST]:
         console.print(Text(f"  {shortened(edit, _WIDTH)}"))
     if len(result.edits) > _MOST:
@@ -91,8 +90,7 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         quantized = f"{stored.quantized} of {stored.quantized_before} quantized weights are quantized now; "
         size = f"the file has {stored.bytes:,} bytes ({grown:+.1%})"
         console.print(Text((quantized if stored.quantized_before else "") + size))
-    for fault in result.after.faults[:_MOST]:
-        console.print(_fault("left", fault))
+    _print_faults("left", result.after, console)
     for line in why_left(result):
         console.print(Text(f"  {line}"))
     if result.interrupted:
@@ -115,12 +113,15 @@ def why_left(result: RepairResult) -> list[str]:
         return []
     if result.undone is not None:
         return [result.undone]
-    if not result.after.faults:
+    if result.after.is_right:
         return [
             f"no layer is at fault on {result.after.samples} samples, but on {result.unseen_after.samples} others "
             f"outputs differ by {number(result.unseen_after.error)}: look at more, or at your own (--data)"
         ]
+    if not result.after.is_right and not result.after.faults:
+        return [f"{result.after.verdict.value}: {result.after.reason}"]
     refused = [f"the format can't: {shortened(reason, _WIDTH)}" for reason in result.refused[:_REASONS]]
+    refused += [f"candidates that failed: {shortened(reason, _WIDTH)}" for reason in result.failed[:_REASONS]]
     if refused or result.interrupted or not result.in_time:
         return refused
     return ["no edit that was tried makes it right" if result.tried else "no edit is known that could make it right"]
@@ -131,6 +132,14 @@ def _outcome(result: RepairResult) -> tuple[str, str]:
     if result.mended:
         return "repaired", "bold green"
     return ("partly repaired", "bold yellow") if result.edits else ("not repaired", "bold red")
+
+
+def _print_faults(word: str, found: Localization, console: Console) -> None:
+    """Rules, then the faults that are alone; as many as fit a screen."""
+    for rule in found.rules[:_MOST]:
+        console.print(Text.assemble((f"{word}: ", "bold"), f"{rule.kind.value}: {shortened(rule.text, _WIDTH)}"))
+    for fault in found.alone[: max(_MOST - len(found.rules), 1)]:
+        console.print(_fault(word, fault))
 
 
 def _fault(word: str, fault: LocatedFault) -> Text:

@@ -77,7 +77,8 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     ),
     "float16": (SQUARE, SQUARE.astype(np.float16).astype(np.float32), Kind.PRECISION, "rounded to float16"),
     "four bits": (
-        SQUARE, levels(SQUARE, 4), Kind.PARAMETERS, "rounded to 15 levels, which is 4 bits for the whole tensor",
+        SQUARE, levels(SQUARE, 4), Kind.PRECISION,
+        "rounded to int4, one scale for the whole tensor, and stored as real numbers",
     ),
     "noise": (SQUARE, noise(SQUARE), Kind.PARAMETERS, "off by 0.1 (relative L2), as if disturbed by noise"),
     "shape": (SQUARE, SQUARE[:, :20], Kind.PARAMETERS, "of shape [40, 20] instead of [40, 40]"),
@@ -109,7 +110,7 @@ def test_eight_bits_are_told_from_noise() -> None:
     large = np.random.default_rng(5).normal(size=(64, 64)).astype(np.float32)
     found = difference(large, levels(large, 8))
     assert found is not None
-    assert "which is 8 bits" in found.words
+    assert found.words.startswith("rounded to int8, one scale for the whole tensor")
 
 
 def test_half_precision_is_not_said_of_what_only_looks_like_it() -> None:

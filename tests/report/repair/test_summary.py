@@ -87,8 +87,10 @@ def test_other_samples_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "elsewhere", "mended"), [(1e-6, 9e-4, True), (1e-3, 9e-3, True), (1e-3, 0.02, False)]
+    ("floor", "elsewhere", "mended"),
+    [(1e-7, 9e-5, True), (1e-7, 2e-4, False), (1e-3, 9e-3, True), (1e-3, 0.02, False)],
 )
-def test_noise_may_be_larger_elsewhere(seen: float, elsewhere: float, mended: bool) -> None:
-    after = dataclasses.replace(CLEAN, output_error=seen)
+def test_other_samples_may_show_what_rounding_explains(floor: float, elsewhere: float, mended: bool) -> None:
+    """By the floor that was measured, whatever the outputs that were looked at differ by."""
+    after = dataclasses.replace(CLEAN, output_error=1e-3, output_floor=floor)
     assert dataclasses.replace(REPAIRED, after=after, unseen_after=Agreement(64, elsewhere, 0)).mended is mended

@@ -6,6 +6,7 @@ import numpy as np
 
 from conrepair.faults.edits import Array
 from conrepair.faults.families import weights_fault
+from conrepair.faults.fault import Kind
 
 __all__ = ["FAULT"]
 
@@ -17,6 +18,7 @@ def _rounded(array: Array) -> Array:
 
 FAULT = weights_fault(
     "weights-in-few-bits",
+    kind=Kind.PRECISION,
     provenance="fasterai#80, PocketFlow#249",
     repair="quantize each channel, with eight bits",
     compute=lambda array, _: _rounded(array),

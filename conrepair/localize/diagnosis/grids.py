@@ -1,0 +1,119 @@
+"""Weights that lie on a grid: stored in few bits once, and as real numbers since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Grid", "grid_of"]
+
+_OFF = 2e-3  # of a step, that a value may be off its grid: what single precision makes of a product with a scale
+_HALF_STEP = 0.505  # of a step, that rounding moves a value by at most
+_LEAST = 8  # values of a slice: fewer lie on some grid by chance
+_GROUPS = (256, 128, 64, 32, 16)  # neighbours along the last axis that share a scale
+_BITS = (2, 3, 4, 5, 6, 7, 8)
+_FLOATS = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
+
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What weights were rounded to.
+
+    Attributes:
+        dtype: "int8", "uint4", "float8_e4m3fn": a type that holds the steps.
+        granularity: "tensor", "channel" or "group".
+        axis: Of the channels; None for a tensor, the last one for groups.
+        count: How many scales there are.
+    """
+
+    dtype: str
+    granularity: str
+    axis: int | None
+    count: int
+
+    @property
+    def words(self) -> str:
+        """For a person, after "are"."""
+        where = {
+            "tensor": "one scale for the whole tensor",
+            "channel": f"a scale for each of {self.count} slices of axis {self.axis}",
+            "group": f"{self.count} scales, for groups along the last axis",
+        }
+        return f"rounded to {self.dtype}, {where[self.granularity]}, and stored as real numbers"
+
+
+def grid_of(original: Values, values: Values) -> Grid | None:
+    """Find the grid that values were rounded to; the coarsest granularity and the fewest bits that explain them.
+
+    Symmetric grids with the scale of the largest magnitude (over 2^(b-1) - 1 steps, or 2^(b-1)), affine ones over the
+    range with zero (2^b - 1 steps), and eight-bit floating point with a scale for its largest number: what quantizers
+    write (see Jacob et al., Quantization and Training of Neural Networks, 2018; Micikevicius et al., FP8 Formats for
+    Deep Learning, 2022).
+
+    Args:
+        original: As they should be, any shape.
+        values: As they are, the same shape.
+
+    Returns:
+        None where no grid explains them.
+    """
+    if not np.isfinite(values).all() or not values.any():
+        return None
+    for granularity, axis, before, rows in _slices(original, values):
+        for dtype in _on_grid(before, rows):
+            return Grid(dtype, granularity, axis, len(rows))
+    return None
+
+
+def _slices(original: Values, values: Values) -> Iterator[tuple[str, int | None, Values, Values]]:
+    """The ways to share scales, each with the values that share one in rows."""
+    if values.size >= _LEAST:
+        yield "tensor", None, original.reshape(1, -1), values.reshape(1, -1)
+    for axis in range(values.ndim if values.ndim > 1 else 0):
+        if values.size // values.shape[axis] >= _LEAST:
+            count = values.shape[axis]
+            before, rows = (np.moveaxis(array, axis, 0).reshape(count, -1) for array in (original, values))
+            yield "channel", axis, before, rows
+    for size in _GROUPS:
+        if values.ndim > 1 and values.shape[-1] % size == 0 and values.shape[-1] > size:
+            yield "group", values.ndim - 1, original.reshape(-1, size), values.reshape(-1, size)
+
+
+def _on_grid(original: Values, rows: Values) -> Iterator[str]:
+    peak = np.abs(rows).max(axis=1, keepdims=True)
+    low, high = np.minimum(rows.min(axis=1, keepdims=True), 0), np.maximum(rows.max(axis=1, keepdims=True), 0)
+    for bits in _BITS:
+        for levels in (2 ** (bits - 1) - 1, 2 ** (bits - 1)):
+            if _fits(original, rows, peak / levels, 0.0):
+                yield f"int{bits}"
+        if _fits(original, rows, (high - low) / (2**bits - 1), low):
+            yield f"uint{bits}"
+    for name, largest in _FLOATS.items():
+        if _fits_float(original, rows, peak / largest, name):
+            yield name
+
+
+def _fits(original: Values, rows: Values, steps: Values, begin: Values | float) -> bool:
+    """Whether each value is a whole number of steps, and the one nearest to what it was."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        counts = np.where(steps > 0, (rows - begin) / steps, 0.0)
+    if (np.abs(counts - np.round(counts)) > _OFF).any() or np.unique(np.round(counts[0])).size < 2:
+        return False
+    moved = np.abs(rows - original)
+    return bool((moved <= _HALF_STEP * steps + 1e-12).mean() > 0.99)  # what's cut off is further away
+
+
+def _fits_float(original: Values, rows: Values, steps: Values, name: str) -> bool:
+    import ml_dtypes
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = np.where(steps > 0, rows / steps, 0.0).astype(np.float32)
+    held = scaled.astype(getattr(ml_dtypes, name)).astype(np.float32)
+    if not np.allclose(held, scaled, rtol=1e-5, atol=0) or np.unique(scaled[0]).size < 2:
+        return False
+    return bool(np.linalg.norm(rows - original) <= 0.1 * np.linalg.norm(original))

@@ -1,0 +1,169 @@
+"""Mend many pieces at once: each round tries one proposal for every piece that's still guilty, in one candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from conrepair.localize.localize import Found
+from conrepair.localize.located import Guilty
+from conrepair.repair.criteria import guiltiest, introduced, mends, reach, source_of, unplaced
+from conrepair.repair.patch import Patch
+from conrepair.repair.proposals.proposal import Proposal
+from conrepair.repair.state import State, Taken
+
+__all__ = ["Rounds"]
+
+_IDLE = 4  # rounds behind one another that mend nothing, after which pieces are looked at one by one
+
+Judge = Callable[[tuple[Taken, ...]], State | None]
+Propose = Callable[[Guilty], Iterator[Proposal]]
+
+
+@dataclass
+class _Open:
+    """A piece that's still guilty, and what's left to try for it."""
+
+    piece: Guilty
+    proposals: Iterator[Proposal]
+
+
+class Rounds:
+    """A search over all guilty pieces together.
+
+    A piece that is fed the source's values doesn't depend on the others, so one candidate tells of as many
+    proposals as there are pieces. What repairs fifty places costs about what one does.
+
+    Attributes:
+        spent: Proposals that didn't make their piece any better, as digests, by the piece's tensor in the source.
+    """
+
+    def __init__(self, judge: Judge, propose: Propose, over: Callable[[], bool]) -> None:
+        """Prepare.
+
+        Args:
+            judge: The target with proposals; None where it can't be written or run.
+            propose: Proposals for a piece, the smallest first.
+            over: Whether nothing else shall be tried.
+        """
+        self._judge, self._propose, self._over = judge, propose, over
+        self.spent: dict[str, set[str]] = {}
+
+    def run(self, state: State) -> State:
+        """Mend what can be mended of a state's pieces.
+
+        Args:
+            state: Has guilty pieces.
+
+        Returns:
+            With what helped, written and judged as a whole; the same state where nothing did.
+        """
+        before = state.found
+        waiting = [_Open(piece, self._propose(piece)) for piece in guiltiest(before)]
+        taken: list[Taken] = []
+        mended: dict[str, Guilty] = {}
+        best = state
+        idle = 0
+        while waiting and idle < _IDLE and not self._over():
+            trial = [(item, proposal) for item in waiting if (proposal := next(item.proposals, None)) is not None]
+            waiting = [item for item, _ in trial]
+            if not trial:
+                break
+            found = self._tried((*state.taken, *taken), [(item.piece, proposal) for item, proposal in trial], before)
+            idle = 0 if found.mended else idle + 1
+            taken += found.taken
+            mended |= {source_of(piece): piece for piece in found.mended}
+            waiting = [item for item in waiting if source_of(item.piece) not in mended]
+            if found.state is not None:
+                best = _instead(best, found.state, state)
+        if len(best.taken) == len(state.taken) + len(taken):
+            return best
+        return self._whole(best, state, taken)
+
+    def _whole(self, best: State, state: State, taken: Sequence[Taken]) -> State:
+        """All that helped, in one candidate; the best that is known where they don't get on with one another."""
+        whole = self._judge((*state.taken, *taken))
+        if whole is None:
+            return best
+        if len(whole.found.guilty) <= len(best.found.guilty):
+            return _instead(best, whole, state)
+        whole.remove()
+        return best
+
+    def _tried(self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]], before: Found) -> _Tried:
+        """Judge proposals together; in halves, where together they can't be."""
+        added = _without_repeated(taken, trial)
+        changed = self._judge((*taken, *(item for item in added if item.edits)))
+        if changed is None or unplaced(changed.found) > unplaced(before):
+            if changed is not None:
+                changed.remove()
+            if len(trial) == 1 or self._over():
+                self._spend(*trial[0]) if len(trial) == 1 else None
+                return _Tried()
+            middle = len(trial) // 2
+            first = self._tried(taken, trial[:middle], before)
+            second = self._tried((*taken, *first.taken), trial[middle:], before)
+            if first.state is not None:
+                first.state.remove()
+            return _Tried((*first.taken, *second.taken), (*first.mended, *second.mended), second.state)
+        helped: list[Taken] = []
+        mended: list[Guilty] = []
+        for item, (piece, proposal) in zip(added, trial, strict=True):
+            if mends(changed.found, before, piece):
+                helped.append(_with_gain(item, changed.found, piece))
+                mended.append(piece)
+                continue
+            now = introduced(changed.found, piece)
+            if now is None or now >= piece.judged.introduced:
+                self._spend(piece, proposal)
+        if len(mended) == len(added):
+            kept = tuple(item for item in helped if item.edits)
+            return _Tried(kept, tuple(mended), State((*taken, *kept), changed.found, changed.model))
+        changed.remove()
+        return _Tried(tuple(item for item in helped if item.edits), tuple(mended))
+
+    def _spend(self, piece: Guilty, proposal: Proposal) -> None:
+        self.spent.setdefault(source_of(piece), set()).add(Patch(proposal).digest)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What a round came to.
+
+    Attributes:
+        taken: Proposals that mend a piece.
+        mended: The pieces.
+        state: With just those, where that was judged.
+    """
+
+    taken: tuple[Taken, ...] = ()
+    mended: tuple[Guilty, ...] = ()
+    state: State | None = None
+
+
+def _without_repeated(taken: Sequence[Taken], trial: Sequence[tuple[Guilty, Proposal]]) -> list[Taken]:
+    """Proposals for pieces, each edit once: pieces may have layers, or weights, in common."""
+    seen = {Patch((edit,)).digest for item in taken for edit in item.edits}
+    added = []
+    for piece, proposal in trial:
+        edits = []
+        for edit in proposal:
+            if (digest := Patch((edit,)).digest) not in seen:
+                seen.add(digest)
+                edits.append(edit)
+        added.append(Taken(tuple(edits), "", reach=reach(piece)))
+    return added
+
+
+def _with_gain(item: Taken, found: Found, piece: Guilty) -> Taken:
+    now = introduced(found, piece)
+    after = "can't be told from its surroundings" if now is None else f"introduces {now:.1e}"
+    gain = f"what computes `{source_of(piece)}` {after}, {piece.judged.introduced:.1e} before"
+    return Taken(item.edits, gain, item.left, item.reach)
+
+
+def _instead(best: State, other: State, first: State) -> State:
+    """The other one; the file of the best so far isn't needed any more."""
+    if best is not first:
+        best.remove()
+    return other

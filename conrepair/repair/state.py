@@ -1,0 +1,57 @@
+"""Where a search is: what was taken, and what localization says of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.frameworks.model import Model
+from conrepair.localize.localize import Found
+from conrepair.repair.patch import Patch
+from conrepair.repair.proposals.proposal import Proposal
+
+__all__ = ["State", "Taken", "patch_of"]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A proposal that helped.
+
+    Attributes:
+        edits: What is left of it.
+        gain: In words.
+        left: What the source computes in its piece, where that isn't clean with it, only smaller.
+        reach: What it may have changed: what the source computes in its piece, and parameters; empty where that
+            isn't known.
+    """
+
+    edits: Proposal
+    gain: str
+    left: frozenset[str] = frozenset()
+    reach: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class State:
+    """A target with some proposals.
+
+    Attributes:
+        taken: Those, in the order in which they were found.
+        found: What localization says of it.
+        model: That was judged: the target as it came, or a copy in a folder of its own.
+    """
+
+    taken: tuple[Taken, ...]
+    found: Found
+    model: Model
+
+    def remove(self) -> None:
+        """Remove the file of a candidate that isn't taken."""
+        shutil.rmtree(Path(self.model.path).parent)
+
+
+def patch_of(taken: Sequence[Taken]) -> Patch:
+    """All edits, in order."""
+    return Patch(tuple(edit for item in taken for edit in item.edits))
