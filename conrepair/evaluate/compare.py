@@ -20,6 +20,7 @@ from conrepair.evaluate.answers import (
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict, coarser, combine_floor, judge
+from conrepair.evaluate.whole_numbers import are_whole, differing_share, judge_whole
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import (
     kendall_tau_union,
@@ -183,21 +184,24 @@ def _compare_output(
             notes.append(f"the {side} gives probabilities, the other scores; compared as probabilities")
             one = probabilities(one, normalized=normalized[0])
             two = probabilities(two, normalized=normalized[1])
-    error = compare_tensors(one, two, rtol=tolerance.rtol, atol=tolerance.atol)
-    measured = _measure_floor(pair, reference, second_opinion, one, as_probabilities)
+    exactly = are_whole(one, two) and not tolerance.given
+    error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
+    again = _again(pair, reference, second_opinion, as_probabilities)
+    measured = None if again is None else compare_tensors(again, one[: len(again)], rtol=0, atol=0).relative_l2
+    rounding = coarser(reference.rounding, candidate.rounding)
     floor = combine_floor(
         measured,
         max(reference.operators, candidate.operators),
-        coarser(reference.rounding, candidate.rounding),
+        rounding,
         exact=second_opinion is not None and second_opinion.exact,
     )
-    verdict, reason = judge(
-        error,
-        floor,
-        tolerance,
-        quantized=candidate.budgeted or reference.budgeted,
-        top1_difference=answers.top1_differs / answers.samples if answers else None,
-    )
+    quantized = candidate.budgeted or reference.budgeted
+    if exactly:
+        ties = None if again is None or not are_whole(again) else differing_share(again, one[: len(again)])
+        verdict, reason = judge_whole(one, two, tolerance, quantized=quantized, rounding=rounding, ties=ties)
+    else:
+        top1 = answers.top1_differs / answers.samples if answers else None
+        verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1)
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         notes.append(f"{both} of {error.count} values are NaN or infinite, the same on both sides")
@@ -252,10 +256,8 @@ def _compare_answers(
     return comparison, (first.normalized, second.normalized)
 
 
-def _measure_floor(
-    pair: OutputPair, reference: Run, second: Run | None, one: Array, as_probabilities: bool
-) -> float | None:
-    """Relative L2 between the reference and its second opinion, in the domain that is compared."""
+def _again(pair: OutputPair, reference: Run, second: Run | None, as_probabilities: bool) -> Array | None:
+    """What the reference's second opinion gives, in the domain that is compared."""
     if second is None or pair.reference not in second.arrays:
         return None
     other = second.arrays[pair.reference]
@@ -265,4 +267,4 @@ def _measure_floor(
     if as_probabilities:
         spec = reference.spec(pair.reference)
         other = probabilities(other, normalized=holds_probabilities(other, spec, quantized=reference.quantized))
-    return compare_tensors(other, one[: len(other)], rtol=0, atol=0).relative_l2
+    return other

@@ -1,10 +1,10 @@
 """From measured errors to a verdict.
 
 `equivalent`: every element is within tolerance, and so is the whole (relative L2), because a softmax over many
-classes makes elements so small that any absolute tolerance passes them. `noise`: beyond that, but within the
-rounding error that the source itself has. `quantized`: a target that is meant to be stored in few bits, within the
-budget for that. `undecided`: a source that differs as much from itself in float64, and too much to call it noise.
-`faulty`: everything else, and whatever is not a finite number on one side only.
+classes makes elements so small that any absolute tolerance passes them. `noise`:
+beyond that, but within the rounding error that the source itself has. `quantized`: a target that is meant to be
+stored in few bits, within the budget for that. `undecided`: a source that differs as much from itself in float64,
+and too much to call it noise. `faulty`: everything else, and whatever is not a finite number on one side only.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from conrepair.config.model import ToleranceConfig
 from conrepair.metrics.tensors import TensorError
 
-__all__ = ["Floor", "Verdict", "analytic_floor", "coarser", "combine_floor", "judge"]
+__all__ = ["HALF_PRECISIONS", "Floor", "Verdict", "analytic_floor", "coarser", "combine_floor", "judge"]
 
 _FLOAT32_EPSILON = 2.0**-23
 _HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+HALF_PRECISIONS = frozenset(_HALF_EPSILON)
 _LARGEST_CREDIBLE_FLOOR = 1e-3
 _LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
 _NOISE_COSINE = 0.99

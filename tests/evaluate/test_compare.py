@@ -269,3 +269,79 @@ def test_accuracy_counts_labelled_samples_only(make_run: MakeRun, logits: np.nda
     labels[1] = None
     assert accuracy(make_run("a", logits), labels) == (SAMPLES - 2, SAMPLES - 1)
     assert accuracy(make_run("b", logits), [None] * SAMPLES) is None
+
+
+def test_integers_are_equal_or_not(make_run: MakeRun) -> None:
+    """Token ids that are 2 apart are other tokens, however large they are."""
+    ids = np.random.default_rng(0).integers(30_000, 40_000, (16, 8))
+    other = ids.astype(np.int32)
+    other[0, 7] += 2
+    other[3, 1] -= 1
+    reference = make_run("a", ids)
+    assert judge(reference, make_run("same", ids.astype(np.int32))) is Verdict.EQUIVALENT
+    result = compare_runs(reference, make_run("b", other), ToleranceConfig())
+    assert result.verdict is Verdict.FAULTY
+    assert result.reason == f"2 of 128 integers differ, first at [0, 7]: {ids[0, 7]} became {ids[0, 7] + 2}"
+    assert result.outputs[0].error.exceeding == 2
+
+
+def test_integers_have_a_tolerance_where_it_is_asked_for(make_run: MakeRun) -> None:
+    ids = np.arange(30_000, 30_128).reshape(16, 8)
+    runs = make_run("a", ids), make_run("b", ids + 2)
+    for given in ({"atol": 2.0}, {"rtol": 1e-4}):
+        assert judge(*runs, **given, relative_l2=None) is Verdict.EQUIVALENT
+    assert judge(*runs, atol=1.0, rtol=0.0, relative_l2=None) is not Verdict.EQUIVALENT
+    assert judge(*runs, relative_l2=0.1) is Verdict.FAULTY
+
+
+def test_truth_values_count_as_numbers(make_run: MakeRun) -> None:
+    mask = np.random.default_rng(0).random((10, 6)) > 0.5
+    reference = make_run("a", mask)
+    assert judge(reference, make_run("b", mask.astype(np.int64))) is Verdict.EQUIVALENT
+    other = mask.copy()
+    other[9, 5] = ~other[9, 5]
+    result = compare_runs(reference, make_run("c", other), ToleranceConfig())
+    assert (result.verdict, result.reason[:42]) == (Verdict.FAULTY, "1 of 60 truth values differ, first at [9, ")
+
+
+def test_integers_that_float64_does_not_hold(make_run: MakeRun) -> None:
+    large = np.full((4, 3), 2**53, np.int64)
+    other = large.copy()
+    other[2, 1] += 1
+    result = compare_runs(make_run("a", large), make_run("b", other), ToleranceConfig())
+    assert result.verdict is Verdict.FAULTY
+    assert result.reason == f"1 of 12 integers differ, first at [2, 1]: {2**53} became {2**53 + 1}"
+    assert result.outputs[0].error.max_abs == 1
+    assert [index for index, _ in result.outputs[0].worst_samples] == [2]
+
+
+def test_integers_that_rounding_decides_about_accuse_nobody(make_run: MakeRun) -> None:
+    """The source gives a tenth of its best classes otherwise in float64; as many others are no proof of a fault."""
+    best = np.random.default_rng(0).integers(0, 9, (SAMPLES, 10))
+    second, tied, wrong = best[:16].copy(), best.copy(), best.copy()
+    second[:, 0] += 1
+    tied[:, 5] += 1
+    wrong[:, 5:7] += 1
+    reference, again = make_run("a", best), make_run("second", second)
+    result = compare_runs(reference, make_run("b", tied), ToleranceConfig(), second_opinion=again)
+    assert result.verdict is Verdict.UNDECIDED
+    assert "40 of 400 integers differ" in result.reason
+    assert "the source itself gives 10.0% of them otherwise" in result.reason
+    result = compare_runs(reference, make_run("c", wrong), ToleranceConfig(), second_opinion=again)
+    assert result.verdict is Verdict.FAULTY
+
+
+def test_best_classes_of_a_narrower_target(make_run: MakeRun) -> None:
+    """Quantization has the budget of the top-1 answers; half precision may decide between near equals."""
+    best = np.random.default_rng(0).integers(0, 9, (SAMPLES, 1))
+    some, many = best.copy(), best.copy()
+    some[:4] += 1
+    many[:20] += 1
+    reference = make_run("a", best)
+    for name, meant, verdict in (
+        ("q", {"quantized": True}, Verdict.QUANTIZED),
+        ("h", {"precision": "float16"}, None),
+    ):
+        few = replace(make_run(f"{name}-some", some), **meant)
+        assert judge(reference, few) is (verdict or Verdict.UNDECIDED)
+        assert judge(reference, replace(make_run(f"{name}-many", many), **meant)) is Verdict.FAULTY
