@@ -1,7 +1,7 @@
 """From measured errors to a verdict.
 
 `equivalent`: every element is within tolerance, and so is the whole (relative L2), because a softmax over many
-classes makes elements so small that any absolute tolerance passes them. `noise`:
+classes makes elements so small that any absolute tolerance passes them; nothing is relative to zeros. `noise`:
 beyond that, but within the rounding error that the source itself has. `quantized`: a target that is meant to be
 stored in few bits, within the budget for that. `undecided`: a source that differs as much from itself in float64,
 and too much to call it noise. `faulty`: everything else, and whatever is not a finite number on one side only.
@@ -24,6 +24,7 @@ HALF_PRECISIONS = frozenset(_HALF_EPSILON)
 _LARGEST_CREDIBLE_FLOOR = 1e-3
 _LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
 _NOISE_COSINE = 0.99
+_SMALLEST = 2.0**-126  # what float32 doesn't hold in full; many kernels put 0 in its place
 _UNDECIDED_RATIO = 2.0  # two results that are each as far from the exact one differ by no more; norms, too
 
 
@@ -128,6 +129,10 @@ def judge(
         )
     within = error.within_tolerance
     limit = tolerance.relative_l2
+    if within and error.max_reference < _SMALLEST and error.relative_l2 > 0:
+        return Verdict.EQUIVALENT, (
+            f"every element is within tolerance of a source that gives zeros only, the worst by {error.max_abs:.2e}"
+        )
     if within and (limit is None or error.relative_l2 <= limit):
         return (
             Verdict.EQUIVALENT,

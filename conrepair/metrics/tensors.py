@@ -40,6 +40,7 @@ class TensorError:
     Attributes:
         count: Elements compared, including the non-finite ones.
         max_abs: Largest |candidate - reference|; 0 when nothing is finite.
+        max_reference: Largest |reference|; 0 when nothing is finite.
         mean_abs: Mean |candidate - reference|; 0 when nothing is finite.
         relative_l2: ||candidate - reference|| / ||reference||; 0 when both are zero, inf when only
             the reference is.
@@ -61,6 +62,7 @@ class TensorError:
 
     count: int
     max_abs: float
+    max_reference: float
     mean_abs: float
     relative_l2: float
     cosine: float
@@ -131,6 +133,7 @@ class _Totals:
 
     finite: int = 0
     max_abs: float = 0.0
+    max_reference: float = 0.0
     nan_reference: int = 0
     nan_candidate: int = 0
     inf_reference: int = 0
@@ -198,8 +201,9 @@ class _Totals:
     ) -> None:
         with np.errstate(over="ignore"):
             difference = candidate - reference if difference is None else difference
-            distance = np.abs(difference)
-            tolerance = atol + rtol * np.abs(reference)
+            distance, size = np.abs(difference), np.abs(reference)
+            tolerance = atol + rtol * size
+        self.max_reference = max(self.max_reference, float(size.max()))
         self.exceeding += int((distance > tolerance).sum())
         at = int(distance.argmax())
         peak = float(distance[at])
@@ -232,6 +236,7 @@ class _Totals:
         return TensorError(
             count=math.prod(shape),
             max_abs=self.max_abs,
+            max_reference=self.max_reference,
             mean_abs=mean.value(),
             relative_l2=_norm_quotient(self.difference_squares, self.reference_squares, 0.0),
             cosine=_cosine(self.products, self.reference_squares, self.candidate_squares),

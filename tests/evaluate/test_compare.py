@@ -345,3 +345,22 @@ def test_best_classes_of_a_narrower_target(make_run: MakeRun) -> None:
         few = replace(make_run(f"{name}-some", some), **meant)
         assert judge(reference, few) is (verdict or Verdict.UNDECIDED)
         assert judge(reference, replace(make_run(f"{name}-many", many), **meant)) is Verdict.FAULTY
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "verdict"),
+    [
+        (0.0, 1e-38, Verdict.EQUIVALENT),
+        (0.0, 9e-6, Verdict.EQUIVALENT),
+        (0.0, 2e-5, Verdict.FAULTY),
+        (1e-40, 0.0, Verdict.EQUIVALENT),
+        (1e-40, 1.0, Verdict.FAULTY),
+        (1e-12, 2e-12, Verdict.FAULTY),
+        (1e-37, 0.0, Verdict.FAULTY),
+    ],
+)
+def test_nothing_is_relative_to_zeros(make_run: MakeRun, one: float, two: float, verdict: Verdict) -> None:
+    """Where the source gives what kernels take for zero, elements decide; tiny numbers are numbers."""
+    arrays = (np.full((SAMPLES, 5), value, np.float32) for value in (one, two))
+    result = compare_runs(*(make_run(str(name), array) for name, array in enumerate(arrays)), ToleranceConfig())
+    assert result.verdict is verdict, result.reason
