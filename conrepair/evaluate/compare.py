@@ -212,6 +212,7 @@ def _compare_output(
         notes.append(complaint)
     if as_probabilities and candidate.converted and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, "a softmax was added or removed by the conversion"
+    verdict, reason = _unless_random(pair, reference, candidate) or (verdict, reason)
     return OutputComparison(
         pair,
         error,
@@ -223,6 +224,17 @@ def _compare_output(
         tuple(notes),
         _worst_samples(one, two),
     )
+
+
+def _unless_random(pair: OutputPair, reference: Run, candidate: Run) -> tuple[Verdict, str] | None:
+    """The verdict on an output that is random; None where neither is."""
+    words = "answers differently each time it's run (relative difference {:.1e} between two runs on the same inputs)"
+    known, found = reference.unsteady.get(pair.reference), candidate.unsteady.get(pair.candidate)
+    if known is not None:
+        return Verdict.UNDECIDED, f"{reference.name.partition('@')[0]} {words.format(known)}"
+    if found is not None:
+        return Verdict.FAULTY, f"{words.format(found)}, and {reference.name.partition('@')[0]} doesn't"
+    return None
 
 
 def _worst_samples(one: Array, two: Array) -> tuple[tuple[int, float], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +13,15 @@ import numpy.typing as npt
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.intent import Intent
+from conrepair.evaluate.whole_numbers import are_whole, differing_share
+from conrepair.metrics.tensors import compare_tensors
 
 __all__ = ["Run"]
 
 Array = npt.NDArray[Any]
 
 _MAPPED_BYTES = 1 << 24
+_STEADY = 1e-3  # relative; sums in another order differ by 1e-7
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,8 @@ class Run:
     Attributes:
         name: Of the model and where it ran, unique in an audit.
         outputs: Specs, in the model's order.
-        folder: Holds `output_<index>.npy` and `seconds.npy`.
+        folder: Holds `output_<index>.npy` and `seconds.npy`; `again_<index>.npy` where the first batch, run twice,
+            gave other bits.
         count: Number of samples.
         starts: First sample of each batch.
         quantized: Whether most weights of the model are stored in eight bits or fewer.
@@ -36,6 +41,7 @@ class Run:
         exact: Whether it was computed in float64.
         converted: Whether a converter of this audit made the model (and not somebody elsewhere).
         intent: Which precision was meant; None: what the weights show.
+        repeats: Whether the first batch gave the same bits twice.
     """
 
     name: str
@@ -49,6 +55,7 @@ class Run:
     exact: bool = False
     converted: bool = False
     intent: Intent | None = None
+    repeats: bool = True
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
@@ -75,9 +82,31 @@ class Run:
         """The precision whose rounding errors are to be expected."""
         return self.precision if self.intent is None else self.intent.precision
 
+    @cached_property
+    def unsteady(self) -> dict[str, float]:
+        """Outputs that are random: their relative difference between two runs on the same inputs, beyond rounding."""
+        if self.repeats:
+            return {}
+        found = {
+            spec.name: _difference(self.arrays[spec.name], _load(self.folder / f"again_{index}.npy"))
+            for index, spec in enumerate(self.outputs)
+        }
+        return {name: difference for name, difference in found.items() if difference > _STEADY}
+
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
         return next(spec for spec in self.outputs if spec.name == name)
+
+
+def _difference(array: Array, again: Array) -> float:
+    """Relative L2 between the first samples and what they gave again; of integers the share that differs."""
+    array = array[: len(again)]
+    if array.shape != again.shape:
+        return math.inf
+    if are_whole(array, again):
+        return differing_share(array, again)
+    error = compare_tensors(array, again, rtol=0, atol=0)
+    return math.inf if error.mismatched else error.relative_l2
 
 
 def _load(path: Path) -> Array:

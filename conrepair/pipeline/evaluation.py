@@ -292,4 +292,5 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         operators=sum(description.operators.values()),
         converted=bool(item.conversion or item.via),
         intent=item.intent,
+        repeats=entry.result["repeats"],
     )

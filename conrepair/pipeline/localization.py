@@ -65,12 +65,16 @@ def rows_to_localize(
         rows: Its rows.
         debugged: Backends whose builds are looked into.
         always: Equivalent targets too.
+
+    Returns:
+        None of models whose reference is random: all layers behind what is drawn would differ.
     """
+    random = {row.model for row in rows if row.kind == "reference" and row.run is not None and row.run.unsteady}
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
         wanted = item.kind == "target" if item.build is None else item.backend in debugged
-        if not wanted or item.source is None or item.problem is not None:
+        if not wanted or item.source is None or item.problem is not None or item.reference in random:
             continue
         differs = row.verdict is not None and row.verdict not in alike
         if (always and row.problem is None) or differs:
