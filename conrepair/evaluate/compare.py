@@ -36,6 +36,7 @@ __all__ = ["AnswerComparison", "Comparison", "OutputComparison", "accuracy", "co
 Array = npt.NDArray[Any]
 
 _WORST_SAMPLES = 5
+_MOST = 0.5  # of an output's values
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,11 @@ def _compare_output(
         verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1)
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
-        notes.append(f"{both} of {error.count} values are NaN or infinite, the same on both sides")
+        words = _no_numbers(both, error.count, one)
+        if both < _MOST * error.count or verdict is Verdict.FAULTY:
+            notes.append(words)
+        else:
+            verdict, reason = Verdict.UNDECIDED, f"{words}: nothing can be told from them"
     complaint = candidate.intent.complaint if candidate.intent is not None else None
     if complaint is not None and verdict is Verdict.FAULTY:
         reason += f"; {complaint}"
@@ -224,6 +229,13 @@ def _compare_output(
         tuple(notes),
         _worst_samples(one, two),
     )
+
+
+def _no_numbers(both: int, count: int, array: Array) -> str:
+    """How much of an output isn't a number, the same on both sides."""
+    words = f"{both} of {count} values are NaN or infinite, the same on both sides"
+    empty = int((~np.isfinite(array).reshape(len(array), -1).any(axis=1)).sum())
+    return f"{words}; {empty} of {len(array)} samples have nothing else" if empty else words
 
 
 def _unless_random(pair: OutputPair, reference: Run, candidate: Run) -> tuple[Verdict, str] | None:

@@ -122,10 +122,22 @@ def test_no_rounding_excuses_everything(make_run: MakeRun, logits: np.ndarray) -
         assert result.verdict is Verdict.FAULTY
 
 
-def test_what_is_nan_on_both_sides_is_said(make_run: MakeRun, logits: np.ndarray) -> None:
-    bad = np.full_like(logits, np.nan)
-    result = compare_runs(make_run("a", bad), make_run("b", bad), ToleranceConfig())
-    assert any("NaN or infinite, the same on both sides" in note for note in result.outputs[0].notes)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_no_number_on_both_sides_proves_nothing(make_run: MakeRun, logits: np.ndarray, value: float) -> None:
+    few, most = logits.copy(), np.full_like(logits, value)
+    few[:3] = value
+    few[5, 0] = value
+    result = compare_runs(make_run("a", few), make_run("b", few), ToleranceConfig())
+    assert result.verdict is Verdict.EQUIVALENT
+    words = "151 of 2000 values are NaN or infinite, the same on both sides; 3 of 40 samples have nothing else"
+    assert result.outputs[0].notes == (words,)
+    most[20:, 1:] = logits[20:, 1:]  # 1020 of 2000
+    result = compare_runs(make_run("c", most), make_run("d", most), ToleranceConfig())
+    assert result.verdict is Verdict.UNDECIDED
+    assert result.reason == (
+        "1020 of 2000 values are NaN or infinite, the same on both sides; 20 of 40 samples have nothing else: "
+        "nothing can be told from them"
+    )
 
 
 def test_a_softmax_that_a_converter_dropped_is_a_fault(make_run: MakeRun, logits: np.ndarray) -> None:
