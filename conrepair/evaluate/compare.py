@@ -140,6 +140,8 @@ def compare_runs(
     """
     if reference.count != candidate.count:
         raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
+    reference, candidate = reference.with_quantization_of(candidate), candidate.with_quantization_of(reference)
+    second_opinion = second_opinion and second_opinion.with_quantization_of(reference)
     pairs, left = pair_outputs(reference.arrays, candidate.arrays)
     outputs = tuple(_compare_output(pair, reference, candidate, tolerance, top_k, second_opinion) for pair in pairs)
     unpaired = tuple(item.reason for item in left)
@@ -173,7 +175,7 @@ def _compare_output(
     second_opinion: Run | None,
 ) -> OutputComparison:
     one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
-    notes = list(pair.notes)
+    notes = [*pair.notes, *_assumed(pair, reference, candidate)]
     scores = is_scores(one) and is_scores(two)
     answers = None
     as_probabilities = False
@@ -229,6 +231,16 @@ def _compare_output(
         tuple(notes),
         _worst_samples(one, two),
     )
+
+
+def _assumed(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
+    """That a format can't say what integers stand for."""
+    sides = (("reference", pair.reference, reference), ("candidate", pair.candidate, candidate))
+    return [
+        f"the {side}'s format can't say which real numbers its integers stand for; read as the other's"
+        for side, name, run in sides
+        if name in run.assumed
+    ]
 
 
 def _no_numbers(both: int, count: int, array: Array) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.stored_values import to_real
+from conrepair.data.tensor_spec import Quantization, TensorSpec, numpy_dtype
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.whole_numbers import are_whole, differing_share
 from conrepair.metrics.tensors import compare_tensors
@@ -31,6 +32,7 @@ class Run:
     Attributes:
         name: Of the model and where it ran, unique in an audit.
         outputs: Specs, in the model's order.
+        assumed: Names of outputs whose quantization is that of another model, as their own format can't say it.
         folder: Holds `output_<index>.npy` and `seconds.npy`; `again_<index>.npy` where the first batch, run twice,
             gave other bits.
         count: Number of samples.
@@ -56,11 +58,12 @@ class Run:
     converted: bool = False
     intent: Intent | None = None
     repeats: bool = True
+    assumed: frozenset[str] = frozenset()
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
         """Outputs by name, samples first; large ones are memory-mapped."""
-        return {spec.name: _load(self.folder / f"output_{index}.npy") for index, spec in enumerate(self.outputs)}
+        return {spec.name: self._array(f"output_{index}.npy", spec) for index, spec in enumerate(self.outputs)}
 
     @cached_property
     def seconds(self) -> npt.NDArray[np.float64]:
@@ -88,10 +91,36 @@ class Run:
         if self.repeats:
             return {}
         found = {
-            spec.name: _difference(self.arrays[spec.name], _load(self.folder / f"again_{index}.npy"))
+            spec.name: _difference(self.arrays[spec.name], self._array(f"again_{index}.npy", spec))
             for index, spec in enumerate(self.outputs)
         }
         return {name: difference for name, difference in found.items() if difference > _STEADY}
+
+    def with_quantization_of(self, other: Run) -> Run:
+        """The same with what its integers stand for taken from another run, whose model stores them alike.
+
+        Keras and PyTorch have no place for a scale, so the integers that they give for a quantized source's look
+        like numbers of their own. Outputs of one name are alike, else those of one type in their order.
+        """
+        unsaid = [spec for spec in self.outputs if spec.quantization is None and numpy_dtype(spec.dtype).kind in "iu"]
+        known = [spec for spec in other.outputs if spec.quantization is not None]
+        taken: dict[str, Quantization | None] = {}
+        for dtype in {spec.dtype for spec in unsaid}:
+            ours, theirs = ([spec for spec in specs if spec.dtype == dtype] for specs in (unsaid, known))
+            by_name = {spec.name: spec for spec in theirs}
+            if all(spec.name in by_name for spec in ours):
+                taken |= {spec.name: by_name[spec.name].quantization for spec in ours}
+            elif len(ours) == len(theirs):
+                taken |= {spec.name: one.quantization for spec, one in zip(ours, theirs, strict=True)}
+        if not taken:
+            return self
+        outputs = tuple(replace(spec, quantization=taken.get(spec.name, spec.quantization)) for spec in self.outputs)
+        return replace(self, outputs=outputs, assumed=frozenset(taken))
+
+    def _array(self, file: str, spec: TensorSpec) -> Array:
+        """Values of an output, the real ones where integers stand for such."""
+        array = _load(self.folder / file)
+        return to_real(spec, array) if array.dtype.kind in "iu" else array
 
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""

@@ -376,3 +376,19 @@ def test_nothing_is_relative_to_zeros(make_run: MakeRun, one: float, two: float,
     arrays = (np.full((SAMPLES, 5), value, np.float32) for value in (one, two))
     result = compare_runs(*(make_run(str(name), array) for name, array in enumerate(arrays)), ToleranceConfig())
     assert result.verdict is verdict, result.reason
+
+
+def test_integers_are_read_as_the_source_stores_them(make_run: MakeRun, logits: np.ndarray) -> None:
+    """A format without quantization gives the same integers; what they stand for is known from the other side."""
+    stored = np.clip(np.rint(logits / 0.25) + 100, 0, 255).astype(np.uint8)
+    reals = (stored.astype(np.float32) - 100) * np.float32(0.25)
+    source = make_run("a", reals, quantization=Quantization(0.25, 100), dtype="uint8")
+    plain = make_run("b", stored, names=("y",))
+    for one, two in ((source, plain), (plain, source)):
+        result = compare_runs(one, two, ToleranceConfig())
+        assert result.verdict is Verdict.EQUIVALENT
+        assert result.outputs[0].error.max_abs == 0
+        assert result.outputs[0].answers is not None
+        assert "can't say which real numbers its integers stand for" in result.outputs[0].notes[0]
+    wide = make_run("c", stored.astype(np.int32))
+    assert judge(source, wide) is Verdict.FAULTY
