@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from conrepair.localize.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
-from conrepair.report.result import Problem, Row
+from conrepair.report.result import Compared, LocalizedStep, Problem, Row
 from conrepair.runtime.files import sha256_of
 
 __all__ = [
@@ -42,17 +42,19 @@ class Localized:
     Attributes:
         localization: The result.
         problem: Why there's none.
+        compared: The files.
     """
 
     localization: Localization | None
     problem: Problem | None
+    compared: Compared
 
     @classmethod
-    def of(cls, result: Result, problem_of: Callable[[Result], Problem]) -> Localized:
+    def of(cls, result: Result, problem_of: Callable[[Result], Problem], compared: Compared) -> Localized:
         """Read the result of a task."""
         if result.entry is None:
-            return cls(None, problem_of(result))
-        return cls(from_json(Localization, result.entry.result["localization"]), None)
+            return cls(None, problem_of(result), compared)
+        return cls(from_json(Localization, result.entry.result["localization"]), None, compared)
 
 
 def rows_to_localize(
@@ -150,6 +152,9 @@ def steps_before(executed: Sequence[Executed], item: Executed) -> list[Executed]
 def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], before: Sequence[Executed]) -> Row:
     """A row with what was found, and the steps that faults came in at.
 
+    A build of a conversion is two steps away from the row's source. The one that has faults explains the row, the
+    conversion first.
+
     Args:
         row: Of a target.
         item: What was run for it.
@@ -157,10 +162,32 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
         before: From `steps_before`.
     """
     own = found[item.looked_at]
+    steps: list[LocalizedStep] = []
+    if item.build is None or item.row_name in found:
+        steps += _conversion_step(item, found, before)
+    if item.build is not None and own.localization is not None:
+        steps.append(LocalizedStep(own.compared, own.localization))
+    row = dataclasses.replace(row, steps=tuple(steps), not_localized=own.problem)
+    if not steps:
+        return row
+    chosen = _explaining(steps)
+    result = chosen.localization
+    if len(steps) > 1 and row.verdict is Verdict.FAULTY and result.verdict.severity < Verdict.UNDECIDED.severity:
+        words = "; ".join(f"the {step.name}: {step.localization.reason}" for step in steps)
+        reason = f"no step alone explains that the outputs differ ({words})"
+        result = dataclasses.replace(result, verdict=Verdict.UNDECIDED, reason=reason)
+    return dataclasses.replace(row, localization=result, compared=chosen.compared)
+
+
+def _conversion_step(
+    item: Executed, found: Mapping[str, Localized], before: Sequence[Executed]
+) -> Iterator[LocalizedStep]:
+    """From the source to the model that a converter made, or that was given."""
+    own = found[item.row_name]
     if own.localization is None:
-        return dataclasses.replace(row, not_localized=own.problem)
+        return
     result = own.localization
-    if item.conversion and item.build is None:
+    if item.conversion:
         steps = item.conversion.split("+")
         intermediates = [
             (steps[other.conversion.count("+")], found[other.row_name].localization)
@@ -168,4 +195,13 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
             if other.row_name in found
         ]
         result = attribute_steps(result, intermediates, steps[-1])
-    return dataclasses.replace(row, localization=result)
+    yield LocalizedStep(own.compared, result)
+
+
+def _explaining(steps: Sequence[LocalizedStep]) -> LocalizedStep:
+    """The first with faults, else the last of those with the worst verdict."""
+    worst = max(step.localization.verdict.severity for step in steps)
+    return next(
+        (step for step in steps if step.localization.faults),
+        next(step for step in reversed(steps) if step.localization.verdict.severity == worst),
+    )

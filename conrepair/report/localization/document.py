@@ -149,6 +149,13 @@ class OptionsDocument(_Strict):
     seed: int | None = Field(description="Of what was drawn; null where nothing was.")
 
 
+class BuildDocument(_Strict):
+    """What a compiler made of the target."""
+
+    path: str = Field(description="Of its folder, when it was compared.")
+    sha256: str = Field(description="Of all in it.")
+
+
 class LocalizationDocument(_Strict):
     """Which layers of a target differ from its source. Numbers that JSON lacks are "inf", "-inf" and "nan"."""
 
@@ -157,7 +164,8 @@ class LocalizationDocument(_Strict):
     reason: str
     faults: tuple[FaultDocument, ...] = Field(description="The guiltiest first.")
     source: ModelDocument
-    target: ModelDocument
+    target: ModelDocument = Field(description="Where a build was compared: what was compiled.")
+    build: BuildDocument | None = Field(description="Compared with the source; null where the target itself was.")
     data: str = Field(description="What was fed, in words.")
     samples: int = Field(ge=0, description="How many inputs were compared.")
     output_error: Number = Field(description="Largest relative L2 of an output in the full run.")
@@ -185,6 +193,7 @@ def localization_document(result: Localization, about: About) -> LocalizationDoc
             "layers": layers,
             "source": _model(about.source),
             "target": _model(about.target),
+            "build": {"path": about.build, "sha256": about.build_sha256} if about.build else None,
             "data": about.data,
             "options": encode(about.options) | {"seed": about.seed},
             "versions": {"conrepair": conrepair.__version__, **about.versions},
