@@ -19,7 +19,7 @@ from conrepair.evaluate.answers import (
 )
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
-from conrepair.evaluate.verdict import Verdict, coarser, combine_floor, judge
+from conrepair.evaluate.verdict import HALF_PRECISIONS, Integers, Verdict, coarser, combine_floor, judge
 from conrepair.evaluate.whole_numbers import are_whole, differing_share, judge_whole
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import (
@@ -128,6 +128,7 @@ def compare_runs(
     *,
     top_k: int = 5,
     second_opinion: Run | None = None,
+    source: Run | None = None,
 ) -> Comparison:
     """Compare a run with its specification.
 
@@ -137,13 +138,18 @@ def compare_runs(
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
         second_opinion: The reference's model in another arithmetic, over the first samples.
+        source: What both were made from, where the reference isn't the specification itself.
     """
+    already = _quantized_already(source or reference, (reference, candidate))
     if reference.count != candidate.count:
         raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
     reference, candidate = reference.with_quantization_of(candidate), candidate.with_quantization_of(reference)
     second_opinion = second_opinion and second_opinion.with_quantization_of(reference)
     pairs, left = pair_outputs(reference.arrays, candidate.arrays)
-    outputs = tuple(_compare_output(pair, reference, candidate, tolerance, top_k, second_opinion) for pair in pairs)
+    outputs = tuple(
+        _compare_output(pair, reference, candidate, tolerance, top_k, second_opinion, already=already)
+        for pair in pairs
+    )
     unpaired = tuple(item.reason for item in left)
     verdict, reason = Verdict.FAULTY, "; ".join(unpaired)
     if not unpaired:
@@ -173,6 +179,8 @@ def _compare_output(
     tolerance: ToleranceConfig,
     top_k: int,
     second_opinion: Run | None,
+    *,
+    already: bool,
 ) -> OutputComparison:
     one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
     notes = [*pair.notes, *_assumed(pair, reference, candidate)]
@@ -198,13 +206,15 @@ def _compare_output(
         rounding,
         exact=second_opinion is not None and second_opinion.exact,
     )
-    quantized = candidate.budgeted or reference.budgeted
+    quantized = not already and (candidate.budgeted or reference.budgeted)
     if exactly:
+        narrow = "eight bits" if already else rounding if rounding in HALF_PRECISIONS else ""
         ties = None if again is None or not are_whole(again) else differing_share(again, one[: len(again)])
-        verdict, reason = judge_whole(one, two, tolerance, quantized=quantized, rounding=rounding, ties=ties)
+        verdict, reason = judge_whole(one, two, tolerance, quantized=quantized, narrow=narrow, ties=ties)
     else:
         top1 = answers.top1_differs / answers.samples if answers else None
-        verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1)
+        integers = _integers(pair, reference, measured, as_probabilities) if already else None
+        verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1, integers=integers)
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         words = _no_numbers(both, error.count, one)
@@ -231,6 +241,19 @@ def _compare_output(
         tuple(notes),
         _worst_samples(one, two),
     )
+
+
+def _quantized_already(source: Run, compared: tuple[Run, Run]) -> bool:
+    """Whether the source is in eight bits, so that nobody's wish for them excuses what a target of it does."""
+    return source.budgeted and not source.asked and not any(run.asked for run in compared)
+
+
+def _integers(pair: OutputPair, reference: Run, measured: float | None, as_probabilities: bool) -> Integers:
+    """What rounding to integers explains of a difference between targets of a quantized source."""
+    quantization = reference.spec(pair.reference).quantization
+    operators = reference.operators if reference.arithmetic is None else reference.arithmetic
+    step = quantization.scale if quantization and not as_probabilities else 0.0
+    return Integers(measured, operators, step, reference.rounds)
 
 
 def _assumed(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:

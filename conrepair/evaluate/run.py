@@ -40,6 +40,8 @@ class Run:
         quantized: Whether most weights of the model are stored in eight bits or fewer.
         precision: Of its weights, in words.
         operators: Number of operators of the model.
+        arithmetic: Of these, those that don't only quantize or dequantize; None: all.
+        rounds: Whether some quantize.
         exact: Whether it was computed in float64.
         converted: Whether a converter of this audit made the model (and not somebody elsewhere).
         intent: Which precision was meant; None: what the weights show.
@@ -54,6 +56,8 @@ class Run:
     quantized: bool = False
     precision: str = "float32"
     operators: int = 0
+    arithmetic: int | None = None
+    rounds: bool = False
     exact: bool = False
     converted: bool = False
     intent: Intent | None = None
@@ -79,6 +83,11 @@ class Run:
     def budgeted(self) -> bool:
         """Whether quantization was meant, so that its budget applies."""
         return self.quantized if self.intent is None else self.intent.quantized
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody asked a converter for a precision."""
+        return self.intent is not None and self.intent.asked is not None
 
     @property
     def rounding(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.config.model import ToleranceConfig
-from conrepair.evaluate.verdict import HALF_PRECISIONS, Verdict
+from conrepair.evaluate.verdict import Verdict
 from conrepair.metrics.tensors import CHUNK_ELEMENTS
 
 __all__ = ["are_whole", "differing_share", "judge_whole"]
@@ -35,7 +35,7 @@ def judge_whole(
     tolerance: ToleranceConfig,
     *,
     quantized: bool,
-    rounding: str,
+    narrow: str,
     ties: float | None,
 ) -> tuple[Verdict, str]:
     """Judge an output of whole numbers.
@@ -45,7 +45,7 @@ def judge_whole(
         candidate: The same, of its shape; their width doesn't matter.
         tolerance: From the configuration.
         quantized: Whether quantization was meant: then so large a share may differ as of the top-1 answers.
-        rounding: The precision that is meant.
+        narrow: A precision of few bits that is meant, or that the source has, in words; "" where there's none.
         ties: Share of these numbers that the source itself gives otherwise in another arithmetic; None when
             there's none.
 
@@ -70,9 +70,9 @@ def judge_whole(
             f"{words}; the source itself gives {ties:.1%} of them otherwise in another arithmetic: rounding decides "
             "between candidates that are as good as equal, so that a fault would look the same"
         )
-    if rounding in HALF_PRECISIONS and share <= most:
+    if narrow and share <= most:
         return Verdict.UNDECIDED, (
-            f"{words}; {rounding} is meant, whose rounding may decide between candidates that are nearly equal"
+            f"{words}; the rounding of {narrow} may decide between candidates that are nearly equal"
         )
     return Verdict.FAULTY, words
 

@@ -392,3 +392,14 @@ def test_integers_are_read_as_the_source_stores_them(make_run: MakeRun, logits: 
         assert "can't say which real numbers its integers stand for" in result.outputs[0].notes[0]
     wide = make_run("c", stored.astype(np.int32))
     assert judge(source, wide) is Verdict.FAULTY
+
+
+def test_best_classes_of_a_source_in_eight_bits(make_run: MakeRun) -> None:
+    """It has no budget, but its scores are steps, of which two are often equal."""
+    best = np.random.default_rng(0).integers(0, 9, (SAMPLES, 1))
+    some, many = best.copy(), best.copy()
+    some[:4] += 1
+    many[:20] += 1
+    reference = make_run("a", best, quantized=True)
+    assert judge(reference, make_run("b", some)) is Verdict.UNDECIDED
+    assert judge(reference, make_run("c", many)) is Verdict.FAULTY
