@@ -71,7 +71,9 @@ def rows_to_localize(
     Returns:
         None of models whose reference is random: all layers behind what is drawn would differ.
     """
-    random = {row.model for row in rows if row.kind == "reference" and row.run is not None and row.run.unsteady}
+    # The first run of a reference is the specification; a build of it may be random where memory isn't written.
+    runs = {row.model: row.run for row in reversed(rows) if row.kind == "reference" and row.run is not None}
+    random = {model for model, run in runs.items() if run.unsteady}
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
