@@ -427,7 +427,10 @@ class StagesConfig(_Strict):
 
 
 class ToleranceConfig(_Strict):
-    """|a-b| <= atol + rtol*|reference| for every element, and the whole's relative L2, is `equivalent`."""
+    """|a-b| <= atol + rtol*|reference| for every element, and the whole's relative L2, is `equivalent`.
+
+    Integers and truth values are equal or not, unless `rtol` or `atol` is given.
+    """
 
     rtol: float = Field(1e-4, ge=0)
     atol: float = Field(1e-5, ge=0)
@@ -451,6 +454,11 @@ class ToleranceConfig(_Strict):
         le=1,
         description="and must keep at least this cosine with the source's outputs.",
     )
+
+    @property
+    def given(self) -> bool:
+        """Whether somebody chose what elements may differ by, so that it's meant for integers too."""
+        return not {"rtol", "atol"}.isdisjoint(self.model_fields_set)
 
 
 class SuspiciousnessConfig(_Strict):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Binding", "bind_inputs", "image_layout", "layout_permutation"]
+__all__ = ["Binding", "bind_inputs", "image_layout", "layout_permutation", "takes_stored"]
 
 _CHANNELS = {1, 3, 4}
 
@@ -21,11 +21,14 @@ class Binding:
         sample: Name of the array in the data.
         input: Name of the model's input.
         permutation: Axes for numpy.transpose, or None when the array fits as it is.
+        stored: How the source stores the sample, where the input takes the same integers and its format can't say
+            what they stand for; else None.
     """
 
     sample: str
     input: str
     permutation: tuple[int, ...] | None = None
+    stored: TensorSpec | None = None
 
 
 def bind_inputs(samples: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> tuple[Binding, ...]:
@@ -59,6 +62,14 @@ def bind_inputs(samples: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> 
                 "Change the data's names or shapes, or the recipe's size and layout."
             )
     return tuple(pairs[spec.name] for spec in inputs)
+
+
+def takes_stored(sample: TensorSpec, spec: TensorSpec) -> bool:
+    """Whether an input takes the integers that a quantized one stores, in a format that has no place for their scale.
+
+    Keras and PyTorch have none, and in ONNX only the nodes behind an input may tell.
+    """
+    return sample.quantization is not None and spec.quantization is None and sample.dtype == spec.dtype
 
 
 def layout_permutation(given: Sequence[Dimension], wanted: Sequence[Dimension]) -> tuple[int, ...] | None:
@@ -107,13 +118,14 @@ def image_layout(spec: TensorSpec) -> str | None:
 
 
 def _try(sample: TensorSpec, spec: TensorSpec) -> Binding | None:
-    if sample.stands_for_reals != spec.stands_for_reals:
+    stored = sample if takes_stored(sample, spec) else None
+    if stored is None and sample.stands_for_reals != spec.stands_for_reals:
         return None
     permutation = _declared(sample, spec) or layout_permutation(sample.shape, spec.shape)
     if permutation is None:
         return None
     identity = permutation == tuple(range(len(permutation)))
-    return Binding(sample.name, spec.name, None if identity else permutation)
+    return Binding(sample.name, spec.name, None if identity else permutation, stored)
 
 
 def _declared(sample: TensorSpec, spec: TensorSpec) -> tuple[int, ...] | None:

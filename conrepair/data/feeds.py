@@ -11,11 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.binding import Binding, bind_inputs, image_layout
+from conrepair.data.binding import Binding, bind_inputs, image_layout, takes_stored
 from conrepair.data.prepare import PreparedPhotos
 from conrepair.data.recipe import Recipe, apply_numeric
+from conrepair.data.stored_values import quantized
 from conrepair.data.synthetic import SyntheticRange, draw
-from conrepair.data.tensor_spec import Dimension, TensorSpec
+from conrepair.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.errors import DataError
 
@@ -33,7 +34,7 @@ class DataReference:
         count: Number of samples.
         path: Of the prepared photos' folder, or of the tensor file.
         sha256: Of what is at `path`.
-        samples: The arrays as the source model takes them (for synthetic data).
+        samples: The arrays as the source model takes them; what's drawn, and how quantized inputs are stored.
         limits: For synthetic data.
     """
 
@@ -170,10 +171,13 @@ class _Photos:
         self._recipe = recipe
         self._spec = spec
         self._layout = recipe.layout or spec.layout or "NCHW"
+        known = reference.samples[0] if len(reference.samples) == 1 else None
+        self._stored = known if known is not None and takes_stored(known, spec) else None
 
     def read(self, start: int, stop: int) -> Feeds:
         rows = self._rows.read(start, stop)
-        return {self._spec.name: apply_numeric(self._recipe, rows, self._layout)}  # type: ignore[arg-type]
+        array = apply_numeric(self._recipe, rows, self._layout)  # type: ignore[arg-type]
+        return {self._spec.name: _stored(array, self._stored)}
 
 
 class _Tensors:
@@ -184,15 +188,19 @@ class _Tensors:
         if "" in arrays:
             arrays = {inputs[0].name: arrays[""]}
         self.whole = not has_batch(inputs)
-        samples = [_described(name, array, inputs, whole=self.whole) for name, array in arrays.items()]
+        known = {spec.name: spec for spec in reference.samples}
+        if len(known) == len(arrays) == 1:
+            known = dict.fromkeys(arrays, reference.samples[0])
+        samples = [
+            _described(name, array, inputs, known.get(name), whole=self.whole) for name, array in arrays.items()
+        ]
         self._bindings = bind_inputs(samples, _any_batch(inputs, self.whole))
         self._arrays: Mapping[str, npt.NDArray[Any]] = arrays
         self.count = reference.count
 
     def read(self, start: int, stop: int) -> Feeds:
         return {
-            binding.input: _transposed(self._arrays[binding.sample][start:stop], binding)
-            for binding in self._bindings
+            binding.input: _fitted(self._arrays[binding.sample][start:stop], binding) for binding in self._bindings
         }
 
 
@@ -212,7 +220,7 @@ class _Synthetic:
 
     def read(self, start: int, stop: int) -> Feeds:
         return {
-            binding.input: _transposed(self._draw(binding.sample, start, stop), binding) for binding in self._bindings
+            binding.input: _fitted(self._draw(binding.sample, start, stop), binding) for binding in self._bindings
         }
 
     def _draw(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
@@ -220,12 +228,16 @@ class _Synthetic:
         return np.stack([draw(spec, shape, self._limits, (position, index)) for index in range(start, stop)])
 
 
-def _described(name: str, array: npt.NDArray[Any], inputs: Sequence[TensorSpec], *, whole: bool) -> TensorSpec:
+def _described(
+    name: str, array: npt.NDArray[Any], inputs: Sequence[TensorSpec], known: TensorSpec | None, *, whole: bool
+) -> TensorSpec:
+    shape = array.shape[1:] if whole else ("batch", *array.shape[1:])
+    if known is not None and known.quantization is not None and array.dtype.kind == "f":
+        return TensorSpec(name, shape, known.dtype, known.quantization)
     quantization = None
     for spec in inputs:
         if spec.name == name and spec.dtype == array.dtype.name:
             quantization = spec.quantization  # the file holds what the input stores
-    shape = array.shape[1:] if whole else ("batch", *array.shape[1:])
     return TensorSpec(name, shape, array.dtype.name, quantization)
 
 
@@ -249,7 +261,14 @@ def _definite(spec: TensorSpec, shape: tuple[Dimension, ...]) -> tuple[int, ...]
     return tuple(int(size) for size in shape)
 
 
-def _transposed(array: npt.NDArray[Any], binding: Binding) -> npt.NDArray[Any]:
-    if binding.permutation is None:
+def _fitted(array: npt.NDArray[Any], binding: Binding) -> npt.NDArray[Any]:
+    if binding.permutation is not None:
+        array = np.ascontiguousarray(array.transpose(binding.permutation))
+    return _stored(array, binding.stored)
+
+
+def _stored(array: npt.NDArray[Any], spec: TensorSpec | None) -> npt.NDArray[Any]:
+    """Reals as integers that stand for them; what is stored already, and where nothing is asked for, as it is."""
+    if spec is None or spec.quantization is None or array.dtype.kind != "f":
         return array
-    return np.ascontiguousarray(array.transpose(binding.permutation))
+    return quantized(np.asarray(array, dtype=np.float32), spec.quantization, numpy_dtype(spec.dtype))

@@ -19,7 +19,8 @@ from conrepair.evaluate.answers import (
 )
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
-from conrepair.evaluate.verdict import Verdict, coarser, combine_floor, judge
+from conrepair.evaluate.verdict import HALF_PRECISIONS, Integers, Verdict, coarser, combine_floor, judge
+from conrepair.evaluate.whole_numbers import are_whole, differing_share, judge_whole
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import (
     kendall_tau_union,
@@ -43,6 +44,7 @@ __all__ = [
 Array = npt.NDArray[Any]
 
 _WORST_SAMPLES = 5
+_MOST = 0.5  # of an output's values
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ def compare_runs(
     *,
     top_k: int = 5,
     second_opinion: Run | None = None,
+    source: Run | None = None,
 ) -> Comparison:
     """Compare a run with its specification.
 
@@ -160,8 +163,11 @@ def compare_runs(
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
         second_opinion: The reference's model in another arithmetic, over the first samples.
+        source: What both were made from, where the reference isn't the specification itself.
     """
-    compared = compare_outputs(reference, candidate, tolerance, top_k=top_k, second_opinion=second_opinion)
+    compared = compare_outputs(
+        reference, candidate, tolerance, top_k=top_k, second_opinion=second_opinion, source=source
+    )
     return Comparison(
         reference.name,
         candidate.name,
@@ -180,6 +186,7 @@ def compare_outputs(
     *,
     top_k: int = 5,
     second_opinion: Run | None = None,
+    source: Run | None = None,
 ) -> ComparedOutputs:
     """Compare the outputs of a run with its specification's; whatever gives a verdict asks this.
 
@@ -189,11 +196,18 @@ def compare_outputs(
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
         second_opinion: The reference's model in another arithmetic, over the first samples.
+        source: What both were made from, where the reference isn't the specification itself.
     """
+    already = _quantized_already(source or reference, (reference, candidate))
     if reference.count != candidate.count:
         raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
+    reference, candidate = reference.with_quantization_of(candidate), candidate.with_quantization_of(reference)
+    second_opinion = second_opinion and second_opinion.with_quantization_of(reference)
     pairs, left = pair_outputs(reference.arrays, candidate.arrays)
-    outputs = tuple(_compare_output(pair, reference, candidate, tolerance, top_k, second_opinion) for pair in pairs)
+    outputs = tuple(
+        _compare_output(pair, reference, candidate, tolerance, top_k, second_opinion, already=already)
+        for pair in pairs
+    )
     unpaired = tuple(item.reason for item in left)
     verdict, reason = Verdict.FAULTY, "; ".join(unpaired)
     if not unpaired:
@@ -215,9 +229,11 @@ def _compare_output(
     tolerance: ToleranceConfig,
     top_k: int,
     second_opinion: Run | None,
+    *,
+    already: bool,
 ) -> OutputComparison:
     one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
-    notes = list(pair.notes)
+    notes = [*pair.notes, *_assumed(pair, reference, candidate)]
     scores = is_scores(one) and is_scores(two)
     answers = None
     as_probabilities = False
@@ -229,24 +245,33 @@ def _compare_output(
             notes.append(f"the {side} gives probabilities, the other scores; compared as probabilities")
             one = probabilities(one, normalized=normalized[0])
             two = probabilities(two, normalized=normalized[1])
-    error = compare_tensors(one, two, rtol=tolerance.rtol, atol=tolerance.atol)
-    measured = _measure_floor(pair, reference, second_opinion, one, as_probabilities)
+    exactly = are_whole(one, two) and not tolerance.given
+    error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
+    again = _again(pair, reference, second_opinion, as_probabilities)
+    measured = None if again is None else compare_tensors(again, one[: len(again)], rtol=0, atol=0).relative_l2
+    rounding = coarser(reference.rounding, candidate.rounding)
     floor = combine_floor(
         measured,
         max(reference.operators, candidate.operators),
-        coarser(reference.rounding, candidate.rounding),
+        rounding,
         exact=second_opinion is not None and second_opinion.exact,
     )
-    verdict, reason = judge(
-        error,
-        floor,
-        tolerance,
-        quantized=candidate.budgeted or reference.budgeted,
-        top1_difference=answers.top1_differs / answers.samples if answers else None,
-    )
+    quantized = not already and (candidate.budgeted or reference.budgeted)
+    if exactly:
+        narrow = "eight bits" if already else rounding if rounding in HALF_PRECISIONS else ""
+        ties = None if again is None or not are_whole(again) else differing_share(again, one[: len(again)])
+        verdict, reason = judge_whole(one, two, tolerance, quantized=quantized, narrow=narrow, ties=ties)
+    else:
+        top1 = answers.top1_differs / answers.samples if answers else None
+        integers = _integers(pair, reference, measured, as_probabilities) if already else None
+        verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1, integers=integers)
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
-        notes.append(f"{both} of {error.count} values are NaN or infinite, the same on both sides")
+        words = _no_numbers(both, error.count, one)
+        if both < _MOST * error.count or verdict is Verdict.FAULTY:
+            notes.append(words)
+        else:
+            verdict, reason = Verdict.UNDECIDED, f"{words}: nothing can be told from them"
     complaint = candidate.intent.complaint if candidate.intent is not None else None
     if complaint is not None and verdict is Verdict.FAULTY:
         reason += f"; {complaint}"
@@ -254,6 +279,7 @@ def _compare_output(
         notes.append(complaint)
     if as_probabilities and candidate.converted and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, "a softmax was added or removed by the conversion"
+    verdict, reason = _unless_random(pair, reference, candidate) or (verdict, reason)
     return OutputComparison(
         pair,
         error,
@@ -265,6 +291,47 @@ def _compare_output(
         tuple(notes),
         _worst_samples(one, two),
     )
+
+
+def _quantized_already(source: Run, compared: tuple[Run, Run]) -> bool:
+    """Whether the source is in eight bits, so that nobody's wish for them excuses what a target of it does."""
+    return source.budgeted and not source.asked and not any(run.asked for run in compared)
+
+
+def _integers(pair: OutputPair, reference: Run, measured: float | None, as_probabilities: bool) -> Integers:
+    """What rounding to integers explains of a difference between targets of a quantized source."""
+    quantization = reference.spec(pair.reference).quantization
+    operators = reference.operators if reference.arithmetic is None else reference.arithmetic
+    step = quantization.scale if quantization and not as_probabilities else 0.0
+    return Integers(measured, operators, step, reference.rounds)
+
+
+def _assumed(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
+    """That a format can't say what integers stand for."""
+    sides = (("reference", pair.reference, reference), ("candidate", pair.candidate, candidate))
+    return [
+        f"the {side}'s format can't say which real numbers its integers stand for; read as the other's"
+        for side, name, run in sides
+        if name in run.assumed
+    ]
+
+
+def _no_numbers(both: int, count: int, array: Array) -> str:
+    """How much of an output isn't a number, the same on both sides."""
+    words = f"{both} of {count} values are NaN or infinite, the same on both sides"
+    empty = int((~np.isfinite(array).reshape(len(array), -1).any(axis=1)).sum())
+    return f"{words}; {empty} of {len(array)} samples have nothing else" if empty else words
+
+
+def _unless_random(pair: OutputPair, reference: Run, candidate: Run) -> tuple[Verdict, str] | None:
+    """The verdict on an output that is random; None where neither is."""
+    words = "answers differently each time it's run (relative difference {:.1e} between two runs on the same inputs)"
+    known, found = reference.unsteady.get(pair.reference), candidate.unsteady.get(pair.candidate)
+    if known is not None:
+        return Verdict.UNDECIDED, f"{reference.name.partition('@')[0]} {words.format(known)}"
+    if found is not None:
+        return Verdict.FAULTY, f"{words.format(found)}, and {reference.name.partition('@')[0]} doesn't"
+    return None
 
 
 def _worst_samples(one: Array, two: Array) -> tuple[tuple[int, float], ...]:
@@ -298,10 +365,8 @@ def _compare_answers(
     return comparison, (first.normalized, second.normalized)
 
 
-def _measure_floor(
-    pair: OutputPair, reference: Run, second: Run | None, one: Array, as_probabilities: bool
-) -> float | None:
-    """Relative L2 between the reference and its second opinion, in the domain that is compared."""
+def _again(pair: OutputPair, reference: Run, second: Run | None, as_probabilities: bool) -> Array | None:
+    """What the reference's second opinion gives, in the domain that is compared."""
     if second is None or pair.reference not in second.arrays:
         return None
     other = second.arrays[pair.reference]
@@ -311,4 +376,4 @@ def _measure_floor(
     if as_probabilities:
         spec = reference.spec(pair.reference)
         other = probabilities(other, normalized=holds_probabilities(other, spec, quantized=reference.quantized))
-    return compare_tensors(other, one[: len(other)], rtol=0, atol=0).relative_l2
+    return other

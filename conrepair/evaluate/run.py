@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.stored_values import to_real
+from conrepair.data.tensor_spec import Quantization, TensorSpec, numpy_dtype
 from conrepair.evaluate.intent import Intent
+from conrepair.evaluate.whole_numbers import are_whole, differing_share
+from conrepair.metrics.tensors import compare_tensors
 
 __all__ = ["HeldRun", "Run"]
 
 Array = npt.NDArray[Any]
 
 _MAPPED_BYTES = 1 << 24
+_STEADY = 1e-3  # relative; sums in another order differ by 1e-7
 
 
 @dataclass(frozen=True)
@@ -28,15 +33,20 @@ class Run:
     Attributes:
         name: Of the model and where it ran, unique in an audit.
         outputs: Specs, in the model's order.
-        folder: Holds `output_<index>.npy` and `seconds.npy`.
+        assumed: Names of outputs whose quantization is that of another model, as their own format can't say it.
+        folder: Holds `output_<index>.npy` and `seconds.npy`; `again_<index>.npy` where the first batch, run twice,
+            gave other bits.
         count: Number of samples.
         starts: First sample of each batch.
         quantized: Whether most weights of the model are stored in eight bits or fewer.
         precision: Of its weights, in words.
         operators: Number of operators of the model.
+        arithmetic: Of these, those that don't only quantize or dequantize; None: all.
+        rounds: Whether some quantize.
         exact: Whether it was computed in float64.
         converted: Whether a converter of this audit made the model (and not somebody elsewhere).
         intent: Which precision was meant; None: what the weights show.
+        repeats: Whether the first batch gave the same bits twice.
     """
 
     name: str
@@ -47,14 +57,18 @@ class Run:
     quantized: bool = False
     precision: str = "float32"
     operators: int = 0
+    arithmetic: int | None = None
+    rounds: bool = False
     exact: bool = False
     converted: bool = False
     intent: Intent | None = None
+    repeats: bool = True
+    assumed: frozenset[str] = frozenset()
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
         """Outputs by name, samples first; large ones are memory-mapped."""
-        return {spec.name: _load(self.folder / f"output_{index}.npy") for index, spec in enumerate(self.outputs)}
+        return {spec.name: self._array(f"output_{index}.npy", spec) for index, spec in enumerate(self.outputs)}
 
     @cached_property
     def seconds(self) -> npt.NDArray[np.float64]:
@@ -72,9 +86,50 @@ class Run:
         return self.quantized if self.intent is None else self.intent.quantized
 
     @property
+    def asked(self) -> bool:
+        """Whether somebody asked a converter for a precision."""
+        return self.intent is not None and self.intent.asked is not None
+
+    @property
     def rounding(self) -> str:
         """The precision whose rounding errors are to be expected."""
         return self.precision if self.intent is None else self.intent.precision
+
+    @cached_property
+    def unsteady(self) -> dict[str, float]:
+        """Outputs that are random: their relative difference between two runs on the same inputs, beyond rounding."""
+        if self.repeats:
+            return {}
+        found = {
+            spec.name: _difference(self.arrays[spec.name], self._array(f"again_{index}.npy", spec))
+            for index, spec in enumerate(self.outputs)
+        }
+        return {name: difference for name, difference in found.items() if difference > _STEADY}
+
+    def with_quantization_of(self, other: Run) -> Run:
+        """The same with what its integers stand for taken from another run, whose model stores them alike.
+
+        Keras and PyTorch have no place for a scale, so the integers that they give for a quantized source's look
+        like numbers of their own. Outputs of one name are alike, else those of one type in their order.
+        """
+        unsaid = [spec for spec in self.outputs if spec.quantization is None and numpy_dtype(spec.dtype).kind in "iu"]
+        known = [spec for spec in other.outputs if spec.quantization is not None]
+        taken: dict[str, Quantization | None] = {}
+        for dtype in {spec.dtype for spec in unsaid}:
+            ours, theirs = ([spec for spec in specs if spec.dtype == dtype] for specs in (unsaid, known))
+            by_name = {spec.name: spec for spec in theirs}
+            if all(spec.name in by_name for spec in ours):
+                taken |= {spec.name: by_name[spec.name].quantization for spec in ours}
+            elif len(ours) == len(theirs):
+                taken |= {spec.name: one.quantization for spec, one in zip(ours, theirs, strict=True)}
+        if not taken:
+            return self
+        outputs = tuple(replace(spec, quantization=taken.get(spec.name, spec.quantization)) for spec in self.outputs)
+        return replace(self, outputs=outputs, assumed=frozenset(taken))
+
+    def _array(self, file: str, spec: TensorSpec) -> Array:
+        """Values of an output, the real ones where integers stand for such."""
+        return _real(spec, _load(self.folder / file))
 
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
@@ -94,7 +149,23 @@ class HeldRun(Run):
     @cached_property
     def arrays(self) -> dict[str, Array]:
         """Outputs by name, samples first."""
-        return dict(self.held)
+        return {spec.name: _real(spec, self.held[spec.name]) for spec in self.outputs}
+
+
+def _real(spec: TensorSpec, array: Array) -> Array:
+    """Real numbers where integers stand for such."""
+    return to_real(spec, array) if array.dtype.kind in "iu" else array
+
+
+def _difference(array: Array, again: Array) -> float:
+    """Relative L2 between the first samples and what they gave again; of integers the share that differs."""
+    array = array[: len(again)]
+    if array.shape != again.shape:
+        return math.inf
+    if are_whole(array, again):
+        return differing_share(array, again)
+    error = compare_tensors(array, again, rtol=0, atol=0)
+    return math.inf if error.mismatched else error.relative_l2
 
 
 def _load(path: Path) -> Array:

@@ -1,10 +1,10 @@
 """From measured errors to a verdict.
 
 `equivalent`: every element is within tolerance, and so is the whole (relative L2), because a softmax over many
-classes makes elements so small that any absolute tolerance passes them. `noise`: beyond that, but within the
-rounding error that the source itself has. `quantized`: a target that is meant to be stored in few bits, within the
-budget for that. `undecided`: a source that differs as much from itself in float64, and too much to call it noise.
-`faulty`: everything else, and whatever is not a finite number on one side only.
+classes makes elements so small that any absolute tolerance passes them; nothing is relative to zeros. `noise`:
+beyond that, but within the rounding error that the source itself has. `quantized`: a target that is meant to be
+stored in few bits, within the budget for that. `undecided`: a source that differs as much from itself in float64,
+and too much to call it noise. `faulty`: everything else, and whatever is not a finite number on one side only.
 """
 
 from __future__ import annotations
@@ -16,13 +16,19 @@ from dataclasses import dataclass
 from conrepair.config.model import ToleranceConfig
 from conrepair.metrics.tensors import TensorError
 
-__all__ = ["Floor", "Verdict", "analytic_floor", "coarser", "combine_floor", "judge"]
+__all__ = ["HALF_PRECISIONS", "Floor", "Integers", "Verdict", "analytic_floor", "coarser", "combine_floor", "judge"]
 
 _FLOAT32_EPSILON = 2.0**-23
 _HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+HALF_PRECISIONS = frozenset(_HALF_EPSILON)
 _LARGEST_CREDIBLE_FLOOR = 1e-3
 _LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
 _NOISE_COSINE = 0.99
+_ROUNDING = 1e-3  # of a step, as steps are float32
+_SMALLEST = 2.0**-126  # what float32 doesn't hold in full; many kernels put 0 in its place
+_EIGHT_BITS_EPSILON = 2.0**-7  # eight bits for both signs; docs/verdicts.md has what was measured
+_KERNELS = 3.0  # a conversion's integer kernels may differ so many times more than two of the source's own
+_REAL_ARITHMETIC = 1e-5  # other kernels that differ less don't round to integers
 _UNDECIDED_RATIO = 2.0  # two results that are each as far from the exact one differ by no more; norms, too
 
 
@@ -62,6 +68,35 @@ class Floor:
         whose = f"{self.precision}'s" if self.precision in _HALF_EPSILON and not self.measured else "the source's own"
         kind = "measured" if self.measured else "estimated"
         return f"{whose} rounding error ({self.relative_l2:.1e}, {kind})"
+
+
+@dataclass(frozen=True)
+class Integers:
+    """What is owed by a target of a source that is itself in eight bits: not its quantization, only its rounding.
+
+    Attributes:
+        measured: Relative L2 between two sets of the source's kernels; None where there's only one.
+        operators: Number of operators of the source, those left out that only quantize and dequantize.
+        step: Of the output, where it's stored in integers; else 0.
+        rounds: Whether operators of the source round numbers to integers.
+    """
+
+    measured: float | None
+    operators: int
+    step: float = 0.0
+    rounds: bool = False
+
+    @property
+    def real(self) -> bool:
+        """Whether the source seems to compute in real numbers, with weights that are stored in eight bits."""
+        rounds = self.rounds or self.step > 0
+        return not rounds and self.measured is not None and 0 < self.measured < _REAL_ARITHMETIC
+
+    @property
+    def owed(self) -> float:
+        """Relative L2 that rounding to integers explains, as a random walk where it isn't measured to be more."""
+        walk = _EIGHT_BITS_EPSILON * math.sqrt(max(self.operators, 1))
+        return max(_KERNELS * (self.measured or 0.0), walk)
 
 
 def coarser(one: str, two: str) -> str:
@@ -107,6 +142,7 @@ def judge(
     *,
     quantized: bool,
     top1_difference: float | None,
+    integers: Integers | None = None,
 ) -> tuple[Verdict, str]:
     """Judge one output.
 
@@ -114,8 +150,9 @@ def judge(
         error: Candidate against reference.
         floor: What rounding explains.
         tolerance: From the configuration.
-        quantized: Whether either model is meant to be: integer kernels differ by whole steps between runtimes.
+        quantized: Whether the target is meant to be stored in fewer bits than the source.
         top1_difference: Share of samples with another best class, None when the output isn't class scores.
+        integers: Where the source is quantized already: integer kernels differ by whole steps between runtimes.
 
     Returns:
         The verdict and its reason in words.
@@ -127,6 +164,10 @@ def judge(
         )
     within = error.within_tolerance
     limit = tolerance.relative_l2
+    if within and error.max_reference < _SMALLEST and error.relative_l2 > 0:
+        return Verdict.EQUIVALENT, (
+            f"every element is within tolerance of a source that gives zeros only, the worst by {error.max_abs:.2e}"
+        )
     if within and (limit is None or error.relative_l2 <= limit):
         return (
             Verdict.EQUIVALENT,
@@ -137,6 +178,8 @@ def judge(
         return Verdict.NOISE, (
             f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times {floor}"
         )
+    if integers is not None and (not integers.real or error.relative_l2 <= integers.owed):
+        return _judge_integers(error, integers, tolerance, top1_difference)
     if quantized:
         return _judge_quantized(error, tolerance, top1_difference)
     large = error.relative_l2 > _LARGEST_NOISE or error.cosine < _NOISE_COSINE
@@ -152,13 +195,48 @@ def judge(
     )
 
 
+def _judge_integers(
+    error: TensorError, integers: Integers, tolerance: ToleranceConfig, top1_difference: float | None
+) -> tuple[Verdict, str]:
+    """Judge a target of a source that is quantized already, and so has nothing to lose by quantization."""
+    found = f"{_answers(top1_difference)}relative error {error.relative_l2:.1e}"
+    if 0 < error.max_abs <= integers.step * (1 + _ROUNDING):
+        return Verdict.QUANTIZED, f"quantized as its source is; no element differs by more than a step: {found}"
+    if integers.real:
+        return Verdict.UNDECIDED, (
+            f"{found}: its weights are quantized, but the source's own kernels differ by {integers.measured:.1e}, as "
+            f"those of real numbers do. Rounding to integers would explain {integers.owed:.1e}"
+        )
+    explained = f"rounding to integers explains {integers.owed:.1e}"
+    if error.relative_l2 <= min(integers.owed, _LARGEST_NOISE) and error.cosine >= _NOISE_COSINE:
+        return Verdict.QUANTIZED, f"quantized as its source is: {found}, where {explained}"
+    if integers.measured and error.relative_l2 <= integers.owed:
+        return Verdict.UNDECIDED, (
+            f"{found}, but the source differs from itself by {integers.measured:.1e} with other kernels: it's so "
+            "badly conditioned on these inputs that a fault would look the same"
+        )
+    if integers.measured or _over_budget(error, tolerance, top1_difference):
+        return Verdict.FAULTY, f"the source is quantized already, and {explained}: {found}, cosine {error.cosine:.4f}"
+    return Verdict.UNDECIDED, (
+        f"the source is quantized already, and {explained} by estimate: {found}; it has no second set of integer "
+        "kernels to measure that with"
+    )
+
+
+def _answers(top1_difference: float | None) -> str:
+    return "" if top1_difference is None else f"{top1_difference:.1%} of the top-1 answers differ, "
+
+
+def _over_budget(error: TensorError, tolerance: ToleranceConfig, top1_difference: float | None) -> bool:
+    over_answers = top1_difference is not None and top1_difference > tolerance.quantized_top1
+    return over_answers or error.cosine < tolerance.quantized_cosine
+
+
 def _judge_quantized(
     error: TensorError, tolerance: ToleranceConfig, top1_difference: float | None
 ) -> tuple[Verdict, str]:
-    answers = "" if top1_difference is None else f"{top1_difference:.1%} of the top-1 answers differ, "
-    measured = f"{answers}cosine {error.cosine:.4f}, SQNR {error.sqnr_db:.1f} dB"
-    over_answers = top1_difference is not None and top1_difference > tolerance.quantized_top1
-    if over_answers or error.cosine < tolerance.quantized_cosine:
+    measured = f"{_answers(top1_difference)}cosine {error.cosine:.4f}, SQNR {error.sqnr_db:.1f} dB"
+    if _over_budget(error, tolerance, top1_difference):
         return Verdict.FAULTY, (
             f"more than quantization explains: {measured} (budget: {tolerance.quantized_top1:.0%}, "
             f"{tolerance.quantized_cosine:g})"

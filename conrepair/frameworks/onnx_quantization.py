@@ -9,11 +9,14 @@ from conrepair.data.tensor_spec import Quantization
 
 __all__ = ["io_quantization"]
 
+_MOVING = {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+
 
 def io_quantization(proto: onnx.ModelProto) -> dict[str, Quantization]:
     """Scales and zero points of inputs that are dequantized first and outputs that are quantized last.
 
-    ONNX keeps them as constants of DequantizeLinear and QuantizeLinear nodes, not with the tensors.
+    ONNX keeps them as constants of DequantizeLinear and QuantizeLinear nodes, not with the tensors. Nodes that only
+    move numbers may stand between (tf2onnx transposes images before it dequantizes them).
 
     Args:
         proto: A model; external data need not be loaded.
@@ -27,14 +30,24 @@ def io_quantization(proto: onnx.ModelProto) -> dict[str, Quantization]:
             constants.update((node.output[0], item.t) for item in node.attribute if item.name == "value")
     inputs = {value.name for value in proto.graph.input} - set(constants)
     outputs = {value.name for value in proto.graph.output}
+    entering, leaving = {name: name for name in inputs}, {name: name for name in outputs}
+    moving = [node for node in proto.graph.node if node.op_type in _MOVING]
+    for node in moving:
+        if node.input[0] in entering:
+            entering[node.output[0]] = entering[node.input[0]]
+    for node in reversed(moving):
+        if node.output[0] in leaving:
+            leaving[node.input[0]] = leaving[node.output[0]]
     found = {}
     for node in proto.graph.node:
-        stored = {"DequantizeLinear": node.input[:1], "QuantizeLinear": node.output[:1]}.get(node.op_type, [])
-        for name in stored:
-            if name in (inputs if node.op_type == "DequantizeLinear" else outputs):
-                parameters = _parameters(node, constants)
-                if parameters is not None:
-                    found[name] = parameters
+        name = None
+        if node.op_type == "DequantizeLinear":
+            name = entering.get(node.input[0])
+        elif node.op_type == "QuantizeLinear":
+            name = leaving.get(node.output[0])
+        parameters = None if name is None else _parameters(node, constants)
+        if name is not None and parameters is not None:
+            found[name] = parameters
     return found
 
 

@@ -22,6 +22,7 @@ from conrepair.networks.network import Network
 __all__ = ["Answers", "tolerance_of"]
 
 _HALF = ("float16", "bfloat16")
+_STORING = {"QuantizeLinear", "DequantizeLinear"}
 
 
 class Answers:
@@ -89,9 +90,9 @@ def tolerance_of(options: Options) -> ToleranceConfig:
     Args:
         options: Of a localization.
     """
+    given = {"rtol": options.rtol, "atol": options.atol}
     return ToleranceConfig(
-        rtol=options.rtol,
-        atol=options.atol,
+        **{name: value for name, value in given.items() if value is not None},
         relative_l2=options.equivalent,
         noise_margin=options.noise_margin,
         quantized_top1=options.quantized_top1,
@@ -124,6 +125,9 @@ def _run(
         quantized=quantized,
         precision=precision,
         operators=len(network.graph.nodes),
+        arithmetic=sum(node.op not in _STORING for node in network.graph.nodes),
+        rounds=any(tensor.quantization is not None for tensor in tensors.values())
+        or any(node.op == "QuantizeLinear" for node in network.graph.nodes),
         exact=exact,
         held=arrays,
     )

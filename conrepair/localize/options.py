@@ -18,8 +18,8 @@ class Options:
         batch_size: At once, for models that leave it open.
         noise_margin: An introduced error is a fault from so many times its floor on.
         equivalent: Relative L2 of an output up to which it's equivalent; None: elements alone decide.
-        rtol: Of an output's elements, relative to the source's.
-        atol: Of the same, in their units.
+        rtol: Of an output's elements, relative to the source's; None: nobody asked for another than usual.
+        atol: Of the same, in their units; as for `rtol`.
         quantized_top1: Share of top-1 answers in which a target in few bits may differ.
         quantized_cosine: That its outputs must keep with the source's.
         quantized: Whether the target is meant to be stored in few bits: then what those explain is no fault.
@@ -34,8 +34,8 @@ class Options:
     batch_size: int = 4
     noise_margin: float = 10.0
     equivalent: float | None = 1e-4
-    rtol: float = 1e-4
-    atol: float = 1e-5
+    rtol: float | None = None
+    atol: float | None = None
     quantized_top1: float = 0.25
     quantized_cosine: float = 0.9
     precision: str = "float32"

@@ -2,7 +2,8 @@
 
 Every number is computed in float64 and over bounded chunks, so a memory-mapped tensor larger than
 the memory can be compared. Sums of squares carry their own binary exponent and can neither overflow
-nor underflow. Non-finite values are counted, never averaged away.
+nor underflow. Non-finite values are counted, never averaged away. Differences between integers are taken
+before they are rounded to float64, so that neighbours above 2**53 aren't equal.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ CHUNK_ELEMENTS = 1 << 20
 _SAFE_EXPONENT = 400
 """Peaks between 2**-400 and 2**400 can be squared and summed in float64 without rescaling."""
 
+_HALF_OF_INT64 = 32
+
 _Float64 = npt.NDArray[np.float64]
 
 
@@ -37,6 +40,7 @@ class TensorError:
     Attributes:
         count: Elements compared, including the non-finite ones.
         max_abs: Largest |candidate - reference|; 0 when nothing is finite.
+        max_reference: Largest |reference|; 0 when nothing is finite.
         mean_abs: Mean |candidate - reference|; 0 when nothing is finite.
         relative_l2: ||candidate - reference|| / ||reference||; 0 when both are zero, inf when only
             the reference is.
@@ -58,6 +62,7 @@ class TensorError:
 
     count: int
     max_abs: float
+    max_reference: float
     mean_abs: float
     relative_l2: float
     cosine: float
@@ -128,6 +133,7 @@ class _Totals:
 
     finite: int = 0
     max_abs: float = 0.0
+    max_reference: float = 0.0
     nan_reference: int = 0
     nan_candidate: int = 0
     inf_reference: int = 0
@@ -142,11 +148,19 @@ class _Totals:
     difference_squares: _Scaled = field(default_factory=_Scaled)
     products: _Scaled = field(default_factory=_Scaled)
 
-    def add(self, start: int, reference: _Float64, candidate: _Float64, rtol: float, atol: float) -> None:
-        """Adds one chunk, whose first element has the flat position `start`."""
+    def add(
+        self,
+        start: int,
+        reference: _Float64,
+        candidate: _Float64,
+        rtol: float,
+        atol: float,
+        difference: _Float64 | None = None,
+    ) -> None:
+        """Adds one chunk, whose first element has the flat position `start`; with its difference if that's known."""
         finite = np.isfinite(reference) & np.isfinite(candidate)
         if finite.all():
-            self._add_finite(reference, candidate, rtol, atol, lambda at: start + at)
+            self._add_finite(reference, candidate, rtol, atol, lambda at: start + at, difference)
             return
         self._add_non_finite(start, reference, candidate, finite)
         positions = np.flatnonzero(finite)
@@ -183,11 +197,13 @@ class _Totals:
         rtol: float,
         atol: float,
         position: Callable[[int], int],
+        difference: _Float64 | None = None,
     ) -> None:
         with np.errstate(over="ignore"):
-            difference = candidate - reference
-            distance = np.abs(difference)
-            tolerance = atol + rtol * np.abs(reference)
+            difference = candidate - reference if difference is None else difference
+            distance, size = np.abs(difference), np.abs(reference)
+            tolerance = atol + rtol * size
+        self.max_reference = max(self.max_reference, float(size.max()))
         self.exceeding += int((distance > tolerance).sum())
         at = int(distance.argmax())
         peak = float(distance[at])
@@ -220,6 +236,7 @@ class _Totals:
         return TensorError(
             count=math.prod(shape),
             max_abs=self.max_abs,
+            max_reference=self.max_reference,
             mean_abs=mean.value(),
             relative_l2=_norm_quotient(self.difference_squares, self.reference_squares, 0.0),
             cosine=_cosine(self.products, self.reference_squares, self.candidate_squares),
@@ -241,8 +258,8 @@ def compare_tensors(
     """Compares two tensors of one shape.
 
     Args:
-        reference: Any shape; bool, integer or float of any width (compared as float64, which is
-            exact for integers up to 2**53). May be a memmap, and needn't be contiguous.
+        reference: Any shape; bool, integer or float of any width (compared as float64, two integers
+            by their exact difference). May be a memmap, and needn't be contiguous.
         candidate: Same shape as `reference`; its dtype may differ.
         rtol: Tolerance relative to |reference|, at least 0.
         atol: Absolute tolerance in the units of the tensors, at least 0.
@@ -260,12 +277,14 @@ def compare_tensors(
     flat_reference, flat_candidate = _flat(reference), _flat(candidate)
     for start in range(0, reference.size, CHUNK_ELEMENTS):
         chunk = slice(start, start + CHUNK_ELEMENTS)
+        one, two = np.asarray(flat_reference[chunk]), np.asarray(flat_candidate[chunk])
         totals.add(
             start,
-            np.asarray(flat_reference[chunk], dtype=np.float64),
-            np.asarray(flat_candidate[chunk], dtype=np.float64),
+            np.asarray(one, dtype=np.float64),
+            np.asarray(two, dtype=np.float64),
             rtol,
             atol,
+            _wide_difference(one, two),
         )
     return totals.error(reference.shape)
 
@@ -291,11 +310,14 @@ def per_sample_relative_l2(reference: npt.NDArray[Any], candidate: npt.NDArray[A
         raise ValueError("a scalar has no sample axis")
     errors = np.zeros(reference.shape[0], dtype=np.float64)
     for rows in _row_chunks(reference.shape):
-        errors[rows] = _relative_l2_of_rows(_matrix(reference[rows]), _matrix(candidate[rows]))
+        one, two = np.asarray(reference[rows]), np.asarray(candidate[rows])
+        wide = _wide_difference(one, two)
+        difference = None if wide is None else _matrix(wide)
+        errors[rows] = _relative_l2_of_rows(_matrix(one), _matrix(two), difference)
     return errors
 
 
-def _relative_l2_of_rows(reference: _Float64, candidate: _Float64) -> _Float64:
+def _relative_l2_of_rows(reference: _Float64, candidate: _Float64, difference: _Float64 | None) -> _Float64:
     finite = np.isfinite(reference) & np.isfinite(candidate)
     broken = _mismatches(reference, candidate, finite).any(axis=1)
     reference = np.where(finite, reference, 0.0)
@@ -303,12 +325,30 @@ def _relative_l2_of_rows(reference: _Float64, candidate: _Float64) -> _Float64:
     # One exponent for both, so that their difference can't overflow and the ratio is unchanged.
     exponents = _row_exponents(np.maximum(_row_peaks(reference), _row_peaks(candidate)))
     reference, candidate = _shifted(reference, exponents), _shifted(candidate, exponents)
-    top, top_exponents = _row_norms(candidate - reference)
+    top, top_exponents = _row_norms(candidate - reference if difference is None else difference)
     bottom, bottom_exponents = _row_norms(reference)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         errors = np.ldexp(top / bottom, top_exponents - bottom_exponents)
     errors = np.where(top == 0.0, 0.0, errors)
     return np.where(broken, np.inf, errors)
+
+
+def _wide_difference(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> _Float64 | None:
+    """The difference of integers that float64 may not hold, rounded once; None where it holds both.
+
+    Each half of such an integer fits, and so does the difference of two halves.
+    """
+    pair = reference.dtype, candidate.dtype
+    if any(dtype.kind not in "biu" for dtype in pair) or all(dtype.itemsize < 8 for dtype in pair):
+        return None
+    (one_high, one_low), (two_high, two_low) = _halves(reference), _halves(candidate)
+    return np.asarray((two_high - one_high) * 2.0**_HALF_OF_INT64 + (two_low - one_low), dtype=np.float64)
+
+
+def _halves(array: npt.NDArray[Any]) -> tuple[_Float64, _Float64]:
+    wide = array.astype(np.uint64 if array.dtype.kind == "u" else np.int64, copy=False)
+    high = (wide >> _HALF_OF_INT64).astype(np.float64)
+    return high, (wide & (2**_HALF_OF_INT64 - 1)).astype(np.float64)
 
 
 def _row_norms(rows: _Float64) -> tuple[_Float64, npt.NDArray[np.intc]]:

@@ -40,7 +40,8 @@ def convert(options: argparse.Namespace) -> int:
     fails, what stops it is looked for, and another way that gives what the source gives.
 
     Returns:
-        The exit code, as the comparison has it; 0 where inputs leave sizes open, so that none could be drawn.
+        The exit code, as the comparison has it; that of a difference where none could be made (inputs leave sizes
+        open, so that none could be drawn), unless it wasn't wanted.
     """
     path, output = Path(options.model).resolve(), Path(options.output).absolute()
     framework, target = detect_framework(path), format_name(options.to)
@@ -87,7 +88,7 @@ def convert(options: argparse.Namespace) -> int:
         for line in _about(result):
             say(line)
     undeclared = options.data is None and row.exit_code == ExitCode.USAGE
-    return int(ExitCode.EQUIVALENT) if undeclared else row.exit_code
+    return int(ExitCode.DIFFERENT) if undeclared else row.exit_code
 
 
 def _takes_photos(options: argparse.Namespace) -> bool:

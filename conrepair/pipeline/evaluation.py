@@ -153,7 +153,14 @@ def evaluate(
                 if item.reference == name and item is not reference and (run := runs[id(item)])
             ]
             pairs += [
-                compare_runs(one, two, config.tolerance, top_k=config.top_k, second_opinion=second)
+                compare_runs(
+                    one,
+                    two,
+                    config.tolerance,
+                    top_k=config.top_k,
+                    second_opinion=second,
+                    source=None if reference is None else runs[id(reference)],
+                )
                 for one, two in itertools.combinations(group, 2)
                 if one.count == two.count
             ]
@@ -281,6 +288,7 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
     if item.source is None:
         raise ValueError("no run without a model")
     description = item.source.description
+    quantizing = [name for name in description.operators if "QUANTIZE" in name.upper()]
     return Run(
         name=name,
         outputs=tuple(from_json(TensorSpec, spec) for spec in entry.result["outputs"]),
@@ -290,6 +298,9 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         quantized=description.quantized,
         precision=description.precision,
         operators=sum(description.operators.values()),
+        arithmetic=sum(count for name, count in description.operators.items() if name not in quantizing),
+        rounds=any("DEQUANTIZE" not in name.upper() for name in quantizing),
         converted=bool(item.conversion or item.via),
         intent=item.intent,
+        repeats=entry.result["repeats"],
     )

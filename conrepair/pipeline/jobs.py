@@ -16,7 +16,7 @@ from conrepair.backends.registry import COMPILERS, backend
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import converter
 from conrepair.data.calibration import CalibrationFeeds
-from conrepair.data.feeds import DataReference, batches, open_feeds
+from conrepair.data.feeds import Batch, DataReference, batches, open_feeds
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.builders import build_from_factory
@@ -164,12 +164,13 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Args:
         payload: "model", "backend", "options", "data", "recipe" (or None), "batch_size", "limit" (or None).
         folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample, as the device
-            measured it where it does); with the option "debug_enabled" what each kernel computes of the first
-            "debug_samples".
+            measured it where it does); `again_<index>.npy` where the first batch, run a second time in the end, gives
+            something else; with the option "debug_enabled" what each kernel computes of the first "debug_samples".
 
     Returns:
         "outputs" (specs, in order), "count", "starts" (first sample of each batch), "load_seconds",
-        "run_seconds" (from the first batch to the last).
+        "run_seconds" (from the first batch to the last), "repeats" (whether the first batch gave the same bits
+        twice; true for a second opinion, which isn't asked).
     """
     model = from_json(Model, payload["model"])
     reference = from_json(DataReference, payload["data"])
@@ -182,7 +183,12 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     source.count = min(source.count, payload["limit"] or source.count)
     recorder = _Recorder(folder, source.count)
     started = time.perf_counter()
+    first: Batch | None = None
     for batch in batches(source, inputs, payload["batch_size"]):
+        if first is None:
+            # A copy, since some models write into their inputs.
+            copies = {name: np.array(array) for name, array in batch.feeds.items()}
+            first = dataclasses.replace(batch, feeds=copies)
         before = time.perf_counter()
         outputs = runnable.run(batch.feeds)
         seconds = time.perf_counter() - before
@@ -190,6 +196,9 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             seconds = runnable.device_seconds
         recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
     run_seconds = time.perf_counter() - started
+    repeats = True
+    if first is not None and not payload["options"].get("second_opinion"):
+        repeats = recorder.repeats(first.valid, first.size, runnable.run(first.feeds))
     recorder.finish()
     count = source.count
     if payload["options"].get("debug_enabled"):
@@ -205,6 +214,7 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "starts": recorder.starts,
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,
+        "repeats": repeats,
     }
 
 
@@ -373,6 +383,16 @@ class _Recorder:
                 )
             stored[start : start + valid] = array
         self._seconds[start : start + valid] = seconds / size
+
+    def repeats(self, valid: int, size: int, outputs: Mapping[str, npt.NDArray[Any]]) -> bool:
+        """Whether the first batch gave the same bits before; if not, keep what it gives now."""
+        rows = [_rows(name, array, valid, size) for name, array in outputs.items()]
+        pairs = zip(self._arrays, rows, strict=True)
+        same = all(stored[:valid].tobytes() == array.tobytes() for stored, array in pairs)
+        if not same:
+            for index, array in enumerate(rows):
+                np.save(self._folder / f"again_{index}.npy", array)
+        return same
 
     def finish(self) -> None:
         """Flush everything to disk."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from conrepair.localize.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
-from conrepair.report.result import Problem, Row
+from conrepair.report.result import Compared, LocalizedStep, Problem, Row
 from conrepair.runtime.files import sha256_of
 
 __all__ = [
@@ -42,17 +42,19 @@ class Localized:
     Attributes:
         localization: The result.
         problem: Why there's none.
+        compared: The files.
     """
 
     localization: Localization | None
     problem: Problem | None
+    compared: Compared
 
     @classmethod
-    def of(cls, result: Result, problem_of: Callable[[Result], Problem]) -> Localized:
+    def of(cls, result: Result, problem_of: Callable[[Result], Problem], compared: Compared) -> Localized:
         """Read the result of a task."""
         if result.entry is None:
-            return cls(None, problem_of(result))
-        return cls(from_json(Localization, result.entry.result["localization"]), None)
+            return cls(None, problem_of(result), compared)
+        return cls(from_json(Localization, result.entry.result["localization"]), None, compared)
 
 
 def rows_to_localize(
@@ -65,12 +67,18 @@ def rows_to_localize(
         rows: Its rows.
         debugged: Backends whose builds are looked into.
         always: Equivalent targets too.
+
+    Returns:
+        None of models whose reference is random: all layers behind what is drawn would differ.
     """
+    # The first run of a reference is the specification; a build of it may be random where memory isn't written.
+    runs = {row.model: row.run for row in reversed(rows) if row.kind == "reference" and row.run is not None}
+    random = {model for model, run in runs.items() if run.unsteady}
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
         wanted = item.kind == "target" if item.build is None else item.backend in debugged
-        if not wanted or item.source is None or item.problem is not None:
+        if not wanted or item.source is None or item.problem is not None or item.reference in random:
             continue
         differs = row.verdict is not None and row.verdict not in alike
         if (always and row.problem is None) or differs:
@@ -116,8 +124,8 @@ def options_of(config: AuditConfig, intent: Intent | None) -> Options:
         batch_size=config.localize.batch_size,
         noise_margin=tolerance.noise_margin,
         equivalent=tolerance.relative_l2,
-        rtol=tolerance.rtol,
-        atol=tolerance.atol,
+        rtol=tolerance.rtol if "rtol" in tolerance.model_fields_set else None,
+        atol=tolerance.atol if "atol" in tolerance.model_fields_set else None,
         quantized_top1=tolerance.quantized_top1,
         quantized_cosine=tolerance.quantized_cosine,
         precision="float32" if intent is None else intent.precision,
@@ -150,6 +158,9 @@ def steps_before(executed: Sequence[Executed], item: Executed) -> list[Executed]
 def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], before: Sequence[Executed]) -> Row:
     """A row with what was found, and the steps that faults came in at.
 
+    A build of a conversion is two steps away from the row's source. The one that has faults explains the row, the
+    conversion first.
+
     Args:
         row: Of a target.
         item: What was run for it.
@@ -157,10 +168,28 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
         before: From `steps_before`.
     """
     own = found[item.looked_at]
+    steps: list[LocalizedStep] = []
+    if item.build is None or item.row_name in found:
+        steps += _conversion_step(item, found, before)
+    if item.build is not None and own.localization is not None:
+        steps.append(LocalizedStep(own.compared, own.localization))
+    row = dataclasses.replace(row, steps=tuple(steps), not_localized=own.problem)
+    if not steps:
+        return row
+    chosen = _explaining(steps)
+    result = chosen.localization
+    return dataclasses.replace(row, localization=_bounded(result, steps, row), compared=chosen.compared)
+
+
+def _conversion_step(
+    item: Executed, found: Mapping[str, Localized], before: Sequence[Executed]
+) -> Iterator[LocalizedStep]:
+    """From the source to the model that a converter made, or that was given."""
+    own = found[item.row_name]
     if own.localization is None:
-        return dataclasses.replace(row, not_localized=own.problem)
+        return
     result = own.localization
-    if item.conversion and item.build is None:
+    if item.conversion:
         steps = item.conversion.split("+")
         intermediates = [
             (steps[other.conversion.count("+")], found[other.row_name].localization)
@@ -168,16 +197,28 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
             if other.row_name in found
         ]
         result = attribute_steps(result, intermediates, steps[-1])
-    return dataclasses.replace(row, localization=_bounded(result, row))
+    yield LocalizedStep(own.compared, result)
 
 
-def _bounded(result: Localization, row: Row) -> Localization:
-    """No better than all samples say: layers are looked at on some of them."""
-    compared = row.comparison
-    if not result.is_right or compared is None or compared.verdict.severity <= Verdict.QUANTIZED.severity:
-        return result
-    words = (
-        f"no layer is at fault on the {result.samples} samples that were looked at ({result.reason}), but on all: "
-        f"{compared.reason}. Look at others (--seed), or at your own (--data)"
+def _explaining(steps: Sequence[LocalizedStep]) -> LocalizedStep:
+    """The first with faults, else the last of those with the worst verdict."""
+    worst = max(step.localization.verdict.severity for step in steps)
+    return next(
+        (step for step in steps if step.localization.faults),
+        next(step for step in reversed(steps) if step.localization.verdict.severity == worst),
     )
-    return dataclasses.replace(result, verdict=Verdict.UNDECIDED, reason=words)
+
+
+def _bounded(result: Localization, steps: Sequence[LocalizedStep], row: Row) -> Localization:
+    """No better than all samples of the row say: layers are looked at on some of them, and step by step."""
+    if not result.is_right or row.verdict is None or row.verdict.severity <= Verdict.QUANTIZED.severity:
+        return result
+    if len(steps) > 1:
+        words = "; ".join(f"the {step.name}: {step.localization.reason}" for step in steps)
+        reason = f"no step alone explains that the outputs differ ({words})"
+    else:
+        reason = (
+            f"no layer is at fault on the {result.samples} samples that were looked at ({result.reason}), "
+            f"but on all: {row.reason}. Look at others (--seed), or at your own (--data)"
+        )
+    return dataclasses.replace(result, verdict=Verdict.UNDECIDED, reason=reason)

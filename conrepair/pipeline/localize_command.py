@@ -18,7 +18,7 @@ from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.evaluation import error_of
 from conrepair.pipeline.options import dataset_of, given, given_recipe, parse_input, slug
-from conrepair.report.localization.about import about_row
+from conrepair.report.localization.about import about_step
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.localization.write import check_localization_folder, write_localization
@@ -53,18 +53,16 @@ def localize(options: argparse.Namespace) -> int:
             result = compare_build(options, source, target, stack)
         else:
             result = compare_files(options, [source, *between, target], stack)
-    first, *middle, row = result.rows
+    _, *middle, row = result.rows
     last = row.localization
-    if last is None:
+    if last is None or not row.steps:
         raise ValueError(f"{target} was not localized, and nothing says why")
     if between:
         steps = [(path.name, item.localization) for path, item in zip(between, middle, strict=True)]
         last = attribute_steps(last, steps, target.name)
-    about = about_row(first, row, result)
-    if about is not None and compiled:
-        about = dataclasses.replace(about, target=dataclasses.replace(about.target, path=str(target)))
-    if about is None:
-        raise ValueError("a model that was localized is on disk")
+    about = about_step(row.steps[-1], row, result)
+    if compiled:  # the audit has a copy of it
+        about = dataclasses.replace(about, build=str(target))
     write_localization(last, folder, about)
     if options.format == "json":
         say(json.dumps(localization_document(last, about).model_dump(mode="json"), indent=2))

@@ -16,6 +16,7 @@ from conrepair.pipeline.evaluation import Executed
 from conrepair.repair.conversion.likeness import same_failure
 from conrepair.repair.conversion.remedies import Remedy, Step, all_rewritings, detours, exports, rewritings
 from conrepair.repair.conversion.result import Mending, Stop, TriedRemedy
+from conrepair.report.repair.mending import NOT_COMPARED
 from conrepair.report.result import Row
 from conrepair.runtime.workers import Failure
 
@@ -176,7 +177,8 @@ class Mender:
         elif row is None:
             outcome, mends = "gives nothing", False
         elif row.verdict is None:
-            outcome, mends = f"converted, not compared: {row.reason}", True
+            # Where a comparison isn't wanted there's no problem either.
+            outcome, mends = f"{NOT_COMPARED}: {row.reason}", row.problem is None
         else:
             outcome, mends = f"{row.verdict.value}: {row.reason}", row.verdict in _GOOD
         search.tried.append(TriedRemedy(remedy.words, remedy.route, outcome, mends))

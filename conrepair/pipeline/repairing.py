@@ -16,8 +16,9 @@ __all__ = ["rows_to_repair", "with_advice", "with_repair"]
 
 
 def rows_to_repair(rows: Sequence[Row]) -> list[int]:
-    """Places of the rows whose targets have layers at fault."""
-    return [place for place, row in enumerate(rows) if row.localization is not None and row.localization.faults]
+    """Places of the rows whose targets have layers at fault; a build isn't mended for what its model has wrong."""
+    found = ((place, row.own_localization) for place, row in enumerate(rows) if row.localization is not None)
+    return [place for place, own in found if own is not None and own.faults and rows[place].not_localized is None]
 
 
 def with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem]) -> Row:

@@ -19,7 +19,7 @@ from conrepair.repair.conversion.result import Mending
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import ExitCode
 
-__all__ = ["AuditResult", "Build", "Place", "Problem", "Row"]
+__all__ = ["AuditResult", "Build", "Compared", "LocalizedStep", "Place", "Problem", "Row"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,41 @@ class Build:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """The very files that a localization compared.
+
+    Attributes:
+        source: The model that is right.
+        target: The model in question; where that's a build, what was compiled.
+        build: Folder of what was compiled of the target, where that was compared; "" where the target itself was.
+        build_sha256: Of that folder.
+    """
+
+    source: Model
+    target: Model
+    build: str = ""
+    build_sha256: str = ""
+
+
+@dataclass(frozen=True)
+class LocalizedStep:
+    """One step on the way from a row's source to what it ran: what was compared, and what came out.
+
+    Attributes:
+        compared: The files.
+        localization: The result.
+    """
+
+    compared: Compared
+    localization: Localization
+
+    @property
+    def name(self) -> str:
+        """Of the step: a conversion (of as many converters as there are), or a build."""
+        return "build" if self.compared.build else "conversion"
+
+
+@dataclass(frozen=True)
 class Row:
     """One model on one backend.
 
@@ -99,7 +134,10 @@ class Row:
         accuracy: Right answers and labelled samples.
         problem: Why something is missing.
         intent: Which precision was meant.
-        localization: Which layers differ, where that was looked for.
+        localization: Which layers differ, where that was looked for; of the step that explains the row.
+        compared: What that was found between.
+        steps: All steps that were looked into, in order: for a build of a conversion that's the conversion, and
+            the build beside it.
         not_localized: Why that couldn't be told, where it was looked for.
         repair: What was mended, where that was tried; the repaired model's path is absolute.
         not_repaired: Why it couldn't be tried.
@@ -127,6 +165,8 @@ class Row:
     problem: Problem | None = None
     intent: Intent | None = None
     localization: Localization | None = None
+    compared: Compared | None = None
+    steps: tuple[LocalizedStep, ...] = ()
     not_localized: Problem | None = None
     repair: RepairResult | None = None
     not_repaired: Problem | None = None
@@ -142,6 +182,11 @@ class Row:
     def name(self) -> str:
         """The model's name in an audit (on any backend), and the path of its files below models/ and runs/."""
         return f"{self.model}/{self.conversion or 'source'}"
+
+    @property
+    def own_localization(self) -> Localization | None:
+        """Of the last step: what may be mended in what the row ran."""
+        return self.steps[-1].localization if self.steps else self.localization
 
     @property
     def exit_code(self) -> int:

@@ -12,13 +12,13 @@ from typing import Any
 from conrepair.frameworks.identity import copy_model
 from conrepair.report.backend_matrix import backends_csv, matrices, matrix_json
 from conrepair.report.encode import encode
-from conrepair.report.localization.about import about_row
+from conrepair.report.localization.about import about_step
 from conrepair.report.localization.write import DOCUMENT, write_localization
 from conrepair.report.records import write_record
 from conrepair.report.repair.summary import repair_line
 from conrepair.report.repair.write import DOCUMENT as REPAIR
 from conrepair.report.repair.write import write_repair
-from conrepair.report.result import AuditResult, Build, Problem, Row
+from conrepair.report.result import AuditResult, Build, LocalizedStep, Problem, Row
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import UsageError
@@ -113,13 +113,16 @@ def _so_far(folder: Path) -> Path:
 
 
 def _write_localization(row: Row, result: AuditResult, folder: Path) -> None:
-    if row.localization is None:
-        return
-    reference = next((item for item in result.rows if item.kind == "reference" and item.model == row.reference), None)
-    about = None if reference is None else about_row(reference, row, result)
-    if about is not None:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        write_localization(row.localization, folder, about)
+    """Write the localization that explains the row, and inside of its folder those of the other steps."""
+    for step in sorted(row.steps, key=lambda step: not _explains(step, row)):
+        place = folder if _explains(step, row) else folder / step.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        found = row.localization if _explains(step, row) and row.localization is not None else step.localization
+        write_localization(found, place, about_step(step, row, result))
+
+
+def _explains(step: LocalizedStep, row: Row) -> bool:
+    return step.compared == row.compared
 
 
 def _localized(row: Row) -> str:
@@ -132,8 +135,19 @@ def _localization_brief(row: Row) -> dict[str, Any] | None:
     found = row.localization
     if found is None:
         return None if row.not_localized is None else {"problem": encode(row.not_localized)}
-    file = f"localization/{_localized(row)}/{DOCUMENT}"
-    return {"verdict": found.verdict.value, "reason": found.reason, "faults": encode(found.faults), "file": file}
+    folder = f"localization/{_localized(row)}"
+    brief = {"verdict": found.verdict.value, "reason": found.reason, "faults": encode(found.faults)}
+    steps = [
+        {
+            "step": step.name,
+            "compared": encode(step.compared),
+            "verdict": step.localization.verdict.value,
+            "reason": step.localization.reason,
+            "file": f"{folder}/{DOCUMENT}" if _explains(step, row) else f"{folder}/{step.name}/{DOCUMENT}",
+        }
+        for step in row.steps
+    ]
+    return brief | {"file": f"{folder}/{DOCUMENT}", "compared": encode(row.compared), "steps": steps}
 
 
 def _repair_brief(row: Row) -> dict[str, Any] | None:

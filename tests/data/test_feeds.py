@@ -263,3 +263,35 @@ def test_photos_need_one_image_input() -> None:
         image_input([TensorSpec("ids", ("batch", 9), "int64")])
     with pytest.raises(DataError, match="photos fit a model with one input"):
         image_input([IMAGE, IMAGE])
+
+
+STORED = TensorSpec("image", ("batch", 16, 12, 3), "uint8", Quantization(0.5, 10))
+
+
+def fed(reference: DataReference, spec: TensorSpec, recipe: str = "raw") -> np.ndarray:
+    return np.concatenate([batch.feeds[spec.name] for batch in all_batches(reference, spec, 2, recipe)])
+
+
+def test_a_format_without_quantization_takes_what_the_source_stores(tmp_path: Path, photos: list[Path]) -> None:
+    """Keras and PyTorch have no place for scale and zero point; what's drawn, read or decoded are real numbers."""
+    plain = TensorSpec("other", ("batch", 3, 16, 12), "uint8")
+    drawn = DataReference("synthetic", 3, samples=(STORED,), limits=SyntheticRange(low=-5, high=90))
+    values = np.random.default_rng(0).uniform(-5, 90, (3, 16, 12, 3)).astype(np.float32)
+    np.save(tmp_path / "data.npy", values)
+    read = DataReference("tensors", 3, str(tmp_path / "data.npy"), samples=(STORED,))
+    recipe = named_recipe("raw").for_size(16, 12)
+    PhotoPreparation(photos, {recipe.spatial: tmp_path / "rows"}, lambda _: None, threads=1).wait()
+    decoded = DataReference("photos", 7, str(tmp_path / "rows"), samples=(STORED,))
+    for reference in (drawn, read, decoded):
+        reals = fed(reference, STORED)
+        assert reals.dtype == np.float32
+        got = fed(reference, plain)
+        assert got.dtype == np.uint8
+        expected = np.clip(np.rint(reals / 0.5) + 10, 0, 255).transpose(0, 3, 1, 2)
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_integers_of_another_type_are_not_what_the_source_stores() -> None:
+    drawn = DataReference("synthetic", 3, samples=(STORED,))
+    with pytest.raises(DataError, match="no array of the data fits input other: int8"):
+        open_feeds(drawn, [TensorSpec("other", ("batch", 16, 12, 3), "int8")], None)

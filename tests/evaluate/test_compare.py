@@ -122,10 +122,22 @@ def test_no_rounding_excuses_everything(make_run: MakeRun, logits: np.ndarray) -
         assert result.verdict is Verdict.FAULTY
 
 
-def test_what_is_nan_on_both_sides_is_said(make_run: MakeRun, logits: np.ndarray) -> None:
-    bad = np.full_like(logits, np.nan)
-    result = compare_runs(make_run("a", bad), make_run("b", bad), ToleranceConfig())
-    assert any("NaN or infinite, the same on both sides" in note for note in result.outputs[0].notes)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_no_number_on_both_sides_proves_nothing(make_run: MakeRun, logits: np.ndarray, value: float) -> None:
+    few, most = logits.copy(), np.full_like(logits, value)
+    few[:3] = value
+    few[5, 0] = value
+    result = compare_runs(make_run("a", few), make_run("b", few), ToleranceConfig())
+    assert result.verdict is Verdict.EQUIVALENT
+    words = "151 of 2000 values are NaN or infinite, the same on both sides; 3 of 40 samples have nothing else"
+    assert result.outputs[0].notes == (words,)
+    most[20:, 1:] = logits[20:, 1:]  # 1020 of 2000
+    result = compare_runs(make_run("c", most), make_run("d", most), ToleranceConfig())
+    assert result.verdict is Verdict.UNDECIDED
+    assert result.reason == (
+        "1020 of 2000 values are NaN or infinite, the same on both sides; 20 of 40 samples have nothing else: "
+        "nothing can be told from them"
+    )
 
 
 def test_a_softmax_that_a_converter_dropped_is_a_fault(make_run: MakeRun, logits: np.ndarray) -> None:
@@ -269,3 +281,125 @@ def test_accuracy_counts_labelled_samples_only(make_run: MakeRun, logits: np.nda
     labels[1] = None
     assert accuracy(make_run("a", logits), labels) == (SAMPLES - 2, SAMPLES - 1)
     assert accuracy(make_run("b", logits), [None] * SAMPLES) is None
+
+
+def test_integers_are_equal_or_not(make_run: MakeRun) -> None:
+    """Token ids that are 2 apart are other tokens, however large they are."""
+    ids = np.random.default_rng(0).integers(30_000, 40_000, (16, 8))
+    other = ids.astype(np.int32)
+    other[0, 7] += 2
+    other[3, 1] -= 1
+    reference = make_run("a", ids)
+    assert judge(reference, make_run("same", ids.astype(np.int32))) is Verdict.EQUIVALENT
+    result = compare_runs(reference, make_run("b", other), ToleranceConfig())
+    assert result.verdict is Verdict.FAULTY
+    assert result.reason == f"2 of 128 integers differ, first at [0, 7]: {ids[0, 7]} became {ids[0, 7] + 2}"
+    assert result.outputs[0].error.exceeding == 2
+
+
+def test_integers_have_a_tolerance_where_it_is_asked_for(make_run: MakeRun) -> None:
+    ids = np.arange(30_000, 30_128).reshape(16, 8)
+    runs = make_run("a", ids), make_run("b", ids + 2)
+    for given in ({"atol": 2.0}, {"rtol": 1e-4}):
+        assert judge(*runs, **given, relative_l2=None) is Verdict.EQUIVALENT
+    assert judge(*runs, atol=1.0, rtol=0.0, relative_l2=None) is not Verdict.EQUIVALENT
+    assert judge(*runs, relative_l2=0.1) is Verdict.FAULTY
+
+
+def test_truth_values_count_as_numbers(make_run: MakeRun) -> None:
+    mask = np.random.default_rng(0).random((10, 6)) > 0.5
+    reference = make_run("a", mask)
+    assert judge(reference, make_run("b", mask.astype(np.int64))) is Verdict.EQUIVALENT
+    other = mask.copy()
+    other[9, 5] = ~other[9, 5]
+    result = compare_runs(reference, make_run("c", other), ToleranceConfig())
+    assert (result.verdict, result.reason[:42]) == (Verdict.FAULTY, "1 of 60 truth values differ, first at [9, ")
+
+
+def test_integers_that_float64_does_not_hold(make_run: MakeRun) -> None:
+    large = np.full((4, 3), 2**53, np.int64)
+    other = large.copy()
+    other[2, 1] += 1
+    result = compare_runs(make_run("a", large), make_run("b", other), ToleranceConfig())
+    assert result.verdict is Verdict.FAULTY
+    assert result.reason == f"1 of 12 integers differ, first at [2, 1]: {2**53} became {2**53 + 1}"
+    assert result.outputs[0].error.max_abs == 1
+    assert [index for index, _ in result.outputs[0].worst_samples] == [2]
+
+
+def test_integers_that_rounding_decides_about_accuse_nobody(make_run: MakeRun) -> None:
+    """The source gives a tenth of its best classes otherwise in float64; as many others are no proof of a fault."""
+    best = np.random.default_rng(0).integers(0, 9, (SAMPLES, 10))
+    second, tied, wrong = best[:16].copy(), best.copy(), best.copy()
+    second[:, 0] += 1
+    tied[:, 5] += 1
+    wrong[:, 5:7] += 1
+    reference, again = make_run("a", best), make_run("second", second)
+    result = compare_runs(reference, make_run("b", tied), ToleranceConfig(), second_opinion=again)
+    assert result.verdict is Verdict.UNDECIDED
+    assert "40 of 400 integers differ" in result.reason
+    assert "the source itself gives 10.0% of them otherwise" in result.reason
+    result = compare_runs(reference, make_run("c", wrong), ToleranceConfig(), second_opinion=again)
+    assert result.verdict is Verdict.FAULTY
+
+
+def test_best_classes_of_a_narrower_target(make_run: MakeRun) -> None:
+    """Quantization has the budget of the top-1 answers; half precision may decide between near equals."""
+    best = np.random.default_rng(0).integers(0, 9, (SAMPLES, 1))
+    some, many = best.copy(), best.copy()
+    some[:4] += 1
+    many[:20] += 1
+    reference = make_run("a", best)
+    for name, meant, verdict in (
+        ("q", {"quantized": True}, Verdict.QUANTIZED),
+        ("h", {"precision": "float16"}, None),
+    ):
+        few = replace(make_run(f"{name}-some", some), **meant)
+        assert judge(reference, few) is (verdict or Verdict.UNDECIDED)
+        assert judge(reference, replace(make_run(f"{name}-many", many), **meant)) is Verdict.FAULTY
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "verdict"),
+    [
+        (0.0, 1e-38, Verdict.EQUIVALENT),
+        (0.0, 9e-6, Verdict.EQUIVALENT),
+        (0.0, 2e-5, Verdict.FAULTY),
+        (1e-40, 0.0, Verdict.EQUIVALENT),
+        (1e-40, 1.0, Verdict.FAULTY),
+        (1e-12, 2e-12, Verdict.FAULTY),
+        (1e-37, 0.0, Verdict.FAULTY),
+    ],
+)
+def test_nothing_is_relative_to_zeros(make_run: MakeRun, one: float, two: float, verdict: Verdict) -> None:
+    """Where the source gives what kernels take for zero, elements decide; tiny numbers are numbers."""
+    arrays = (np.full((SAMPLES, 5), value, np.float32) for value in (one, two))
+    result = compare_runs(*(make_run(str(name), array) for name, array in enumerate(arrays)), ToleranceConfig())
+    assert result.verdict is verdict, result.reason
+
+
+def test_integers_are_read_as_the_source_stores_them(make_run: MakeRun, logits: np.ndarray) -> None:
+    """A format without quantization gives the same integers; what they stand for is known from the other side."""
+    stored = np.clip(np.rint(logits / 0.25) + 100, 0, 255).astype(np.uint8)
+    reals = (stored.astype(np.float32) - 100) * np.float32(0.25)
+    source = make_run("a", reals, quantization=Quantization(0.25, 100), dtype="uint8")
+    plain = make_run("b", stored, names=("y",))
+    for one, two in ((source, plain), (plain, source)):
+        result = compare_runs(one, two, ToleranceConfig())
+        assert result.verdict is Verdict.EQUIVALENT
+        assert result.outputs[0].error.max_abs == 0
+        assert result.outputs[0].answers is not None
+        assert "can't say which real numbers its integers stand for" in result.outputs[0].notes[0]
+    wide = make_run("c", stored.astype(np.int32))
+    assert judge(source, wide) is Verdict.FAULTY
+
+
+def test_best_classes_of_a_source_in_eight_bits(make_run: MakeRun) -> None:
+    """It has no budget, but its scores are steps, of which two are often equal."""
+    best = np.random.default_rng(0).integers(0, 9, (SAMPLES, 1))
+    some, many = best.copy(), best.copy()
+    some[:4] += 1
+    many[:20] += 1
+    reference = make_run("a", best, quantized=True)
+    assert judge(reference, make_run("b", some)) is Verdict.UNDECIDED
+    assert judge(reference, make_run("c", many)) is Verdict.FAULTY

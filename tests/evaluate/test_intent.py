@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from conrepair.config.model import ToleranceConfig
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.evaluate.compare import Comparison, compare_runs
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
@@ -128,3 +129,77 @@ def test_half_precision_on_either_side_counts(make_run: MakeRun) -> None:
     assert compare_runs(plain, full, ToleranceConfig()).verdict is Verdict.FAULTY
     assert coarser("float32", "float16") == coarser("float16", "float32") == "float16"
     assert coarser("bfloat16", "float16") == "bfloat16"
+
+
+def quantized_already(
+    make_run: MakeRun, error: float, second: float | None, asked: str | None = None, **source: Any
+) -> Comparison:
+    """A source in eight bits of 100 operators, and a target of it that is in real numbers; no class scores."""
+    generator = np.random.default_rng(0)
+    scores = generator.normal(size=(20, 15, 2)).astype(np.float32) * 5
+    noise = generator.normal(size=(2, *scores.shape)).astype(np.float32) * np.sqrt(np.mean(scores**2))
+    reference = dataclasses.replace(make_run("source", scores, Intent(QUANTIZED)), **source)
+    candidate = make_run("target", scores + error * noise[0], Intent("float32", asked, QUANTIZED))
+    again = None if second is None else make_run("again", (scores + second * noise[1])[:16])
+    return compare_runs(reference, candidate, ToleranceConfig(), second_opinion=again)
+
+
+@pytest.mark.parametrize(
+    ("error", "second", "verdict"),
+    [
+        (0.04, 0.02, Verdict.QUANTIZED),  # EfficientNet-Lite0 by XNNPACK, TFLite and ONNX Runtime
+        (0.07, 0.0, Verdict.QUANTIZED),
+        (0.09, 0.04, Verdict.QUANTIZED),
+        (0.2, 0.02, Verdict.FAULTY),  # a scale that is half as large again
+        (0.09, 0.02, Verdict.FAULTY),
+        (0.2, 0.1, Verdict.UNDECIDED),  # badly conditioned
+        (0.2, 0.0, Verdict.UNDECIDED),  # the same kernels twice measure nothing
+        (0.2, None, Verdict.UNDECIDED),
+        (2.0, None, Verdict.FAULTY),
+    ],
+)
+def test_a_source_in_eight_bits_has_nothing_to_lose_by_quantization(
+    make_run: MakeRun, error: float, second: float | None, verdict: Verdict
+) -> None:
+    result = quantized_already(make_run, error, second)
+    assert result.verdict is verdict, result.reason
+
+
+def test_a_budget_is_owed_where_a_quantized_source_is_quantized_again(make_run: MakeRun) -> None:
+    assert quantized_already(make_run, 0.2, 0.02, "int8").verdict is Verdict.QUANTIZED
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(1e-7, Verdict.EQUIVALENT), (0.01, Verdict.UNDECIDED), (0.1, Verdict.FAULTY)])  # fmt: skip  # noqa: E501
+def test_weights_in_eight_bits_and_real_arithmetic(make_run: MakeRun, error: float, verdict: Verdict) -> None:
+    """Its own kernels agree as those of real numbers do, so integers explain little; unless operators round."""
+    assert quantized_already(make_run, error, 2e-7).verdict is verdict
+
+
+def test_operators_that_round_are_believed(make_run: MakeRun) -> None:
+    assert quantized_already(make_run, 0.01, 2e-7, rounds=True, arithmetic=50).verdict is Verdict.QUANTIZED
+
+
+def test_one_step_of_an_output_is_what_integer_kernels_differ_by(make_run: MakeRun) -> None:
+    levels = np.random.default_rng(0).integers(0, 4, (20, 30)).astype(np.float32)
+    steps = levels.copy()
+    steps[:, ::2] += 1
+    spec = TensorSpec("y", ("batch", 30), "uint8", Quantization(0.5, 0))
+    intent = Intent("full-integer quantized")
+    reference = dataclasses.replace(make_run("source", levels * 0.5, intent), outputs=(spec,))
+    target = make_run("target", steps * np.float32(0.5), Intent("float32", None, "full-integer quantized"))
+    result = compare_runs(reference, target, ToleranceConfig())
+    assert result.verdict is Verdict.QUANTIZED
+    assert "no element differs by more than a step" in result.reason
+
+
+def test_targets_of_one_real_source_keep_their_budget_among_themselves(make_run: MakeRun) -> None:
+    """Neither is the other's specification."""
+    generator = np.random.default_rng(0)
+    scores = generator.normal(size=(20, 15, 2)).astype(np.float32) * 5
+    noise = generator.normal(size=scores.shape).astype(np.float32)
+    source = make_run("source", scores, Intent())
+    given = make_run("given", scores + noise, Intent(QUANTIZED))
+    other = make_run("other", scores, Intent())
+    alone = compare_runs(given, other, ToleranceConfig())
+    siblings = compare_runs(given, other, ToleranceConfig(), source=source)
+    assert (alone.verdict, siblings.verdict) == (Verdict.UNDECIDED, Verdict.QUANTIZED)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from conrepair.data.tensor_spec import Quantization
@@ -13,17 +14,27 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx import FRAMEWORK
 
 
-def save(path: Path, scale: np.ndarray) -> Model:
+def save(path: Path, scale: np.ndarray, *, moved: bool = False) -> Model:
+    first, last = ("moved", "left") if moved else ("x", "y")
     nodes = [
-        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["r"], axis=1),
+        helper.make_node("DequantizeLinear", [first, "sx", "zx"], ["r"], axis=1),
         helper.make_node("Relu", ["r"], ["a"]),
-        helper.make_node("QuantizeLinear", ["a", "sy", "zy"], ["y"]),
+        helper.make_node("QuantizeLinear", ["a", "sy", "zy"], [last]),
     ]
+    if moved:
+        nodes = [
+            helper.make_node("Transpose", ["x"], ["turned"], perm=[1, 0]),
+            helper.make_node("Transpose", ["turned"], ["moved"], perm=[1, 0]),
+            *nodes,
+            helper.make_node("Unsqueeze", ["left", "axis"], ["wide"]),
+            helper.make_node("Squeeze", ["wide", "axis"], ["y"]),
+        ]
     tensors = {
         "sx": scale,
         "zx": np.full(scale.shape, 127, np.uint8),
         "sy": np.array(0.5, np.float32),
         "zy": np.array(-128, np.int8),
+        "axis": np.array([0], np.int64),
     }
     graph = helper.make_graph(
         nodes,
@@ -36,8 +47,9 @@ def save(path: Path, scale: np.ndarray) -> Model:
     return Model("onnx", str(path), "")
 
 
-def test_real_numbers_go_in_and_come_out(tmp_path: Path) -> None:
-    runnable = FRAMEWORK.load(save(tmp_path / "q.onnx", np.array(0.25, np.float32)))
+@pytest.mark.parametrize("moved", [False, True])
+def test_real_numbers_go_in_and_come_out(tmp_path: Path, moved: bool) -> None:
+    runnable = FRAMEWORK.load(save(tmp_path / "q.onnx", np.array(0.25, np.float32), moved=moved))
     assert runnable.inputs[0].quantization == Quantization(0.25, 127)
     assert runnable.outputs[0].quantization == Quantization(0.5, -128)
     outputs = runnable.run({"x": np.array([[1.0, -2.0, 3.6]], np.float32)})

@@ -251,3 +251,23 @@ def test_per_sample_shapes():
         per_sample_relative_l2(np.float64(1), np.float64(1))
     with pytest.raises(ValueError, match="shapes"):
         per_sample_relative_l2(np.zeros((2, 1)), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "difference"),
+    [
+        (np.int64(2**53), np.int64(2**53 + 1), 1),
+        (np.int64(-(2**63)), np.int64(2**63 - 1), 2**64),
+        (np.uint64(2**64 - 1), np.uint64(2**64 - 2), 1),
+        (np.uint64(2**64 - 1), np.int64(-1), 2**64),
+        (np.int64(-1), np.uint8(1), 2),
+        (np.bool_(True), np.int64(2**60 + 1), 2**60),
+    ],
+)
+def test_wide_integers_are_told_apart(one, two, difference):
+    error = compare([one], [two])
+    assert (error.max_abs, error.exceeding) == (difference, 1)
+    assert per_sample_relative_l2(np.asarray([one]), np.asarray([two]))[0] == pytest.approx(
+        difference / abs(float(one)), rel=1e-12
+    )
+    assert compare([one], [one]).exceeding == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import compiled
 import numpy as np
 import pytest
+import rewritten_networks as networks
 import small_models as small
 
 from conrepair.backends.tvm.capture import KERNELS
@@ -15,7 +16,9 @@ from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.repairing import rows_to_repair
 from conrepair.report.write import write_audit
+from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 
 ANTIALIASED = 'p4 = Resize <antialias = 1, mode = "linear"> (p, , scales)'
@@ -33,7 +36,8 @@ def test_a_build_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     (fault,) = document["faults"]
     assert fault["kind"] == "compilation"
     assert "p4" in fault["target_layers"]
-    assert document["target"]["path"] == str(folder)
+    assert document["target"]["path"] == model.path
+    assert document["build"] == {"path": str(folder), "sha256": sha256_of(folder)}
     assert main(["localize", model.path, str(folder), "-q", "--intermediate", model.path, "-o", str(out)]) == 2
     assert "leave --intermediate out" in capsys.readouterr().err
     (folder / "relax.py").write_text("# other")
@@ -74,6 +78,53 @@ def test_an_audit_looks_into_builds(tmp_path: Path) -> None:
     assert json.loads((wrong.run.folder / KERNELS).read_text())["batches"] == 2
     write_audit(result, tmp_path / "store")
     assert (result.folder / "localization" / "mobile" / "source@seen" / "localization.json").is_file()
+
+
+def test_a_build_of_a_wrong_conversion_is_explained_by_the_conversion(tmp_path: Path) -> None:
+    """Beside its model it's right; what the row compares is the source and what ran."""
+    source = networks.residual_blocks(tmp_path / "source.onnx", 2)
+    wrong = networks.damaged(source, tmp_path / "wrong.onnx", ["two1"])
+    value = {
+        "output": str(tmp_path / "generated"),
+        "dataset": {"synthetic": {"samples": 4}},
+        "batch_size": 1,
+        "stages": {"localize": True},
+        "localize": {"samples": 2},
+        "backends": ["libraries", {"name": "tvm", "debug_enabled": True, "debug_samples": 1, "label": "seen"}],
+        "models": [
+            {"name": "source", "path": "source.onnx"},
+            {"name": "wrong", "path": "wrong.onnx", "compare_with": "source"},
+        ],
+    }
+    with ProgressDisplay(quiet=True) as display:
+        result = run_audit(parse_config(value, "test"), tmp_path, display)
+    write_audit(result, tmp_path / "store")
+    rows = {(row.model, row.backend): row for row in result.rows}
+    row = rows["wrong", "seen"]
+    assert row.verdict is Verdict.FAULTY
+    assert row.localization is not None
+    assert row.localization.verdict is Verdict.FAULTY
+    assert [fault.source_tensor for fault in row.localization.faults] == ["c1"]
+    assert (row.steps[0].name, row.steps[0].localization.verdict) == ("conversion", Verdict.FAULTY)
+    assert row.steps[1].name == "build"
+    assert not row.steps[1].localization.faults
+    folder = result.folder / "localization" / "wrong" / "source@seen"
+    whole = json.loads((folder / "localization.json").read_text())
+    hashes = [sha256_of(path) for path in (source, wrong)]
+    assert [whole[side]["sha256"] for side in ("source", "target")] == hashes
+    assert (whole["verdict"], whole["build"]) == ("faulty", None)
+    build = json.loads((folder / "build" / "localization.json").read_text())
+    assert [build[side]["sha256"] for side in ("source", "target")] == [hashes[1], hashes[1]]
+    assert row.build is not None
+    assert build["build"]["path"] == str(row.build.folder)
+    report = json.loads((result.folder / "report.json").read_text())
+    brief = next(item for item in report["rows"] if (item["model"], item["backend"]) == ("wrong", "seen"))
+    assert [step["file"] for step in brief["localization"]["steps"]] == [
+        "localization/wrong/source@seen/localization.json",
+        "localization/wrong/source@seen/build/localization.json",
+    ]
+    assert brief["localization"]["compared"]["target"]["sha256"] == hashes[1]
+    assert rows_to_repair(result.rows) == [result.rows.index(rows["wrong", "libraries"])]
 
 
 def test_execute_keeps_what_kernels_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

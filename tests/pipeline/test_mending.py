@@ -186,3 +186,17 @@ def test_the_stage_repair_of_an_audit(folder: Path) -> None:
     assert "mended: the graph is first rewritten" in Path("out/audit/summary.txt").read_text()
     assert list(Path("out/audit/models").glob(f"{stood_in}/*.pt2"))
     assert main(["run", "config.json", "-q"]) == 4  # from the store
+
+
+def test_what_could_not_be_compared_mends_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sizes are open, so there's no data: whether another way is right isn't known. Unless nobody wants to know."""
+    text = "r = Relu (x) y = AveragePool <kernel_shape = [2, 2], pads = [0, 0, 1, 1]> (r)"
+    save(text, opset=17, shape="n, 3, h, w")
+    command = ["convert", "net.onnx", "--to", "torch", "-o", "net.pt2", "-q", "--seconds", "20"]
+    assert main(command) == 4
+    err = capsys.readouterr().err
+    assert "not mended: " in err
+    assert "of them convert, but nothing says that they do so rightly: input x: float32[n, 3, h, w] has no" in err
+    assert not Path("net.pt2").exists()
+    assert main([*command, "--no-check"]) == 0
+    assert "mended: another route: " in capsys.readouterr().out

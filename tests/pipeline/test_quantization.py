@@ -237,3 +237,24 @@ def test_converting_along_a_route_that_calibrates_on_the_way(room: Path) -> None
     first = next(node for node in proto.graph.node if node.op_type == "QuantizeLinear")
     expected = float(images[::2].max() - images[::2].min()) / 255
     assert float(tensors[first.input[1]]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_wrong_scale_is_no_quantization(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From eight bits to eight bits, nothing is lost but where integers are rounded."""
+    small.tflite_of(small.keras_convnet(), room / "net.tflite", "full-int8")
+    assert main(["convert", "net.tflite", "--to", "onnx", "-o", "right.onnx", "-q"]) == 0
+    assert "quantized as its source is: " in capsys.readouterr().out
+    proto = onnx.load("right.onnx")
+    constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
+    weight = max(
+        (node for node in proto.graph.node if node.op_type == "DequantizeLinear" and node.input[0] in constants),
+        key=lambda node: constants[node.input[0]].size,
+    )
+    wrong = (constants[weight.input[1]] * 1.5).astype(np.float32)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(wrong, "wrong"))
+    weight.input[1] = "wrong"
+    onnx.save(proto, "wrong.onnx")
+    assert main(["compare", "net.tflite", "right.onnx", "-q"]) == 0
+    assert main(["compare", "net.tflite", "wrong.onnx", "-q"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "the source is quantized already, and rounding to integers explains 2.5e-02" in out

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.evaluation import Executed
@@ -19,9 +20,9 @@ from conrepair.pipeline.localization import (
     with_localization,
 )
 from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.sources import framework_needs
+from conrepair.pipeline.sources import Source, framework_needs
 from conrepair.pipeline.stages.state import State, Subject, problem_of
-from conrepair.report.result import Row
+from conrepair.report.result import Compared, Row
 
 __all__ = ["localization_task", "localize", "localized"]
 
@@ -30,15 +31,19 @@ def localize(state: State, executed: Sequence[Executed], rows: Sequence[Row]) ->
     """Name the layers at fault of targets, and the steps of their conversions."""
     debugged = {config.label for config in state.config.backends if config.options.get("debug_enabled")}
     wanted = rows_to_localize(executed, rows, debugged, always=state.config.localize.when == "always")
-    found = localized(state, [executed[place] for place in wanted])
-    behind = {
-        place: steps_before(executed, executed[place]) if executed[place].build is None else [] for place in wanted
-    }
+    looked_into = {executed[place].looked_at: executed[place] for place in wanted}
+    for place in wanted:
+        if _differs_before_it_was_built(executed, rows, place):
+            model = _model_of(executed[place])
+            looked_into.setdefault(model.looked_at, model)
+    found = localized(state, list(looked_into.values()))
+    behind = {place: steps_before(executed, executed[place]) for place in wanted}
     doubtful = [
         step
         for place in wanted
-        if (known := found[executed[place].looked_at].localization) is not None and known.faults
-        for step in behind[place]
+        if (model_found := found.get(executed[place].row_name)) is not None
+        if (known := model_found.localization) is not None and known.faults
+        for step in map(_model_of, behind[place])
     ]
     found |= localized(state, [item for item in doubtful if item.looked_at not in found])
     result = list(rows)
@@ -50,10 +55,50 @@ def localize(state: State, executed: Sequence[Executed], rows: Sequence[Row]) ->
 def localized(state: State, items: Sequence[Executed]) -> dict[str, Localized]:
     """What became of looking into each model, or build, by its name."""
     tasks = {item.looked_at: localization_task(state, item) for item in items}
+    compared = {item.looked_at: _compared(state, item) for item in items}
     with state.display.stage("localize", len(tasks)) as stage:
         state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
     results = state.scheduler.results
-    return {name: Localized.of(results[task.name], problem_of) for name, task in tasks.items()}
+    return {name: Localized.of(results[task.name], problem_of, compared[name]) for name, task in tasks.items()}
+
+
+def _differs_before_it_was_built(executed: Sequence[Executed], rows: Sequence[Row], place: int) -> bool:
+    """Whether a build isn't right, and its model may not be either: a source is, and what ran as its source did."""
+    item = executed[place]
+    if item.build is None or item.kind == "reference" or rows[place].verdict in {None, Verdict.EQUIVALENT}:
+        return False
+    plain = [row.verdict for other, row in zip(executed, rows, strict=True) if _is_model_of(other, item)]
+    return Verdict.EQUIVALENT not in plain
+
+
+def _model_of(item: Executed) -> Executed:
+    """What a build was compiled of, to be looked into itself."""
+    return dataclasses.replace(item, build=None, build_task=None)
+
+
+def _is_model_of(other: Executed, item: Executed) -> bool:
+    return other.row_name == item.row_name and other.build is None and other.build_task is None
+
+
+def _compared(state: State, item: Executed) -> Compared:
+    """The files that a task compares."""
+    reference = state.subject(item.reference)
+    if item.source is None or reference.source is None:
+        raise ValueError("nothing to localize")
+    if item.build is None:
+        return Compared(reference.source.model, item.source.model)
+    return Compared(
+        item.source.model, _compiled(state, item).model, str(item.build.folder), item.build.result["sha256"]
+    )
+
+
+def _compiled(state: State, item: Executed) -> Source:
+    """What was compiled: the model, or what had to be made of it first."""
+    prepared = state.subject(item.model).prepared.get((item.made, item.backend))
+    compiled = state.outcome(prepared.result)[0] if isinstance(prepared, Preparation) else item.source
+    if compiled is None:
+        raise ValueError("a build is made of a model")
+    return compiled
 
 
 def localization_task(state: State, item: Executed, *, photos: int | None = None) -> Task:
@@ -90,10 +135,9 @@ def localization_task(state: State, item: Executed, *, photos: int | None = None
 def _into_build(state: State, item: Executed, count: int) -> Task:
     """Look into what was compiled of a model, beside that model."""
     subject = state.subject(item.model)
-    prepared = subject.prepared.get((item.made, item.backend))
-    compiled = state.outcome(prepared.result)[0] if isinstance(prepared, Preparation) else item.source
-    if item.source is None or compiled is None or item.build is None:
+    if item.source is None or item.build is None:
         raise ValueError("a build is made of a model")
+    compiled = _compiled(state, item)
     inputs = tuple(from_json(TensorSpec, spec) for spec in item.build.result["build"]["inputs"])
     photos = _photos(subject, count)
     payload = {

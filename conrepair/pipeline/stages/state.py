@@ -116,7 +116,10 @@ class State:
         if subject.recipe is None or subject.dataset is None:
             return data, None
         recipe = sized_recipe(subject.recipe, subject.open_sizes_filled(source))
-        return self.photos.reference(subject.dataset, recipe.spatial), recipe
+        photos = self.photos.reference(subject.dataset, recipe.spatial)
+        if any(spec.quantization is not None for spec in data.samples):
+            photos = dataclasses.replace(photos, samples=data.samples)
+        return photos, recipe
 
     def _data(self, subject: Subject) -> DataReference:
         dataset = subject.dataset

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from conrepair.frameworks.model import Model
 from conrepair.localize.options import Options
-from conrepair.report.result import AuditResult, Row
+from conrepair.report.result import AuditResult, LocalizedStep, Row
 
-__all__ = ["About", "about_row"]
+__all__ = ["About", "about_step"]
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,13 @@ class About:
 
     Attributes:
         source: The model that is right.
-        target: The model in question.
+        target: The model in question; where that's a build, what was compiled.
         options: As they were used.
         versions: Of the libraries that results depend on.
         data: What was fed, in words.
         seed: Of what was drawn; None where nothing was.
+        build: Folder of what was compiled of the target and compared; "" where the target itself was.
+        build_sha256: Of that folder.
     """
 
     source: Model
@@ -31,24 +33,27 @@ class About:
     versions: Mapping[str, str] = field(default_factory=dict)
     data: str = ""
     seed: int | None = None
+    build: str = ""
+    build_sha256: str = ""
 
 
-def about_row(reference: Row, row: Row, result: AuditResult) -> About | None:
-    """The circumstances of a row's localization; None where there is none.
+def about_step(step: LocalizedStep, row: Row, result: AuditResult) -> About:
+    """The circumstances of a localization: what was compared, and on what.
 
     Args:
-        reference: Of the source.
+        step: Of the row.
         row: Of the target.
-        result: The audit that they belong to.
+        result: The audit that it belongs to.
     """
-    if row.localization is None or reference.artifact is None or row.artifact is None:
-        return None
     seed = result.config.get("dataset", {}).get("synthetic")
+    compared = step.compared
     return About(
-        reference.artifact,
-        row.artifact,
-        row.localization.options,
+        compared.source,
+        compared.target,
+        step.localization.options,
         result.versions,
-        result.datasets.get(reference.model, ""),
+        result.datasets.get(row.reference, ""),
         seed["seed"] if seed else None,
+        compared.build,
+        compared.build_sha256,
     )

@@ -153,8 +153,8 @@ class OptionsDocument(_Strict):
     equivalent: Number | None = Field(
         description="Relative L2 up to which an output is equivalent; null: its elements alone decide."
     )
-    rtol: Number = Field(description="Tolerance of an output's elements, relative to the source's.")
-    atol: Number = Field(description="The same in the output's units.")
+    rtol: Number | None = Field(description="Of an output's elements, relative to the source's; null: as usual.")
+    atol: Number | None = Field(description="The same in the output's units; null: as usual.")
     quantized_top1: Number = Field(description="Share of top-1 answers in which a target in few bits may differ.")
     quantized_cosine: Number = Field(description="Cosine that its outputs must keep with the source's.")
     precision: str = Field(description="That the target is meant to compute in.")
@@ -180,6 +180,13 @@ class CoverageDocument(_Strict):
     )
 
 
+class BuildDocument(_Strict):
+    """What a compiler made of the target."""
+
+    path: str = Field(description="Of its folder, when it was compared.")
+    sha256: str = Field(description="Of all in it.")
+
+
 class LocalizationDocument(_Strict):
     """Which layers of a target differ from its source. Numbers that JSON lacks are "inf", "-inf" and "nan"."""
 
@@ -189,7 +196,8 @@ class LocalizationDocument(_Strict):
     faults: tuple[FaultDocument, ...] = Field(description="The guiltiest first.")
     rules: tuple[RuleDocument, ...] = Field(description="Faults that are alike; that with the most places first.")
     source: ModelDocument
-    target: ModelDocument
+    target: ModelDocument = Field(description="Where a build was compared: what was compiled.")
+    build: BuildDocument | None = Field(description="Compared with the source; null where the target itself was.")
     data: str = Field(description="What was fed, in words.")
     samples: int = Field(ge=0, description="How many inputs were compared.")
     output_error: Number = Field(description="Largest relative L2 of an output in the full run.")
@@ -219,6 +227,7 @@ def localization_document(result: Localization, about: About) -> LocalizationDoc
             "layers": layers,
             "source": _model(about.source),
             "target": _model(about.target),
+            "build": {"path": about.build, "sha256": about.build_sha256} if about.build else None,
             "data": about.data,
             "options": encode(about.options) | {"seed": about.seed},
             "versions": {"conrepair": conrepair.__version__, **about.versions},

@@ -5,9 +5,10 @@ from __future__ import annotations
 from conrepair.repair.conversion.result import Mending, Stop
 from conrepair.report.localization.words import shortened
 
-__all__ = ["mending_lines"]
+__all__ = ["NOT_COMPARED", "mending_lines"]
 
-_NODES, _ERROR, _NAME = 4, 160, 60
+NOT_COMPARED = "converted, not compared"
+_NODES, _ERROR, _NAME, _REASON = 4, 160, 60, 300
 
 
 def mending_lines(mending: Mending) -> list[str]:
@@ -23,6 +24,10 @@ def mending_lines(mending: Mending) -> list[str]:
         return lines
     ways = f"{len(mending.tried)} other ways were tried" if mending.tried else "there is no other way to try"
     lines.append(f"not mended: {ways}" + ("" if mending.in_time else "; the time was up before all were"))
+    unproven = [item.outcome for item in mending.tried if item.outcome.startswith(NOT_COMPARED)]
+    if unproven:
+        reason = shortened(unproven[0].removeprefix(f"{NOT_COMPARED}: "), _REASON)
+        lines.append(f"{len(unproven)} of them convert, but nothing says that they do so rightly: {reason}")
     return lines
 
 

@@ -1,0 +1,89 @@
+"""Outputs that are whole numbers or truth values, such as classes and token ids: equal, or not.
+
+A tolerance means nothing between two ids, so there's none unless somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.config.model import ToleranceConfig
+from conrepair.evaluate.verdict import Verdict
+from conrepair.metrics.tensors import CHUNK_ELEMENTS
+
+__all__ = ["are_whole", "differing_share", "judge_whole"]
+
+Array = npt.NDArray[Any]
+
+
+def are_whole(*arrays: Array) -> bool:
+    """Whether all are integers or truth values; quantized outputs are reals by then."""
+    return all(array.dtype.kind in "biu" for array in arrays)
+
+
+def differing_share(one: Array, two: Array) -> float:
+    """Share of elements that aren't equal."""
+    return _differing(one, two)[0] / one.size if one.size else 0.0
+
+
+def judge_whole(
+    reference: Array,
+    candidate: Array,
+    tolerance: ToleranceConfig,
+    *,
+    quantized: bool,
+    narrow: str,
+    ties: float | None,
+) -> tuple[Verdict, str]:
+    """Judge an output of whole numbers.
+
+    Args:
+        reference: Integers or truth values.
+        candidate: The same, of its shape; their width doesn't matter.
+        tolerance: From the configuration.
+        quantized: Whether quantization was meant: then so large a share may differ as of the top-1 answers.
+        narrow: A precision of few bits that is meant, or that the source has, in words; "" where there's none.
+        ties: Share of these numbers that the source itself gives otherwise in another arithmetic; None when
+            there's none.
+
+    Returns:
+        The verdict and its reason in words.
+    """
+    kind = "truth values" if reference.dtype.kind == candidate.dtype.kind == "b" else "integers"
+    count, first = _differing(reference, candidate)
+    if first is None:
+        return Verdict.EQUIVALENT, f"all {reference.size} {kind} are equal"
+    words = (
+        f"{count} of {reference.size} {kind} differ, first at {list(first)}: "
+        f"{reference[first]} became {candidate[first]}"
+    )
+    share, most = count / reference.size, tolerance.quantized_top1
+    if quantized and share <= most:
+        return Verdict.QUANTIZED, f"a quantized model, within its budget: {words}"
+    if quantized:
+        return Verdict.FAULTY, f"more than quantization explains: {words} (budget: {most:.0%})"
+    if ties is not None and share <= ties:
+        return Verdict.UNDECIDED, (
+            f"{words}; the source itself gives {ties:.1%} of them otherwise in another arithmetic: rounding decides "
+            "between candidates that are as good as equal, so that a fault would look the same"
+        )
+    if narrow and share <= most:
+        return Verdict.UNDECIDED, (
+            f"{words}; the rounding of {narrow} may decide between candidates that are nearly equal"
+        )
+    return Verdict.FAULTY, words
+
+
+def _differing(one: Array, two: Array) -> tuple[int, tuple[int, ...] | None]:
+    """How many elements differ, and the index of the first."""
+    count, first = 0, None
+    rows = max(1, CHUNK_ELEMENTS * len(one) // max(1, one.size))
+    for start in range(0, len(one), rows):
+        places = np.argwhere(one[start : start + rows] != two[start : start + rows])
+        count += len(places)
+        if first is None and len(places):
+            first = (start + int(places[0][0]), *(int(index) for index in places[0][1:]))
+    return count, first
