@@ -129,6 +129,11 @@ def _add_layers(parser: argparse.ArgumentParser, *, samples: int) -> None:
     _add_inputs(parser)
     parser.add_argument("--batch-size", type=int, default=4, help="for models that leave it open")
     parser.add_argument("--margin", type=float, help="a fault is so many times the noise floor (default 10)")
+    parser.add_argument(
+        "--latent",
+        action="store_true",
+        help="Faults that no input shows count as others do (default: they're named).",
+    )
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each model")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
 

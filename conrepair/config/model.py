@@ -483,6 +483,11 @@ class LocalizeConfig(_Strict):
         300, ge=1, description="Runs of a target whose photos are prepared wrongly, to find the right recipe."
     )
     recipe_seconds: float = Field(60.0, gt=0, description="Time for that.")
+    latent: bool = Field(
+        False,
+        description="Whether faults that no input shows count as others do, and are mended. Those that belong to a "
+        "rule of others do in any case.",
+    )
     suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
 
 

@@ -18,6 +18,7 @@ from conrepair.localize.coverage import coverage_of
 from conrepair.localize.doubtful import with_wrong_weights
 from conrepair.localize.hidden import Explained, explain_outputs, is_wrong
 from conrepair.localize.judgement import Judged, judge_cut
+from conrepair.localize.latent import Latent, latent_faults
 from conrepair.localize.located import Guilty, located_faults
 from conrepair.localize.measurement import Cut, Feeds, measure
 from conrepair.localize.options import Options
@@ -38,11 +39,13 @@ class Found:
         result: For reports.
         alignment: Which tensors stand for one another.
         guilty: Pieces of the target that introduce more than rounding, in its order.
+        latent: How many of them no sample shows.
     """
 
     result: Localization
     alignment: Alignment
     guilty: tuple[Guilty, ...]
+    latent: int = 0
 
 
 def localize_networks(
@@ -128,8 +131,26 @@ def localize_target(
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
     faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
     clock("diagnose")
+    latent: list[Latent] = []
+    of_rules: list[Latent] = []
+    guilty = list(located.guilty)
+    if options.latent and not options.quantized and not prepared.faults and target.original is None:
+        advance("looking for what no sample shows")
+        latent = latent_faults(first, alignment, judged, folder)
+        of_rules = [item for item in latent if options.latent_counts or _is_alike(item.fault, faults)]
+        faults += [item.fault for item in of_rules]
+        guilty += [item.piece for item in of_rules]
+        latent = [item for item in latent if item not in of_rules]
+        clock("latent")
     result = _result(source, target, alignment, judged, faults, answers, explained, count, options, seconds)
-    return Found(dataclasses.replace(result, notes=prepared.notes), alignment, located.guilty)
+    result = dataclasses.replace(result, notes=prepared.notes, latent=tuple(item.fault for item in latent))
+    return Found(result, alignment, tuple(guilty), len(of_rules))
+
+
+def _is_alike(fault: LocatedFault, others: Sequence[LocatedFault]) -> bool:
+    """Whether a fault that no sample shows is of a rule that others show."""
+    known = {words for other in others for words, _ in other.differences}
+    return bool(fault.differences) and all(words in known for words, _ in fault.differences)
 
 
 class _Clock:

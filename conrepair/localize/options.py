@@ -25,6 +25,8 @@ class Options:
         quantized: Whether the target is meant to be stored in few bits: then what those explain is no fault.
         drawn: Whether inputs are drawn at random: then calibrated ranges may be too small for them.
         precision: That the target is meant to compute in: "float32", "float16" or "bfloat16".
+        latent: Whether pieces are fed other values, too, to see faults that no sample shows.
+        latent_counts: Whether those are faults as others are; else only those are that belong to a rule of others.
         recipe_runs: Runs of the target that a search of recipes may take, where photos are prepared wrongly.
         recipe_seconds: Seconds that it may take.
         suspiciousness: How layers are ranked by the inputs on which the models disagree; None: they aren't.
@@ -41,6 +43,8 @@ class Options:
     precision: str = "float32"
     quantized: bool = False
     drawn: bool = False
+    latent: bool = True
+    latent_counts: bool = False
     recipe_runs: int = 300
     recipe_seconds: float = 60.0
     suspiciousness: SuspicionSettings | None = None

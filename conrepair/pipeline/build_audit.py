@@ -65,7 +65,12 @@ def compare_build(
         "dataset": dataset_of(options) | ({"limit": options.samples} if options.data is not None else {}),
         "limits": {"workers": 1, "seconds": options.timeout},
         "stages": {"localize": True},
-        "localize": {"when": "always", "samples": options.samples, "batch_size": options.batch_size},
+        "localize": {
+            "when": "always",
+            "samples": options.samples,
+            "batch_size": options.batch_size,
+            "latent": options.latent,
+        },
         "tolerance": given({"noise_margin": options.margin}),
         "backends": ["libraries", compiled],
         "models": [model | given({"recipe": given_recipe(options.recipe), "inputs": inputs})],

@@ -131,6 +131,7 @@ def options_of(config: AuditConfig, intent: Intent | None) -> Options:
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
         drawn=config.dataset is None or config.dataset.synthetic is not None,
+        latent_counts=config.localize.latent,
         recipe_runs=config.localize.recipe_runs,
         recipe_seconds=config.localize.recipe_seconds,
         suspiciousness=_suspiciousness(config.localize.suspiciousness),

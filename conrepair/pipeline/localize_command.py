@@ -120,7 +120,12 @@ def _config(options: argparse.Namespace, files: dict[str, Path], scratch: Path) 
         recipe = given_recipe((options.target_recipe if last else None) or options.recipe)
         declared = {"recipe": recipe, "inputs": inputs if hides_inputs(path) else None}
         models.append({"name": name, "path": str(path), "compare_with": first} | given(declared))
-    settings = {"when": "always", "samples": options.samples, "batch_size": options.batch_size}
+    settings = {
+        "when": "always",
+        "samples": options.samples,
+        "batch_size": options.batch_size,
+        "latent": options.latent,
+    }
     return {
         "output": str(scratch),
         "dataset": dataset_of(options) | ({"limit": options.samples} if options.data is not None else {}),

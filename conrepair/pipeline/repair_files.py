@@ -66,6 +66,7 @@ def repair_files(
         high=1.0,
         batch_size=4,
         margin=None,
+        latent=False,
         timeout=600.0,
         seconds=seconds,
         advice=advice,

@@ -86,9 +86,11 @@ class Bench:
             InferenceError: if it can't be run.
         """
         if model != self._target.model:
-            return self._localized(model)
+            # Pieces are fed other values only where that showed something: for most targets it's nothing.
+            latent = self._options.latent_counts or (self._known is not None and self._known.latent > 0)
+            return self._localized(model, dataclasses.replace(self._options, latent=latent))
         if self._known is None:
-            self._known = self._localized(model)
+            self._known = self._localized(model, self._options)
         return self._known
 
     def range_of(self, tensor: str) -> tuple[float, float]:
@@ -123,11 +125,11 @@ class Bench:
             recipes = source.recipe, target.recipe
             return find_recipe(self._ours, theirs, rows, photos, recipes, options, output_error=output_error)
 
-    def _localized(self, model: Model) -> Found:
+    def _localized(self, model: Model, options: Options) -> Found:
         target = dataclasses.replace(self._target, model=model)
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             folder = Path(name)
             theirs = open_model(model, concrete(target, self._size), folder / "onnx")
             sides = (self._source, self._ours), (target, theirs)
             feeds = feeds_of(*sides, self._size, self._samples)
-            return localize_target(self._reference, theirs.network, feeds, folder, self._options)
+            return localize_target(self._reference, theirs.network, feeds, folder, options)

@@ -21,6 +21,7 @@ from conrepair.frameworks.registry import framework
 from conrepair.localize.diagnosis.region import Region
 from conrepair.localize.localize import Found
 from conrepair.localize.models import Subject
+from conrepair.localize.options import Options
 from conrepair.repair import search
 from conrepair.repair.bench import Bench
 from conrepair.repair.edits import SetParameter
@@ -75,11 +76,11 @@ class Counting:
         self.then: BaseException = KeyboardInterrupt()
         usual = Bench._localized
 
-        def localized(bench: Bench, model: Model) -> Found:
+        def localized(bench: Bench, model: Model, options: Options) -> Found:
             if len(self.judged) >= self.stop_at:
                 raise self.then
             self.judged.append(model.sha256)
-            return usual(bench, model)
+            return usual(bench, model, options)
 
         monkeypatch.setattr(Bench, "_localized", localized)
 
@@ -134,8 +135,8 @@ def test_asked_to_end_after_an_edit_it_gives_that_one_verified(
     halfway: list[str] = []
     usual = Bench._localized
 
-    def localized(bench: Bench, model: Model) -> Found:
-        found = usual(bench, model)
+    def localized(bench: Bench, model: Model, options: Options) -> Found:
+        found = usual(bench, model, options)
         if [fault.target_layers for fault in found.result.faults] == [("c",)]:
             halfway.append(model.sha256)
             end_early(journal)

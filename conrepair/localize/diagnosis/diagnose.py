@@ -39,7 +39,10 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
     if not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         findings = [*size_findings(region), *turned_findings(region)] or findings
     certain = [item for item in findings if item.is_certain] or findings[:1]
-    seen = relation(*_few(region.expected, region.computed))
+    values = _few(region.expected, region.computed)
+    # Where the graphs explain it, values only add words, which large ones take long to find.
+    known = any(item.is_certain for item in certain) and values[0].size > _ENOUGH
+    seen = None if known else relation(*values)
     kind = _kind(certain, seen, region)
     pair = judged.cut.pair
     evidence = [item.words for item in certain]

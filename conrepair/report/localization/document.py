@@ -160,6 +160,8 @@ class OptionsDocument(_Strict):
     precision: str = Field(description="That the target is meant to compute in.")
     quantized: bool = Field(description="Whether it is meant to be stored in few bits.")
     drawn: bool = Field(description="Whether the inputs are drawn at random.")
+    latent: bool = Field(description="Whether faults that no sample shows were looked for.")
+    latent_counts: bool = Field(description="Whether those count as others do.")
     recipe_runs: int = Field(description="Runs of the target that a search of recipes may take.")
     recipe_seconds: Number = Field(description="Seconds that it may take.")
     suspiciousness: DrawsDocument | None = Field(description="How layers are ranked; null: they aren't.")
@@ -194,6 +196,7 @@ class LocalizationDocument(_Strict):
     verdict: Verdict
     reason: str
     faults: tuple[FaultDocument, ...] = Field(description="The guiltiest first.")
+    latent: tuple[FaultDocument, ...] = Field(description="Faults that no sample shows; no reason for a verdict.")
     rules: tuple[RuleDocument, ...] = Field(description="Faults that are alike; that with the most places first.")
     source: ModelDocument
     target: ModelDocument = Field(description="Where a build was compared: what was compiled.")

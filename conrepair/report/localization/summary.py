@@ -83,6 +83,14 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     unmatched = [f"{len(names)} of the {side}" for side, names in sides if names]
     if unmatched:
         yield Text(f"layers without a partner: {', '.join(unmatched)} (named in localization.json)", style="dim")
+    if result.latent:
+        names = _layers(
+            tuple(fault.target_layers[0] if fault.target_layers else fault.target_tensor for fault in result.latent)
+        )
+        count = len(result.latent)
+        yield Text(
+            f"no input shows it, but other values would: {count} {_plural(count, 'fault')} at {names} (--latent)"
+        )
     if result.coverage is not None:
         yield Text(_coverage(result.coverage), style="dim")
     if result.suspiciousness is not None:

@@ -66,7 +66,8 @@ def test_every_field_of_the_result_is_in_it() -> None:
     assert document["options"] == {
         "samples": 8, "batch_size": 4, "noise_margin": 10.0, "equivalent": 1e-4, "precision": "float32",
         "quantized": False, "drawn": False, "seed": 7, "recipe_runs": 300, "recipe_seconds": 60.0,
-        "suspiciousness": None, "rtol": None, "atol": None, "quantized_top1": 0.25, "quantized_cosine": 0.9,
+        "suspiciousness": None, "rtol": None, "atol": None,
+        "latent": True, "latent_counts": False, "quantized_top1": 0.25, "quantized_cosine": 0.9,
     }  # fmt: skip
 
 

@@ -1,0 +1,150 @@
+"""Faults that no sample shows: pieces that differ for other values than those that they were given."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.activations import Activations
+from conrepair.localize.alignment import Alignment
+from conrepair.localize.diagnosis.diagnose import diagnose
+from conrepair.localize.diagnosis.region import region_of
+from conrepair.localize.diagnosis.siblings import Healthy
+from conrepair.localize.isolation import Isolation, add_result
+from conrepair.localize.judgement import Judged
+from conrepair.localize.located import Guilty
+from conrepair.localize.matching import EQUAL
+from conrepair.localize.pieces import Pieces
+from conrepair.localize.result import LocatedFault
+from conrepair.localize.shelf import Shelf
+from conrepair.metrics.running_error import RunningError
+
+__all__ = ["Latent", "latent_faults"]
+
+_SIZES = {"larger": (16.0, 64.0), "smaller": (1 / 256, 1e-3)}
+"""Other values: so many times those that were seen, or further, to that root mean square: beyond any usual bound, and
+where an epsilon counts."""
+
+_MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
+_ANY_SIZE = {
+    "BatchNormalization",
+    "Conv",
+    "ConvTranspose",
+    "Gemm",
+    "InstanceNormalization",
+    "LayerNormalization",
+    "MatMul",
+}
+"""Operators with weights whose results may be of any size and sign, so that others than were seen are possible."""
+
+
+@dataclass(frozen=True)
+class Latent:
+    """A piece that differs for values that no sample brings.
+
+    Attributes:
+        fault: As it's diagnosed.
+        piece: What lies between the cuts, with the values that show it.
+    """
+
+    fault: LocatedFault
+    piece: Guilty
+
+
+def latent_faults(
+    first: tuple[Activations, Activations], alignment: Alignment, judged: Sequence[Judged], folder: Path
+) -> list[Latent]:
+    """Feed both networks' pieces other values, and see whether they still agree.
+
+    What a layer with weights gives is multiplied, the same on both sides; all else stays, as it may be that a target
+    relies on it (that a softmax gives no negative numbers). So what's found is shown by values, not guessed from how
+    the graphs are written.
+
+    Args:
+        first: A batch through the network that is right, and through the one in question.
+        alignment: Of both.
+        judged: All cuts; those that are guilty are known already.
+        folder: For activations; the caller removes it.
+
+    Returns:
+        In the target's order; each with the values that show most of it.
+    """
+    right, given = first
+    wanted = {item.cut.pair.target: item for item in judged if not item.guilty and item.cut.pair in alignment.pairs}
+    shown: dict[str, tuple[float, Latent]] = {}
+    healthy = Healthy(
+        (right.network.graph, given.network.graph), alignment.pairs, [item.cut.pair for item in wanted.values()]
+    )
+    for size in _SIZES:
+        for name, error, latent in _differing(first, alignment, wanted, healthy, size, folder):
+            if error > shown.get(name, (0.0, None))[0]:
+                shown[name] = error, latent
+    order = given.network.graph.order
+    return [shown[name][1] for name in sorted(shown, key=order.__getitem__)]
+
+
+def _differing(
+    first: tuple[Activations, Activations],
+    alignment: Alignment,
+    wanted: dict[str, Judged],
+    healthy: Healthy,
+    size: str,
+    folder: Path,
+) -> list[tuple[str, float, Latent]]:
+    right, given = first
+    source, target = right.network, given.network
+    changed = _changed(right, size)
+    expected = Shelf(folder / "latent")
+    fed = [*source.graph.inputs, *(pair.source for pair in alignment.pairs)]
+    names = dict.fromkeys(item.cut.pair.source for item in wanted.values())
+    ends = [name for name in names if name not in source.graph.inputs]
+    expected.put_all(Pieces.between(source, list(dict.fromkeys(fed)), ends).run(changed))
+    isolated = Isolation(target, alignment.pairs, list(wanted))
+    found = []
+    for name, array in isolated.run(changed, given.feeds):
+        item = wanted[name]
+        pair = item.cut.pair
+        if pair.source in source.graph.inputs or not np.isfinite(array).all():
+            continue
+        error = RunningError()
+        add_result(error, pair, expected[pair.source], array)
+        if error.mismatched or error.error <= max(EQUAL, _MARGIN * item.floor):
+            continue
+        judged = dataclasses.replace(item, introduced=error.error, guilty=True)
+        graphs = source.graph, target.graph
+        values = np.array(expected[pair.source]), pair.layout.to_source(np.array(array))
+        region = region_of(
+            graphs, list(alignment.pairs), pair, *values, lambda cut: isolated.fed(changed, given.feeds, cut)
+        )
+        fault, _ = diagnose(region, judged, healthy)
+        words = f"no sample shows it: where what it reads is much {size}, results differ by {error.error:.2g}"
+        fault = dataclasses.replace(fault, evidence=(fault.evidence[0], words, *fault.evidence[1:]))
+        found.append((name, error.error, Latent(fault, Guilty(region, judged))))
+    return found
+
+
+def _changed(right: Activations, size: str) -> Callable[[str], Array]:
+    """The source's activations, those of any size multiplied."""
+    producers = right.network.graph.producers
+
+    def fetch(name: str) -> Array:
+        array, node = right[name], producers.get(name)
+        if node is None or array.dtype.kind != "f":
+            return array
+        if node.op in _ANY_SIZE or node.op == "Relu":
+            with np.errstate(over="ignore"):
+                return np.asarray(array * array.dtype.type(_factor(array, size)))
+        return array
+
+    return fetch
+
+
+def _factor(array: Array, size: str) -> float:
+    usual, wanted = _SIZES[size]
+    rms = float(np.sqrt(np.mean(np.square(array.astype(np.float64))))) or 1.0
+    return max(usual, wanted / rms) if size == "larger" else min(usual, wanted / rms)
