@@ -80,7 +80,9 @@ def _line(row: Mapping[str, Any]) -> str:
 def _encoder(place: int, weights: Weights, generator: np.random.Generator) -> Iterator[onnx.NodeProto]:
     """18 nodes."""
     node, t = helper.make_node, f"t{place}"
-    for role, shape in zip("qkvoud", [(_WIDTH, _WIDTH)] * 4 + [(_WIDTH, 2 * _WIDTH), (2 * _WIDTH, _WIDTH)], strict=True):
+    for role, shape in zip(
+        "qkvoud", [(_WIDTH, _WIDTH)] * 4 + [(_WIDTH, 2 * _WIDTH), (2 * _WIDTH, _WIDTH)], strict=True
+    ):
         weights[f"{role}w{place}"] = generator.normal(0, shape[0] ** -0.5, shape).astype(np.float32)
     for role in "gh":
         weights[f"{role}{place}"] = generator.normal(1, 0.1, _WIDTH).astype(np.float32)

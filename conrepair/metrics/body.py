@@ -77,7 +77,8 @@ def bodies_of(values: npt.NDArray[Any], rms: float) -> tuple[Body, ...]:
     sample = sample[np.isfinite(sample) & (np.abs(sample) < _ENDLESS)]
     if sample.size < _LEAST or not rms:
         return ()
-    found = (_body(sample, centre, rms) for centre in dict.fromkeys((0.0, float(np.median(sample)))))
+    median = _quantile(np.sort(sample), 0.5)
+    found = (_body(sample, centre, rms) for centre in dict.fromkeys((0.0, median)))
     return tuple(body for body in found if body is not None)
 
 
@@ -91,15 +92,24 @@ def _places(size: int) -> npt.NDArray[np.int64]:
 
 def _body(sample: _Float64, centre: float, rms: float) -> Body | None:
     """The largest body around a centre that such a norm hides."""
-    distances = np.abs(sample - centre)
-    apart = distances[distances > 0]
-    if apart.size < _LEAST:
+    distances = np.sort(np.abs(sample - centre))
+    same = int(np.searchsorted(distances, 0.0, "right"))  # as the centre
+    if distances.size - same < _LEAST:
         return None
-    for low in np.quantile(apart, _QUANTILES):
-        limit = _SPREAD * float(low)
-        inside = distances[distances <= limit]
-        own = math.sqrt(float(np.mean(np.square(inside))))
-        told = own * _COARSEST > _ROUNDING * abs(centre)
-        if np.count_nonzero(inside) >= _LEAST and rms >= HIDES * own and told:
+    squares = np.cumsum(np.square(distances))
+    least = _ROUNDING * abs(centre)
+    for share in _QUANTILES:
+        limit = _SPREAD * _quantile(distances[same:], share)
+        count = int(np.searchsorted(distances, limit, "right"))
+        own = math.sqrt(float(squares[count - 1]) / count)
+        if count - same >= _LEAST and rms >= HIDES * own and own * _COARSEST > least:
             return Body(centre, limit)
     return None
+
+
+def _quantile(ordered: _Float64, share: float) -> float:
+    """Of sorted numbers, between neighbours in proportion."""
+    place = share * (ordered.size - 1)
+    low = int(place)
+    lower, upper = float(ordered[low]), float(ordered[min(low + 1, ordered.size - 1)])
+    return lower + (place - low) * (upper - lower)
