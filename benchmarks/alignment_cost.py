@@ -68,7 +68,7 @@ def _line(row: Mapping[str, Any]) -> str:
     parts = ", ".join(f"{name} {seconds:.1f}" for name, seconds in row["parts"].items())
     return (
         f"{row['kind']:8s} {row['nodes']:6d} nodes, {row['faults']} faults: {row['cpu']:6.1f} s ({parts}; "
-        f"{row['wall']:.1f} s by the clock), peak {row['peak'] / 2**20:.0f} MiB ({row['before'] / 2**20:.0f} before); "
+        f"{row['wall']:.1f} s in all), peak {row['peak'] / 2**20:.0f} MiB ({row['before'] / 2**20:.0f} before); "
         f"{row['pairs']} of {row['tensors']} tensors paired, {row['wrong']} wrongly; "
         f"{'what was done was found' if row['found'] else 'WHAT WAS DONE WAS NOT FOUND: ' + str(row['blamed'])}"
     )

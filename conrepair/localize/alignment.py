@@ -8,31 +8,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
+from conrepair.localize.evidence import Evidence
 from conrepair.localize.isolation import Isolation, add_result
 from conrepair.localize.layout import layouts
-from conrepair.localize.matching import EQUAL, EXACT, Likeness, Pair
-from conrepair.localize.outputs import output_pairs, partners
-from conrepair.localize.proving import Evidence, prove
+from conrepair.localize.matching import EQUAL, EXACT, Pair
+from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.outputs import output_pairs
+from conrepair.localize.proving import prove
+from conrepair.localize.quantized_pairs import likeness_of, near_pairs_of
+from conrepair.localize.samples import Samples
 from conrepair.localize.shelf import Shelf
-from conrepair.localize.similarity import Matrix, Similarity, compare_values
-from conrepair.localize.structure import Neighbourhood, Structure
+from conrepair.localize.similarity import NEAREST, Similarity
+from conrepair.localize.structure import Structure
 from conrepair.metrics.running_error import RunningError
-from conrepair.networks.network import Network
 
 __all__ = ["Alignment", "align", "comparable"]
 
-_OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
-_NEAR = 0.1  # relative L2 that a quantized network's activations may differ by, at least
-_NEARER = 4.0  # times that of its outputs, if that's more
-_STORED_NEAR = (0.03, 0.1)  # relative L2 by which layers with activations in few bits are off, together and at most
-_WEIGHTS_NEAR = (0.01, 0.02)  # the same where weights alone are in few bits
-_STORED = 0.25  # of a network's tensors are in few bits where activations are meant to be
-_CLOSER = 1.5  # times the error to the nearest tensor, from which on that's the one, where nothing else tells
-_RIVAL = 2.0  # times the error to the nearest tensor, which is the one that's meant
 _HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
@@ -87,83 +80,25 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
     shapes = source.shapes(), target.shapes()
     nodes = Neighbourhood(graphs[0], ours, shapes[0]), Neighbourhood(graphs[1], theirs, shapes[1])
     structure = Structure(*nodes)
-    similarity = compare_values(ours, source.__getitem__, theirs, target.__getitem__, hidden=not quantized)
-    similarity.refine(EQUAL, ours, source.__getitem__, theirs, target.__getitem__)
-    errors = {name: float(column.min()) for name, column in zip(theirs, similarity.error.T, strict=True)}
-    likeness = _quantized_likeness(source.network, target.network, similarity, (ours, theirs)) if quantized else EXACT
+    samples = Samples(ours, source.__getitem__), Samples(theirs, target.__getitem__)
+    similarity = Similarity(*samples, NEAREST if quantized else EQUAL, hidden=not quantized)
+    similarity.refine(EQUAL)
+    errors = dict(zip(theirs, similarity.closest().tolist(), strict=True))
+    likeness = likeness_of(source.network, target.network, similarity, nodes) if quantized else EXACT
     evidence = Evidence(*nodes, similarity, structure, source.__getitem__, likeness)
     isolated = _Isolated(source, target, folder)
     kept = prove(evidence, isolated.run)
     if quantized:
-        kept = _alike(evidence.match(), similarity, (ours, theirs), graphs[1])
+        kept = near_pairs_of(evidence.match(), similarity, nodes)
     else:
         # Where the target computes the source's values everywhere, feeding them shows nothing else.
         if any(pair.confidence < 1.0 or errors[pair.target] >= EQUAL for pair in kept):
+            guessed = [pair.target for pair in kept if pair.confidence < 1.0 and errors[pair.target] >= EQUAL]
+            far = similarity.far_errors([nodes[1].place[name] for name in guessed])
+            errors |= dict(zip(guessed, far, strict=True))
             kept = _settled(nodes, _without_harmless(graphs[1], kept, errors), isolated)
     outputs = output_pairs(source.network, target.network, kept, shapes)
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
-
-
-def _alike(
-    pairs: Sequence[Pair], similarity: Similarity, names: tuple[Sequence[str], Sequence[str]], graph: LayerGraph
-) -> list[Pair]:
-    """Of a quantized network, the pairs that are proven, and those whose values are near.
-
-    One of the others that's wrong would be a fault that nobody made. Nor is one right of which either tensor is much
-    nearer to another one: where that has no partner, it's the one. Where the outputs aren't explained, nothing else
-    tells, and they say how near is near.
-    """
-    rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
-    possible = np.where(similarity.layout >= 0, similarity.error, np.inf)
-    nearest = np.minimum(possible.min(axis=1, initial=np.inf)[:, None], possible.min(axis=0, initial=np.inf)[None, :])
-    known = {pair.target: pair for pair in pairs}
-    limit = _NEAR
-    if any(name not in known or known[name].confidence < 1.0 for name in graph.outputs):
-        ends = [float(possible[rows[known[name].source], columns[name]]) for name in graph.outputs if name in known]
-        limit = min(max(_NEAR, _NEARER * max(ends, default=math.inf)), _OTHER_UNITS)
-    kept = []
-    for pair in _at_nearest(pairs, possible, names):
-        place = rows[pair.source], columns[pair.target]
-        layout = similarity.best_layout(*place)
-        near = possible[place] <= min(limit, _RIVAL * nearest[place])
-        if layout is not None and (near or pair.confidence == 1.0 or pair.target in graph.inputs):
-            kept.append(replace(pair, layout=layout))
-    return kept
-
-
-def _at_nearest(pairs: Sequence[Pair], error: Matrix, names: tuple[Sequence[str], Sequence[str]]) -> list[Pair]:
-    """Pairs that were guessed, with the target's tensor whose values are much nearer, where that has no partner."""
-    rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
-    taken = {pair.target for pair in pairs}
-    found = []
-    for pair in pairs:
-        near = error[rows[pair.source]]
-        nearest = int(near.argmin())
-        name = names[1][nearest]
-        much = _CLOSER * near[nearest] <= near[columns[pair.target]]
-        if pair.confidence < 1.0 and much and name not in taken and error[:, nearest].argmin() == rows[pair.source]:
-            taken.add(name)
-            pair = replace(pair, target=name)
-        found.append(pair)
-    return found
-
-
-def _quantized_likeness(
-    source: Network, target: Network, similarity: Similarity, names: tuple[Sequence[str], Sequence[str]]
-) -> Likeness:
-    """When values of a quantized network are the source's: where they're nearer than its outputs are.
-
-    So what is far off shows, whatever the bits explain, and proves the guesses that bring it near. Where only weights
-    are in few bits, less is lost; and a normalization of what's normalized already changes as little as bits of
-    activations do.
-    """
-    rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
-    ends = [(source.output_names[one], target.output_names[two]) for one, two in partners(source, target, {})]
-    errors = [similarity.error[rows[one], columns[two]] for one, two in ends if one in rows and two in columns]
-    worst = float(max(errors, default=math.inf))
-    tensors = [target.graph.tensors[name] for name in names[1]]
-    stored = sum(tensor.quantization is not None for tensor in tensors) >= _STORED * len(tensors)
-    return Likeness(float(np.clip(worst / _NEARER, *(_STORED_NEAR if stored else _WEIGHTS_NEAR))), _RIVAL)
 
 
 def comparable(graph: LayerGraph) -> tuple[str, ...]:

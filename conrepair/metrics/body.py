@@ -87,7 +87,7 @@ def _places(size: int) -> npt.NDArray[np.int64]:
     """Some of so many, evenly spread and in step with no axis (multiples of the golden ratio, modulo 1)."""
     if size <= _SAMPLED:
         return np.arange(size)
-    return (np.modf(np.arange(_SAMPLED) * _GOLDEN)[0] * size).astype(np.int64)
+    return np.asarray(np.modf(np.arange(_SAMPLED) * _GOLDEN)[0] * size, np.int64)
 
 
 def _body(sample: _Float64, centre: float, rms: float) -> Body | None:

@@ -1,0 +1,208 @@
+"""Which tensors of two networks have nearly the same values, without comparing each with each."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import cKDTree
+
+from conrepair.localize.layout import Layout, Shape, layouts
+from conrepair.localize.samples import Matrix, Places, Samples, drawn, positions_of
+
+__all__ = ["Near", "near_pairs"]
+
+_DIRECTIONS = 16  # that values are projected on
+_SEED = 20261120
+_RADIUS = 10.0  # times the error that is looked for: projections of two points may be further apart than they are
+_WINDOWED = 0.2  # weight of what a norm hides: relative to it, an error may be larger
+_ORDER = 2.0  # times the error, from one end of the networks to the other: of equal tensors, those at one place
+_FINEST = 1e-3  # error by which that's measured where any is looked for
+_NOTHING = -1e3  # where tensors of zeros are, and nothing else
+_CHUNK = 1 << 21  # elements at a time
+
+Window = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Near:
+    """Pairs of tensors, in no order; none occurs twice.
+
+    Attributes:
+        rows: Places in the source.
+        columns: Places in the target.
+        error: Relative L2 in the best layout.
+        layout: That layout; indices into `choices`.
+        choices: The layouts that occur.
+    """
+
+    rows: Places
+    columns: Places
+    error: Matrix
+    layout: npt.NDArray[np.int64]
+    choices: list[Layout]
+
+
+def near_pairs(sources: Samples, targets: Samples, reach: float, *, hidden: bool, most: int) -> Near:
+    """Find the tensors that are near one another.
+
+    Values are projected on a few random directions (Johnson and Lindenstrauss), in which a k-d tree finds neighbours;
+    only those are compared.
+
+    Args:
+        sources: Of one network.
+        targets: Of the other.
+        reach: Relative L2 below which pairs are wanted. Infinite: the nearest ones are, however far.
+        hidden: Whether errors include what a tensor's norm hides.
+        most: Neighbours of a tensor that are looked at; of more that are the same, those at its place.
+    """
+    parts: list[tuple[Places, Places, Matrix, int]] = []
+    choices: list[Layout] = []
+    for shape, ours in sources.by_shape.items():
+        fitting = [(theirs, found) for other, theirs in targets.by_shape.items() if (found := layouts(shape, other))]
+        if not fitting:
+            continue
+        window = _window(sources, shape, ours) if hidden else None
+        scale = reach if math.isfinite(reach) else _FINEST
+        tree, points = _tree(sources, ours, drawn(math.prod(shape)), window, scale)
+        for theirs, found in fitting:
+            for layout in found:
+                others = _points(targets, theirs, positions_of(layout), window, scale)
+                one, two = _neighbours(tree, points, others, _RADIUS * reach, most)
+                rows, columns = ours[one], theirs[two]
+                error = exact_errors(sources, targets, rows, columns, layout, hidden=hidden)
+                near = error < reach if math.isfinite(reach) else np.ones(len(error), np.bool_)
+                parts.append((rows[near], columns[near], error[near], len(choices)))
+                choices.append(layout)
+    return _best(parts, choices, len(targets.names))
+
+
+def _best(parts: Sequence[tuple[Places, Places, Matrix, int]], choices: list[Layout], width: int) -> Near:
+    """Of each pair the layout with the least error; of several the first."""
+    rows, columns = (np.concatenate([part[side] for part in parts] or [np.empty(0, np.int64)]) for side in (0, 1))
+    error = np.concatenate([part[2] for part in parts] or [np.empty(0)])
+    layout = np.concatenate([np.full(len(part[0]), part[3], np.int64) for part in parts] or [np.empty(0, np.int64)])
+    order = np.lexsort((layout, error, rows * width + columns))
+    keys = (rows * width + columns)[order]
+    first = order[np.flatnonzero(np.diff(keys, prepend=-1))]
+    return Near(rows[first], columns[first], error[first], layout[first], choices)
+
+
+@functools.lru_cache(maxsize=64)
+def _directions(size: int) -> Matrix:
+    return np.random.default_rng(_SEED).choice((-1.0, 1.0), (size, _DIRECTIONS)) / math.sqrt(_DIRECTIONS)
+
+
+def _tree(
+    samples: Samples, places: Places, positions: Places, window: Window | None, scale: float
+) -> tuple[cKDTree, Matrix]:
+    points = _points(samples, places, positions, window, scale)
+    return cKDTree(points), points
+
+
+def _points(samples: Samples, places: Places, positions: Places, window: Window | None, scale: float) -> Matrix:
+    """Tensors as points whose distance is about their relative L2, if that's small.
+
+    Coordinates are the projections of what has a norm of 1, and the norm's logarithm.
+    """
+    found = []
+    for chosen, values in samples.chunks(places, positions):
+        finite = np.isfinite(values)
+        whole = finite.all(axis=1)
+        clean = values if whole.all() else np.where(finite, values, 0.0)
+        norms = np.linalg.norm(clean, axis=1)
+        parts = [
+            _projected(clean, norms),
+            np.where(norms > 0, np.log(np.where(norms > 0, norms, 1.0)), _NOTHING)[:, None],
+            np.where(whole, 0.0, -_NOTHING)[:, None],
+            _ORDER * scale * (chosen / max(len(samples.names), 1))[:, None],
+        ]
+        if window is not None:
+            inside = np.clip(clean, *window) - sum(window) / 2
+            parts.append(_WINDOWED * _projected(inside, np.linalg.norm(inside, axis=1)))
+        found.append(np.concatenate(parts, axis=1))
+    return np.concatenate(found)
+
+
+def _projected(values: Matrix, norms: Matrix) -> Matrix:
+    return np.asarray(values @ _directions(values.shape[1]) / np.where(norms > 0, norms, 1.0)[:, None])
+
+
+def _window(samples: Samples, shape: Shape, places: Places) -> Window | None:
+    """Where the bodies lie that the norms of tensors of a shape hide; None where there are none.
+
+    Values beyond are brought to its ends, in all of these tensors: that lets no two be further apart.
+    """
+    found = []
+    for chosen, values in samples.chunks(places, drawn(math.prod(shape))):
+        for place, row in zip(chosen.tolist(), values, strict=True):
+            found += [(body.centre - body.limit, body.centre + body.limit) for body in samples.bodies(place, row)[:1]]
+    if not found:
+        return None
+    low, high = np.median(np.array(found), axis=0)
+    return float(low), float(high)
+
+
+def _neighbours(tree: cKDTree, points: Matrix, others: Matrix, radius: float, most: int) -> tuple[Places, Places]:
+    """Places of neighbours, among the points of a tree and others."""
+    one, two, full = _nearest(tree, others, radius, most)
+    if full:
+        back, forth, _ = _nearest(cKDTree(others), points, radius, most)
+        both = np.unique(np.concatenate([one * len(others) + two, forth * len(others) + back]))
+        one, two = np.divmod(both, len(others))
+    return one, two
+
+
+def _nearest(tree: cKDTree, points: Matrix, radius: float, most: int) -> tuple[Places, Places, bool]:
+    """The nearest in a tree of each point, and whether any point may have more."""
+    count = min(most, tree.n)
+    distances, found = tree.query(points, np.arange(1, count + 1), distance_upper_bound=radius)
+    near = np.isfinite(distances)
+    return found[near].astype(np.int64), np.nonzero(near)[0].astype(np.int64), bool(near[:, -1].any())
+
+
+def exact_errors(
+    sources: Samples, targets: Samples, rows: Places, columns: Places, layout: Layout, *, hidden: bool
+) -> Matrix:
+    """Relative L2 of pairs in a layout, by the elements that are drawn.
+
+    Args:
+        sources: Of one network.
+        targets: Of the other.
+        rows: Places of the one's tensors.
+        columns: Places of the other's, one for each.
+        layout: That all of them have.
+        hidden: Whether errors include what a tensor's norm hides.
+    """
+    result = np.empty(len(rows))
+    positions = drawn(math.prod(layout.source)), positions_of(layout)
+    size = max(1, _CHUNK // max(len(positions[0]), 1))
+    order = np.argsort(rows, kind="stable")
+    for start in range(0, len(order), size):
+        chosen = order[start : start + size]
+        (ours, left), (theirs, right) = (np.unique(side[chosen], return_inverse=True) for side in (rows, columns))
+        values, others = sources.rows(ours, positions[0]), targets.rows(theirs, positions[1])
+        errors = _errors(values, others, left, right)
+        if hidden:
+            begins = np.searchsorted(left, np.arange(len(ours) + 1))
+            for row, place in enumerate(ours.tolist()):
+                for body in sources.bodies(place, values[row]):
+                    part = slice(begins[row], begins[row + 1])
+                    errors[part] = np.maximum(errors[part], body.error(values[row], others[right[part]]))
+        result[chosen] = errors
+    return result
+
+
+def _errors(values: Matrix, others: Matrix, left: Places, right: Places) -> Matrix:
+    finite = np.isfinite(values), np.isfinite(others)
+    broken = [~np.asarray(side.all(axis=1)) for side in finite]
+    one = np.where(finite[0], values, 0.0) if broken[0].any() else values
+    two = np.where(finite[1], others, 0.0) if broken[1].any() else others
+    sizes = np.linalg.norm(one, axis=1)[left]
+    gap = np.linalg.norm(two[right] - one[left], axis=1)
+    error = np.where(sizes > 0, gap / np.where(sizes > 0, sizes, 1.0), np.where(gap > 0, np.inf, 0.0))
+    return np.where(broken[0][left] ^ broken[1][right], np.inf, error)
