@@ -183,7 +183,7 @@ class _Block:
         for row, column in zip(*scipy.optimize.linear_sum_assignment(wish, maximize=True), strict=True):
             if self._possible[row, column] and self._score[row, column] >= least:
                 ours, theirs = int(self._rows[row]), int(self._columns[column])
-                layout = self._similarity.layout(ours, theirs)
+                layout = self._compared.best_layout(row, column) or self._similarity.layout(ours, theirs)
                 numbers = (matrix[row, column] for matrix in (self._score, wish, self._compared.correlation))
                 score, wished, correlation = map(float, numbers)
                 found.append(Guess(ours, theirs, score, wished, layout, correlation))

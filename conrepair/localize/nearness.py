@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from scipy.spatial import cKDTree
 from conrepair.localize.layout import Layout, Shape, layouts
 from conrepair.localize.samples import Matrix, Places, Samples, drawn, positions_of
 
-__all__ = ["Near", "near_pairs"]
+__all__ = ["Near", "Nearness"]
 
 _DIRECTIONS = 16  # that values are projected on
 _SEED = 20261120
@@ -23,6 +24,7 @@ _WINDOWED = 0.2  # weight of what a norm hides: relative to it, an error may be 
 _ORDER = 2.0  # times the error, from one end of the networks to the other: of equal tensors, those at one place
 _FINEST = 1e-3  # error by which that's measured where any is looked for
 _NOTHING = -1e3  # where tensors of zeros are, and nothing else
+_MOST, _MOST_FAR = 64, 16  # neighbours of a tensor that are looked at: of more that are the same, those at its place
 _CHUNK = 1 << 21  # elements at a time
 
 Window = tuple[float, float]
@@ -47,38 +49,59 @@ class Near:
     choices: list[Layout]
 
 
-def near_pairs(sources: Samples, targets: Samples, reach: float, *, hidden: bool, most: int) -> Near:
-    """Find the tensors that are near one another.
+class _Tree(NamedTuple):
+    tree: cKDTree
+    points: Matrix
+    window: Window | None
+
+
+class Nearness:
+    """Finds the tensors of other networks that are near one's.
 
     Values are projected on a few random directions (Johnson and Lindenstrauss), in which a k-d tree finds neighbours;
     only those are compared.
-
-    Args:
-        sources: Of one network.
-        targets: Of the other.
-        reach: Relative L2 below which pairs are wanted. Infinite: the nearest ones are, however far.
-        hidden: Whether errors include what a tensor's norm hides.
-        most: Neighbours of a tensor that are looked at; of more that are the same, those at its place.
     """
-    parts: list[tuple[Places, Places, Matrix, int]] = []
-    choices: list[Layout] = []
-    for shape, ours in sources.by_shape.items():
-        fitting = [(theirs, found) for other, theirs in targets.by_shape.items() if (found := layouts(shape, other))]
-        if not fitting:
-            continue
-        window = _window(sources, shape, ours) if hidden else None
-        scale = reach if math.isfinite(reach) else _FINEST
-        tree, points = _tree(sources, ours, drawn(math.prod(shape)), window, scale)
-        for theirs, found in fitting:
-            for layout in found:
-                others = _points(targets, theirs, positions_of(layout), window, scale)
-                one, two = _neighbours(tree, points, others, _RADIUS * reach, most)
-                rows, columns = ours[one], theirs[two]
-                error = exact_errors(sources, targets, rows, columns, layout, hidden=hidden)
-                near = error < reach if math.isfinite(reach) else np.ones(len(error), np.bool_)
-                parts.append((rows[near], columns[near], error[near], len(choices)))
-                choices.append(layout)
-    return _best(parts, choices, len(targets.names))
+
+    def __init__(self, sources: Samples, reach: float, *, hidden: bool) -> None:
+        """Prepare.
+
+        Args:
+            sources: Of the one network.
+            reach: Relative L2 below which pairs are wanted. Infinite: the nearest ones are, however far.
+            hidden: Whether errors include what a tensor's norm hides.
+        """
+        self._sources, self._reach, self._hidden = sources, reach, hidden
+        self._scale = reach if math.isfinite(reach) else _FINEST
+        self._most = _MOST if math.isfinite(reach) else _MOST_FAR
+        self._trees: dict[Shape, _Tree] = {}
+
+    def pairs(self, targets: Samples) -> Near:
+        """Find them.
+
+        Args:
+            targets: Of another network.
+        """
+        parts: list[tuple[Places, Places, Matrix, int]] = []
+        choices: list[Layout] = []
+        for shape, ours in self._sources.by_shape.items():
+            for other, theirs in targets.by_shape.items():
+                for layout in layouts(shape, other):
+                    tree = self._tree(shape, ours)
+                    others = _points(targets, theirs, positions_of(layout), tree.window, self._scale)
+                    one, two = _neighbours(tree, others, _RADIUS * self._reach, self._most)
+                    rows, columns = ours[one], theirs[two]
+                    error = _exact(self._sources, targets, rows, columns, layout, hidden=self._hidden)
+                    near = (error < self._reach) | math.isinf(self._reach)
+                    parts.append((rows[near], columns[near], error[near], len(choices)))
+                    choices.append(layout)
+        return _best(parts, choices, len(targets.names))
+
+    def _tree(self, shape: Shape, ours: Places) -> _Tree:
+        if shape not in self._trees:
+            window = _window(self._sources, shape, ours) if self._hidden else None
+            points = _points(self._sources, ours, drawn(math.prod(shape)), window, self._scale)
+            self._trees[shape] = _Tree(cKDTree(points), points, window)
+        return self._trees[shape]
 
 
 def _best(parts: Sequence[tuple[Places, Places, Matrix, int]], choices: list[Layout], width: int) -> Near:
@@ -95,13 +118,6 @@ def _best(parts: Sequence[tuple[Places, Places, Matrix, int]], choices: list[Lay
 @functools.lru_cache(maxsize=64)
 def _directions(size: int) -> Matrix:
     return np.random.default_rng(_SEED).choice((-1.0, 1.0), (size, _DIRECTIONS)) / math.sqrt(_DIRECTIONS)
-
-
-def _tree(
-    samples: Samples, places: Places, positions: Places, window: Window | None, scale: float
-) -> tuple[cKDTree, Matrix]:
-    points = _points(samples, places, positions, window, scale)
-    return cKDTree(points), points
 
 
 def _points(samples: Samples, places: Places, positions: Places, window: Window | None, scale: float) -> Matrix:
@@ -147,11 +163,11 @@ def _window(samples: Samples, shape: Shape, places: Places) -> Window | None:
     return float(low), float(high)
 
 
-def _neighbours(tree: cKDTree, points: Matrix, others: Matrix, radius: float, most: int) -> tuple[Places, Places]:
+def _neighbours(tree: _Tree, others: Matrix, radius: float, most: int) -> tuple[Places, Places]:
     """Places of neighbours, among the points of a tree and others."""
-    one, two, full = _nearest(tree, others, radius, most)
+    one, two, full = _nearest(tree.tree, others, radius, most)
     if full:
-        back, forth, _ = _nearest(cKDTree(others), points, radius, most)
+        back, forth, _ = _nearest(cKDTree(others), tree.points, radius, most)
         both = np.unique(np.concatenate([one * len(others) + two, forth * len(others) + back]))
         one, two = np.divmod(both, len(others))
     return one, two
@@ -165,19 +181,10 @@ def _nearest(tree: cKDTree, points: Matrix, radius: float, most: int) -> tuple[P
     return found[near].astype(np.int64), np.nonzero(near)[0].astype(np.int64), bool(near[:, -1].any())
 
 
-def exact_errors(
+def _exact(
     sources: Samples, targets: Samples, rows: Places, columns: Places, layout: Layout, *, hidden: bool
 ) -> Matrix:
-    """Relative L2 of pairs in a layout, by the elements that are drawn.
-
-    Args:
-        sources: Of one network.
-        targets: Of the other.
-        rows: Places of the one's tensors.
-        columns: Places of the other's, one for each.
-        layout: That all of them have.
-        hidden: Whether errors include what a tensor's norm hides.
-    """
+    """Relative L2 of pairs in a layout, by the elements that are drawn."""
     result = np.empty(len(rows))
     positions = drawn(math.prod(layout.source)), positions_of(layout)
     size = max(1, _CHUNK // max(len(positions[0]), 1))

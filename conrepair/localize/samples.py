@@ -126,6 +126,11 @@ class Comparison:
         index = int(self.layout[source, target])
         return None if index < 0 else self.choices[index]
 
+    def part(self, rows: Places, columns: Places) -> Comparison:
+        """Some of the tensors only, by their places here."""
+        chosen = np.ix_(rows, columns)
+        return Comparison(self.error[chosen], self.correlation[chosen], self.layout[chosen], self.choices)
+
 
 def compare_values(
     sources: Sequence[str], source: Fetch, targets: Sequence[str], target: Fetch, *, hidden: bool = True
@@ -189,19 +194,28 @@ def _alike(left: Matrix, right: Matrix, bodies: Sequence[tuple[Body, ...]]) -> t
 
 
 def _whole(left: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
-    """The same by all elements."""
+    """The same by all elements: ||x - y||^2 is that of what's around the means, and the square of their distance."""
     one, two = np.nan_to_num(left, posinf=0, neginf=0), np.nan_to_num(right, posinf=0, neginf=0)
     scale = max(float(np.abs(one).max(initial=0)), float(np.abs(two).max(initial=0))) or 1.0
-    one, two = one / scale, two / scale
-    squares, others = np.einsum("ik,ik->i", one, one), np.einsum("ik,ik->i", two, two)
-    gap = np.maximum(squares[:, None] + others[None, :] - 2 * one @ two.T, 0)
+    (centred, mean, own), (aside, other, own_aside) = _centred(one / scale), _centred(two / scale)
+    product = centred @ aside.T
+    count = left.shape[1]
+    apart = own[:, None] + own_aside[None, :] - 2 * product
+    gap = np.maximum(apart, 0) + count * np.square(mean[:, None] - other[None, :])
+    squares, others = own + count * np.square(mean), own_aside + count * np.square(other)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.where(squares[:, None] > 0, gap / squares[:, None], np.where(others > 0, np.inf, 0.0)))
-        centred, aside = one - one.mean(1, keepdims=True), two - two.mean(1, keepdims=True)
-        spread = np.linalg.norm(centred, axis=1)[:, None] * np.linalg.norm(aside, axis=1)[None, :]
-        correlation = np.where(spread > 1e-12, centred @ aside.T / spread, 0.0)
+        spread = np.sqrt(own)[:, None] * np.sqrt(own_aside)[None, :]
+        correlation = np.where(spread > 1e-12, product / spread, 0.0)
     broken = np.logical_xor.outer(~np.isfinite(left).all(1), ~np.isfinite(right).all(1))
     return np.where(broken, np.inf, error), correlation
+
+
+def _centred(rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """Rows around their means, the means, and the sums of squares around them."""
+    mean = rows.mean(axis=1) if rows.shape[1] else np.zeros(len(rows))
+    centred = rows - mean[:, None]
+    return centred, mean, np.einsum("ik,ik->i", centred, centred)
 
 
 def _note(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.localize.layout import Layout, layouts
-from conrepair.localize.nearness import Near, near_pairs
+from conrepair.localize.nearness import Near, Nearness
 from conrepair.localize.samples import Comparison, Matrix, Places, Samples, compare, drawn
 from conrepair.metrics.running_error import error_of, relative_l2
 
@@ -20,7 +21,6 @@ __all__ = ["NEAREST", "Known", "Similarity"]
 NEAREST = math.inf
 """A reach for which the nearest tensors are looked for, however far they are."""
 
-_MOST, _MOST_FAR = 64, 16  # neighbours of a tensor that are looked at; where the nearest are, however far
 _HELD = 8  # blocks that are kept
 _ACROSS, _DOWN = 512, 1024  # targets and sources at a time that are compared, each with each
 
@@ -63,9 +63,10 @@ class Similarity:
         """
         self.version, self.hidden = 0, hidden
         self._sides, self._reach = (sources, targets), reach
+        self._nearness = Nearness(sources, reach, hidden=hidden)
         self._partners = np.full(len(sources.names), -1), np.full(len(targets.names), -1)
         self._layouts: dict[int, Layout] = {}
-        self._blocks: dict[tuple[bytes, bytes], Comparison] = {}
+        self._blocks: deque[tuple[Places, Places, Comparison]] = deque(maxlen=_HELD)
         self._hold(self.again(targets))
 
     def _hold(self, near: Near) -> None:
@@ -170,13 +171,18 @@ class Similarity:
         return found
 
     def block(self, rows: Places, columns: Places) -> Comparison:
-        """Some tensors compared each with each, by values of the target that nothing was fed to."""
-        key = rows.tobytes(), columns.tobytes()
-        if key not in self._blocks:
-            if len(self._blocks) >= _HELD:
-                del self._blocks[next(iter(self._blocks))]
-            self._blocks[key] = compare(self._sides[0], rows, self._sides[1], columns, hidden=self.hidden)
-        return self._blocks[key]
+        """Some tensors compared each with each, by values of the target that nothing was fed to.
+
+        Args:
+            rows: Places in the source, in order.
+            columns: Places in the target, in order.
+        """
+        for ours, theirs, block in self._blocks:
+            if np.isin(rows, ours, assume_unique=True).all() and np.isin(columns, theirs, assume_unique=True).all():
+                return block.part(np.searchsorted(ours, rows), np.searchsorted(theirs, columns))
+        block = compare(self._sides[0], rows, self._sides[1], columns, hidden=self.hidden)
+        self._blocks.append((rows, columns, block))
+        return block
 
     def _compared(self, row: int, column: int) -> Comparison:
         places = np.array([row]), np.array([column])
@@ -240,8 +246,7 @@ class Similarity:
         Args:
             targets: Those tensors.
         """
-        most = _MOST if math.isfinite(self._reach) else _MOST_FAR
-        return near_pairs(self._sides[0], targets, self._reach, hidden=self.hidden, most=most)
+        return self._nearness.pairs(targets)
 
     def improve(self, found: Near, columns: Places) -> None:
         """Take over targets whose values were computed anew, where that makes them more like a source.

@@ -12,7 +12,7 @@ from conrepair.localize.samples import Places
 
 __all__ = ["windows"]
 
-_MOST = 384  # tensors of the source in a window; of the target's up to twice as many
+_MOST = 256  # tensors of the source in a window; of the target's up to twice as many
 _AT_ONCE = 512 * 512  # pairs that one window is enough for
 
 
