@@ -52,6 +52,7 @@ class Near:
 class _Tree(NamedTuple):
     tree: cKDTree
     points: Matrix
+    places: Places
     window: Window | None
 
 
@@ -73,7 +74,7 @@ class Nearness:
         self._sources, self._reach, self._hidden = sources, reach, hidden
         self._scale = reach if math.isfinite(reach) else _FINEST
         self._most = _MOST if math.isfinite(reach) else _MOST_FAR
-        self._trees: dict[Shape, _Tree] = {}
+        self._trees: dict[Shape, list[_Tree]] = {}
 
     def pairs(self, targets: Samples) -> Near:
         """Find them.
@@ -86,21 +87,28 @@ class Nearness:
         for shape, ours in self._sources.by_shape.items():
             for other, theirs in targets.by_shape.items():
                 for layout in layouts(shape, other):
-                    tree = self._tree(shape, ours)
-                    others = _points(targets, theirs, positions_of(layout), tree.window, self._scale)
-                    one, two = _neighbours(tree, others, _RADIUS * self._reach, self._most)
-                    rows, columns = ours[one], theirs[two]
-                    error = _exact(self._sources, targets, rows, columns, layout, hidden=self._hidden)
-                    near = (error < self._reach) | math.isinf(self._reach)
-                    parts.append((rows[near], columns[near], error[near], len(choices)))
+                    for tree in self._of(shape, ours):
+                        others = _points(targets, theirs, positions_of(layout), tree.window, self._scale)
+                        one, two = _neighbours(tree, others, _RADIUS * self._reach, self._most)
+                        rows, columns = tree.places[one], theirs[two]
+                        error = _exact(self._sources, targets, rows, columns, layout, hidden=self._hidden)
+                        near = (error < self._reach) | math.isinf(self._reach)
+                        parts.append((rows[near], columns[near], error[near], len(choices)))
                     choices.append(layout)
         return _best(parts, choices, len(targets.names))
 
-    def _tree(self, shape: Shape, ours: Places) -> _Tree:
+    def _of(self, shape: Shape, ours: Places) -> list[_Tree]:
+        """The tensors of a shape, those apart of which the norm hides something."""
         if shape not in self._trees:
-            window = _window(self._sources, shape, ours) if self._hidden else None
-            points = _points(self._sources, ours, drawn(math.prod(shape)), window, self._scale)
-            self._trees[shape] = _Tree(cKDTree(points), points, window)
+            windows = _windows(self._sources, shape, ours) if self._hidden else {}
+            hiding = np.isin(ours, list(windows))
+            middle = tuple(np.median(np.array(list(windows.values())), axis=0).tolist()) if windows else None
+            found = []
+            for places, window in ((ours[~hiding], None), (ours[hiding], middle)):
+                if len(places):
+                    points = _points(self._sources, places, drawn(math.prod(shape)), window, self._scale)
+                    found.append(_Tree(cKDTree(points), points, places, window))
+            self._trees[shape] = found
         return self._trees[shape]
 
 
@@ -123,7 +131,8 @@ def _directions(size: int) -> Matrix:
 def _points(samples: Samples, places: Places, positions: Places, window: Window | None, scale: float) -> Matrix:
     """Tensors as points whose distance is about their relative L2, if that's small.
 
-    Coordinates are the projections of what has a norm of 1, and the norm's logarithm.
+    Coordinates are the projections of what has a norm of 1, and the norm's logarithm; and, for what norms hide, the
+    projections of what's left when values beyond a window are brought to its ends: that lets no two be further apart.
     """
     found = []
     for chosen, values in samples.chunks(places, positions):
@@ -148,19 +157,14 @@ def _projected(values: Matrix, norms: Matrix) -> Matrix:
     return np.asarray(values @ _directions(values.shape[1]) / np.where(norms > 0, norms, 1.0)[:, None])
 
 
-def _window(samples: Samples, shape: Shape, places: Places) -> Window | None:
-    """Where the bodies lie that the norms of tensors of a shape hide; None where there are none.
-
-    Values beyond are brought to its ends, in all of these tensors: that lets no two be further apart.
-    """
-    found = []
+def _windows(samples: Samples, shape: Shape, places: Places) -> dict[int, Window]:
+    """Where the bodies lie that the norms of tensors of a shape hide, by the tensors' places."""
+    found: dict[int, Window] = {}
     for chosen, values in samples.chunks(places, drawn(math.prod(shape))):
         for place, row in zip(chosen.tolist(), values, strict=True):
-            found += [(body.centre - body.limit, body.centre + body.limit) for body in samples.bodies(place, row)[:1]]
-    if not found:
-        return None
-    low, high = np.median(np.array(found), axis=0)
-    return float(low), float(high)
+            for body in samples.bodies(place, row)[:1]:
+                found[place] = body.centre - body.limit, body.centre + body.limit
+    return found
 
 
 def _neighbours(tree: _Tree, others: Matrix, radius: float, most: int) -> tuple[Places, Places]:
