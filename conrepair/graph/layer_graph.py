@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -168,8 +168,10 @@ class LayerGraph:
         names = [*dict.fromkeys(self.inputs), *(name for node in self.nodes for name in node.outputs)]
         return {name: position for position, name in enumerate(names)}
 
-    def between(self, begin: Sequence[str], end: Sequence[str]) -> tuple[Node, ...]:
+    def between(self, begin: Collection[str], end: Iterable[str]) -> tuple[Node, ...]:
         """The nodes that compute some tensors from others.
+
+        Costs what is found: where it's asked once per tensor, `begin` should be a set.
 
         Args:
             begin: Tensors that are known.
@@ -178,13 +180,20 @@ class LayerGraph:
         Returns:
             In the graph's order.
         """
-        known, needed = set(begin), set(end)
-        found = []
-        for node in reversed(self.nodes):
-            if needed.intersection(node.outputs):
-                found.append(node)
-                needed.update(name for name in node.inputs if name and name not in known)
-        return tuple(reversed(found))
+        known = begin if isinstance(begin, Set) else frozenset(begin)
+        found: set[int] = set()
+        waiting = list(end)
+        while waiting:
+            place = self._places.get(waiting.pop())
+            if place is not None and place not in found:
+                found.add(place)
+                waiting.extend(name for name in self.nodes[place].inputs if name and name not in known)
+        return tuple(self.nodes[place] for place in sorted(found))
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        """Where in the graph's order the node is that each tensor comes from."""
+        return {name: place for place, node in enumerate(self.nodes) for name in node.outputs}
 
     def feeding(self, fed: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """The nearest tensors of a selection that each computed tensor comes from.

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.activations import Activations
-from conrepair.localize.isolation import Isolation, add_result
-from conrepair.localize.layout import layouts
-from conrepair.localize.matching import EQUAL, EXACT, Likeness, Pair
-from conrepair.localize.outputs import output_pairs, partners
-from conrepair.localize.proving import Evidence, prove
-from conrepair.localize.shelf import Shelf
-from conrepair.localize.similarity import Matrix, Similarity, compare_values
-from conrepair.localize.structure import Neighbourhood, Structure
-from conrepair.metrics.running_error import RunningError
-from conrepair.networks.network import Network
+from conrepair.localize.evidence import Evidence
+from conrepair.localize.matching import EQUAL, EXACT, Pair
+from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.outputs import output_pairs
+from conrepair.localize.proving import prove
+from conrepair.localize.quantized_pairs import likeness_of, near_pairs_of
+from conrepair.localize.samples import Samples
+from conrepair.localize.settling import Isolated, settle
+from conrepair.localize.similarity import NEAREST, Similarity
+from conrepair.localize.structure import Structure
 
 __all__ = ["Alignment", "align", "comparable"]
 
-_OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
-_NEAR = 0.1  # relative L2 that a quantized network's activations may differ by, at least
-_NEARER = 4.0  # times that of its outputs, if that's more
-_STORED_NEAR = (0.03, 0.1)  # relative L2 by which layers with activations in few bits are off, together and at most
-_WEIGHTS_NEAR = (0.01, 0.02)  # the same where weights alone are in few bits
-_STORED = 0.25  # of a network's tensors are in few bits where activations are meant to be
-_CLOSER = 1.5  # times the error to the nearest tensor, from which on that's the one, where nothing else tells
-_RIVAL = 2.0  # times the error to the nearest tensor, which is the one that's meant
 _HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
-_TRIALS = 40
-_MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
 
 
 @dataclass(frozen=True)
@@ -88,83 +75,25 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
     shapes = source.shapes(), target.shapes()
     nodes = Neighbourhood(graphs[0], ours, shapes[0]), Neighbourhood(graphs[1], theirs, shapes[1])
     structure = Structure(*nodes)
-    similarity = compare_values(ours, source.__getitem__, theirs, target.__getitem__, hidden=not quantized)
-    similarity.refine(EQUAL, ours, source.__getitem__, theirs, target.__getitem__)
-    errors = {name: float(column.min()) for name, column in zip(theirs, similarity.error.T, strict=True)}
-    likeness = _quantized_likeness(source.network, target.network, similarity, (ours, theirs)) if quantized else EXACT
+    samples = Samples(ours, source.__getitem__), Samples(theirs, target.__getitem__)
+    similarity = Similarity(*samples, NEAREST if quantized else EQUAL, hidden=not quantized)
+    similarity.refine(EQUAL)
+    errors = dict(zip(theirs, similarity.closest().tolist(), strict=True))
+    likeness = likeness_of(source.network, target.network, similarity, nodes) if quantized else EXACT
     evidence = Evidence(*nodes, similarity, structure, source.__getitem__, likeness)
-    isolated = _Isolated(source, target, folder)
+    isolated = Isolated(source, target, folder)
     kept = prove(evidence, isolated.run)
     if quantized:
-        kept = _alike(evidence.match(), similarity, (ours, theirs), graphs[1])
+        kept = near_pairs_of(evidence.match(), similarity, nodes)
     else:
         # Where the target computes the source's values everywhere, feeding them shows nothing else.
         if any(pair.confidence < 1.0 or errors[pair.target] >= EQUAL for pair in kept):
-            kept = _settled(nodes, _without_harmless(graphs[1], kept, errors), isolated)
+            guessed = [pair.target for pair in kept if pair.confidence < 1.0 and errors[pair.target] >= EQUAL]
+            far = similarity.far_errors([nodes[1].place[name] for name in guessed])
+            errors |= dict(zip(guessed, far, strict=True))
+            kept = settle(nodes, _without_harmless(graphs[1], kept, errors), isolated)
     outputs = output_pairs(source.network, target.network, kept, shapes)
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
-
-
-def _alike(
-    pairs: Sequence[Pair], similarity: Similarity, names: tuple[Sequence[str], Sequence[str]], graph: LayerGraph
-) -> list[Pair]:
-    """Of a quantized network, the pairs that are proven, and those whose values are near.
-
-    One of the others that's wrong would be a fault that nobody made. Nor is one right of which either tensor is much
-    nearer to another one: where that has no partner, it's the one. Where the outputs aren't explained, nothing else
-    tells, and they say how near is near.
-    """
-    rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
-    possible = np.where(similarity.layout >= 0, similarity.error, np.inf)
-    nearest = np.minimum(possible.min(axis=1, initial=np.inf)[:, None], possible.min(axis=0, initial=np.inf)[None, :])
-    known = {pair.target: pair for pair in pairs}
-    limit = _NEAR
-    if any(name not in known or known[name].confidence < 1.0 for name in graph.outputs):
-        ends = [float(possible[rows[known[name].source], columns[name]]) for name in graph.outputs if name in known]
-        limit = min(max(_NEAR, _NEARER * max(ends, default=math.inf)), _OTHER_UNITS)
-    kept = []
-    for pair in _at_nearest(pairs, possible, names):
-        place = rows[pair.source], columns[pair.target]
-        layout = similarity.best_layout(*place)
-        near = possible[place] <= min(limit, _RIVAL * nearest[place])
-        if layout is not None and (near or pair.confidence == 1.0 or pair.target in graph.inputs):
-            kept.append(replace(pair, layout=layout))
-    return kept
-
-
-def _at_nearest(pairs: Sequence[Pair], error: Matrix, names: tuple[Sequence[str], Sequence[str]]) -> list[Pair]:
-    """Pairs that were guessed, with the target's tensor whose values are much nearer, where that has no partner."""
-    rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
-    taken = {pair.target for pair in pairs}
-    found = []
-    for pair in pairs:
-        near = error[rows[pair.source]]
-        nearest = int(near.argmin())
-        name = names[1][nearest]
-        much = _CLOSER * near[nearest] <= near[columns[pair.target]]
-        if pair.confidence < 1.0 and much and name not in taken and error[:, nearest].argmin() == rows[pair.source]:
-            taken.add(name)
-            pair = replace(pair, target=name)
-        found.append(pair)
-    return found
-
-
-def _quantized_likeness(
-    source: Network, target: Network, similarity: Similarity, names: tuple[Sequence[str], Sequence[str]]
-) -> Likeness:
-    """When values of a quantized network are the source's: where they're nearer than its outputs are.
-
-    So what is far off shows, whatever the bits explain, and proves the guesses that bring it near. Where only weights
-    are in few bits, less is lost; and a normalization of what's normalized already changes as little as bits of
-    activations do.
-    """
-    rows, columns = ({name: place for place, name in enumerate(side)} for side in names)
-    ends = [(source.output_names[one], target.output_names[two]) for one, two in partners(source, target, {})]
-    errors = [similarity.error[rows[one], columns[two]] for one, two in ends if one in rows and two in columns]
-    worst = float(max(errors, default=math.inf))
-    tensors = [target.graph.tensors[name] for name in names[1]]
-    stored = sum(tensor.quantization is not None for tensor in tensors) >= _STORED * len(tensors)
-    return Likeness(float(np.clip(worst / _NEARER, *(_STORED_NEAR if stored else _WEIGHTS_NEAR))), _RIVAL)
 
 
 def comparable(graph: LayerGraph) -> tuple[str, ...]:
@@ -202,124 +131,3 @@ def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[
         or pair.target in graph.outputs
         or worst.get(pair.target, math.inf) > min(EQUAL, _HARMLESS * errors.get(pair.target, 0.0))
     ]
-
-
-class _Isolated:
-    """Runs of the target with the source's activations, on one batch."""
-
-    def __init__(self, source: Activations, target: Activations, folder: Path) -> None:
-        self._source, self._target, self._feeds = source, target.network, target.feeds
-        self._shelf = Shelf(folder / "isolated")
-        self._shelf.put_all(target.feeds.items())
-
-    def run(self, pairs: Sequence[Pair], names: Sequence[str]) -> Callable[[str], Array]:
-        """Tensors, computed from the nearest pairs."""
-        isolation = Isolation(self._target, pairs, names)
-        self._shelf.put_all(isolation.run(self._source.__getitem__, self._feeds))
-        return self._shelf.__getitem__
-
-    def errors(self, pairs: Sequence[Pair], wanted: Sequence[Pair]) -> dict[str, float]:
-        """Introduced errors of some pairs, by their targets' names."""
-        inputs = set(self._target.graph.inputs)
-        chosen = {pair.target: pair for pair in wanted if pair.target not in inputs}
-        found = {}
-        for name, array in Isolation(self._target, pairs, list(chosen)).run(self._source.__getitem__, self._feeds):
-            error, pair = RunningError(), chosen[name]
-            add_result(error, pair, self._source[pair.source], array)
-            found[name] = error.error
-        return found
-
-
-def _settled(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], isolated: _Isolated) -> list[Pair]:
-    """Move or drop pairs that make wrong what reads them, and without which that's right."""
-    kept = list(pairs)
-    errors = isolated.errors(kept, kept)
-    tried: Counter[str] = Counter()
-    for _ in range(_TRIALS):
-        doubtful = _doubtful(nodes[1].graph, kept, errors, {name for name, count in tried.items() if count > _MOVES})
-        if not doubtful:
-            break
-        changed = _tried(kept, doubtful, errors, isolated, _alternatives(nodes, kept, doubtful, tried))
-        tried.update(doubtful.keys())
-        if changed != kept:
-            kept = changed
-            errors = isolated.errors(kept, kept)
-    return [
-        pair
-        if pair.confidence == 1.0 or errors.get(pair.target, 1.0) > EQUAL
-        else replace(pair, confidence=1.0, evidence=f"{pair.evidence}; the same values from the cut before")
-        for pair in kept
-    ]
-
-
-def _tried(
-    pairs: Sequence[Pair],
-    doubtful: Mapping[str, Sequence[str]],
-    errors: Mapping[str, float],
-    isolated: _Isolated,
-    moved: Mapping[str, Pair | None],
-) -> list[Pair]:
-    """The pairs, of which those are moved (or dropped, for None) that make what reads them right."""
-    other = [moved.get(pair.target, pair) for pair in pairs]
-    rest = _distinct([pair for pair in other if pair is not None])
-    behind = {name for target in moved for name in doubtful[target]}
-    found = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
-    better = {target for target in moved if all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])}
-    changed = [moved[pair.target] if pair.target in better else pair for pair in pairs]
-    return _distinct([pair for pair in changed if pair is not None])
-
-
-def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
-    """No tensor of the target twice: neighbours may have moved to the same one."""
-    return list({pair.target: pair for pair in reversed(pairs)}.values())[::-1]
-
-
-def _alternatives(
-    nodes: tuple[Neighbourhood, Neighbourhood],
-    pairs: Sequence[Pair],
-    doubtful: Mapping[str, Sequence[str]],
-    tried: Mapping[str, int],
-) -> dict[str, Pair | None]:
-    """For each doubtful pair the next possibility: tensors of either side just behind or before; then none at all."""
-    taken = {pair.source for pair in pairs}, {pair.target for pair in pairs}
-    found: dict[str, Pair | None] = {}
-    for pair in pairs:
-        if pair.target in doubtful:
-            moves = [
-                *((name, pair.target) for name in nodes[0].around(pair.source) if name not in taken[0]),
-                *((pair.source, name) for name in nodes[1].around(pair.target) if name not in taken[1]),
-            ]
-            shapes = [(nodes[0].shape(one), nodes[1].shape(two)) for one, two in moves]
-            fitting = [move for move, shape in zip(moves, shapes, strict=True) if layouts(*shape)]
-            place = tried[pair.target]
-            found[pair.target] = _moved(nodes, pair, *fitting[place]) if place < min(len(fitting), _MOVES) else None
-    return found
-
-
-def _moved(nodes: tuple[Neighbourhood, Neighbourhood], pair: Pair, source: str, target: str) -> Pair:
-    choices = layouts(nodes[0].shape(source), nodes[1].shape(target))
-    layout = next((item for item in choices if item.axes == pair.layout.axes), choices[0])
-    return replace(pair, source=source, target=target, layout=layout, evidence="what reads it comes out right")
-
-
-def _doubtful(
-    graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float], cleared: set[str]
-) -> dict[str, list[str]]:
-    """Pairs that differ and whose readers differ, no two of them neighbours; each with its readers."""
-    names = {pair.target for pair in pairs}
-    feeding = graph.feeding(names | set(graph.inputs))
-    readers: dict[str, list[str]] = {}
-    for name in names:
-        for fed in feeding.get(name, ()):
-            readers.setdefault(fed, []).append(name)
-    found: dict[str, list[str]] = {}
-    blocked: set[str] = set()
-    for pair in pairs:
-        name = pair.target
-        behind = readers.get(name, [])
-        if errors.get(name, 0.0) <= EQUAL or name in blocked | cleared or not behind or name in graph.outputs:
-            continue
-        if any(errors[item] > EQUAL for item in behind):
-            found[name] = behind
-            blocked.update(behind)
-    return found

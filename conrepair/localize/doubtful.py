@@ -10,7 +10,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter
 from conrepair.localize.diagnosis.differences import pairings_of
-from conrepair.localize.diagnosis.region import sides_of
+from conrepair.localize.diagnosis.region import Cuts
 from conrepair.localize.judgement import Judged
 from conrepair.localize.matching import Pair
 from conrepair.localize.quantization import MOST_BITS, rounding_error
@@ -35,8 +35,9 @@ def with_wrong_weights(
         pairs: All cuts.
         judged: All of them, of a quantized target.
     """
+    cuts = Cuts(graphs, pairs)
     return [
-        replace(item, guilty=True) if _is_doubtful(item) and _has_wrong_weight(graphs, pairs, item) else item
+        replace(item, guilty=True) if _is_doubtful(item) and _has_wrong_weight(cuts, item) else item
         for item in judged
     ]
 
@@ -45,9 +46,9 @@ def _is_doubtful(item: Judged) -> bool:
     return not item.guilty and min(item.introduced, item.full) > item.floor
 
 
-def _has_wrong_weight(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], item: Judged) -> bool:
+def _has_wrong_weight(cuts: Cuts, item: Judged) -> bool:
     errors: dict[str, float] = {}
-    for steps in pairings_of(*sides_of(graphs, pairs, item.cut.pair)):
+    for steps in pairings_of(*cuts.sides(item.cut.pair)):
         for ours, theirs in steps:
             if ours is None or theirs is None:
                 continue

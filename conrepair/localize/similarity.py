@@ -1,89 +1,223 @@
-"""How alike the tensors of two networks are, judged by their values: every pair at once."""
+"""How alike the tensors of two networks are, judged by their values: the near pairs, and any other when asked."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.graph.layer_graph import Array
-from conrepair.localize.layout import Layout, Shape, layouts
-from conrepair.metrics.body import bodies_of
+from conrepair.localize.layout import Layout, layouts
+from conrepair.localize.nearness import Near, Nearness
+from conrepair.localize.samples import Comparison, Matrix, Places, Samples, compare, drawn
 from conrepair.metrics.running_error import error_of, relative_l2
 
-__all__ = ["Similarity", "compare_values"]
+__all__ = ["NEAREST", "Known", "Similarity"]
 
-_SAMPLED = 4096  # elements of a tensor that stand for all of it
-_SEED = 20261120
+NEAREST = math.inf
+"""A reach for which the nearest tensors are looked for, however far they are."""
 
-Matrix = npt.NDArray[np.float64]
-Fetch = Callable[[str], Array]
+_HELD = 8  # blocks that are kept
+_ACROSS, _DOWN = 512, 1024  # targets and sources at a time that are compared, each with each
 
 
-@dataclass
-class Similarity:
-    """All pairs of tensors, sources down, targets across.
+@dataclass(frozen=True)
+class Known:
+    """Pairs that are near, or proven, and possible.
 
     Attributes:
-        error: Relative L2 between the two in the best layout; infinite where no layout fits.
-        correlation: Of the values in that layout, -1 to 1; 0 where it means nothing (constant values).
-        layout: The best layout; indices into `choices`, -1 where none fits.
-        choices: The layouts that occur.
-        hidden: Whether the errors include those that a tensor's norm hides (`metrics.body`).
-        proven: Pairs that something else than their values has shown to be right.
+        rows: Places in the source.
+        columns: Places in the target.
+        error: Relative L2; infinite where a pair is proven and not near.
+        proven: By something else than their values.
+        closest: The least error that each pair's column has with any source, possible or not.
     """
 
+    rows: Places
+    columns: Places
     error: Matrix
-    correlation: Matrix
-    layout: npt.NDArray[np.int32]
-    choices: list[Layout]
-    hidden: bool = True
-    proven: npt.NDArray[np.bool_] = field(init=False)
+    proven: npt.NDArray[np.bool_]
+    closest: Matrix
 
-    def __post_init__(self) -> None:
-        self.proven = np.zeros(self.error.shape, np.bool_)
 
-    def best_layout(self, source: int, target: int) -> Layout | None:
-        """The layout in which two tensors are most alike; None where none fits."""
-        index = int(self.layout[source, target])
-        return None if index < 0 else self.choices[index]
+class Similarity:
+    """What is known of the pairs of two networks' tensors, by their places.
 
-    def refine(
-        self, alike: float, sources: Sequence[str], source: Fetch, targets: Sequence[str], target: Fetch
-    ) -> None:
+    Attributes:
+        version: Grows with what is known.
+        hidden: Whether errors include those that a tensor's norm hides (`metrics.body`).
+    """
+
+    def __init__(self, sources: Samples, targets: Samples, reach: float, *, hidden: bool = True) -> None:
+        """Look for the pairs that are near.
+
+        Args:
+            sources: Of the network that is right.
+            targets: Of the other.
+            reach: Relative L2 below which a pair is near; `NEAREST` for the nearest of each tensor.
+            hidden: Whether to look at what a tensor's norm hides, too.
+        """
+        self.version, self.hidden = 0, hidden
+        self._sides, self._reach = (sources, targets), reach
+        self._nearness = Nearness(sources, reach, hidden=hidden)
+        self._partners = np.full(len(sources.names), -1), np.full(len(targets.names), -1)
+        self._layouts: dict[int, Layout] = {}
+        self._blocks: deque[tuple[Places, Places, Comparison]] = deque(maxlen=_HELD)
+        self._hold(self.again(targets))
+
+    def _hold(self, near: Near) -> None:
+        self._near, self._keys = near, near.rows * self.size[1] + near.columns
+        self.version += 1
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many tensors the networks have."""
+        return len(self._sides[0].names), len(self._sides[1].names)
+
+    def known(self) -> Known:
+        """The pairs that may be right by their values, or are proven."""
+        near, closest = self._near, self.closest()
+        ours = np.flatnonzero(self._partners[0] >= 0)
+        theirs = self._partners[0][ours]
+        free = (self._partners[0][near.rows] < 0) & (self._partners[1][near.columns] < 0)
+        rows, columns = np.concatenate([near.rows[free], ours]), np.concatenate([near.columns[free], theirs])
+        proven = np.arange(len(rows)) >= np.count_nonzero(free)
+        error = np.concatenate([near.error[free], [self.error(*pair) for pair in self.proven.items()]])
+        return Known(rows, columns, error, proven, closest[columns])
+
+    def possible(self, rows: Places, columns: Places) -> npt.NDArray[np.bool_]:
+        """Which pairs can be right: shapes fit, and neither tensor is proven to be another's.
+
+        Args:
+            rows: In the source.
+            columns: In the target; both broadcast.
+        """
+        codes, table = self.shapes
+        one, two = self._partners[0][rows], self._partners[1][columns]
+        free = ((one < 0) & (two < 0)) | (one == columns)
+        return np.asarray(table[codes[0][rows], codes[1][columns]] & free)
+
+    @functools.cached_property
+    def shapes(self) -> tuple[tuple[Places, Places], npt.NDArray[np.bool_]]:
+        """A number for each tensor's shape, and which of the one side's numbers fit which of the other's."""
+        codes = np.empty(self.size[0], np.int64), np.empty(self.size[1], np.int64)
+        for side, code in zip(self._sides, codes, strict=True):
+            for number, places in enumerate(side.by_shape.values()):
+                code[places] = number
+        shapes = [list(side.by_shape) for side in self._sides]
+        table = np.zeros((len(shapes[0]), len(shapes[1])), np.bool_)
+        for place in np.ndindex(*table.shape):
+            table[place] = bool(layouts(shapes[0][place[0]], shapes[1][place[1]]))
+        return codes, table
+
+    def layout(self, row: int, column: int) -> Layout:
+        """The layout in which two tensors are most alike.
+
+        Raises:
+            ValueError: if no layout fits.
+        """
+        if self._partners[0][row] == column:
+            return self._layouts[row]
+        place = self._place(row, column)
+        if place is not None:
+            return self._near.choices[int(self._near.layout[place])]
+        found = self._compared(row, column).best_layout(0, 0)
+        if found is None:
+            raise ValueError("a pair without a layout")
+        return found
+
+    def error(self, row: int, column: int) -> float:
+        """Relative L2 of two tensors in the layout in which it's least; infinite where none fits."""
+        place = self._place(row, column)
+        return float(self._near.error[place] if place is not None else self._compared(row, column).error[0, 0])
+
+    def closest(self) -> Matrix:
+        """Relative L2 of each target against the closest source that's near, possible or not; infinite for none."""
+        result = np.full(self.size[1], np.inf)
+        np.minimum.at(result, self._near.columns, self._near.error)
+        return result
+
+    def nearest(self) -> list[tuple[Places, Matrix]]:
+        """For each source, and for each target, the place of the nearest that's possible, and its relative L2.
+
+        The place is -1, and the error infinite, where none is near.
+        """
+        near = self._near
+        free = self.possible(near.rows, near.columns)
+        rows, columns, error = near.rows[free], near.columns[free], near.error[free]
+        found = []
+        for one, two, size in ((rows, columns, self.size[0]), (columns, rows, self.size[1])):
+            places, errors = np.full(size, -1), np.full(size, np.inf)
+            order = np.lexsort((two, error, one))[::-1]  # the least is written last
+            places[one[order]], errors[one[order]] = two[order], error[order]
+            found.append((places, errors))
+        return found
+
+    def far_errors(self, columns: Sequence[int]) -> list[float]:
+        """Relative L2 of some targets against the closest source each, possible or not, however far it is."""
+        found: list[float] = []
+        for start in range(0, len(columns), _ACROSS):
+            chosen = np.array(columns[start : start + _ACROSS], np.int64)
+            best = np.full(len(chosen), np.inf)
+            for first in range(0, self.size[0], _DOWN):
+                rows = np.arange(first, min(first + _DOWN, self.size[0]))
+                block = compare(self._sides[0], rows, self._sides[1], chosen, hidden=self.hidden)
+                best = np.minimum(best, block.error.min(axis=0, initial=np.inf))
+            found += best.tolist()
+        return found
+
+    def block(self, rows: Places, columns: Places) -> Comparison:
+        """Some tensors compared each with each, by values of the target that nothing was fed to.
+
+        Args:
+            rows: Places in the source, in order.
+            columns: Places in the target, in order.
+        """
+        for ours, theirs, block in self._blocks:
+            if np.isin(rows, ours, assume_unique=True).all() and np.isin(columns, theirs, assume_unique=True).all():
+                return block.part(np.searchsorted(ours, rows), np.searchsorted(theirs, columns))
+        block = compare(self._sides[0], rows, self._sides[1], columns, hidden=self.hidden)
+        self._blocks.append((rows, columns, block))
+        return block
+
+    def _compared(self, row: int, column: int) -> Comparison:
+        places = np.array([row]), np.array([column])
+        return compare(self._sides[0], places[0], self._sides[1], places[1], hidden=self.hidden)
+
+    def _place(self, row: int, column: int) -> int | None:
+        """Where a pair is among the near ones, which lie in the order of their keys."""
+        key = row * self.size[1] + column
+        place = int(np.searchsorted(self._keys, key))
+        return place if place < len(self._keys) and self._keys[place] == key else None
+
+    def refine(self, alike: float) -> None:
         """Compare all elements where the sampled ones can't tell which of several tensors is meant.
 
         Args:
             alike: Relative L2 below which two tensors may be the same.
-            sources: Names, as down.
-            source: Gives a value by its name.
-            targets: Names, as across.
-            target: The same for the other network.
         """
-        close = self.error < alike
-        doubtful = close & ((close.sum(axis=1, keepdims=True) > 1) | (close.sum(axis=0, keepdims=True) > 1))
-        for row, column in np.argwhere(doubtful):
-            layout = self.best_layout(int(row), int(column))
-            if layout is not None:
-                pair = source(sources[row]), layout.to_source(target(targets[column]))
-                self.error[row, column] = error_of(*pair) if self.hidden else relative_l2(*pair)
-
-    def exclude(self, error: float) -> None:
-        """Let no pair be of which the relative L2 is larger."""
-        self.layout[self.error > error] = -1
+        near = self._near
+        close = near.error < alike
+        counts = [np.bincount(side[close], minlength=1) for side in (near.rows, near.columns)]
+        measure: Callable[..., float] = error_of if self.hidden else relative_l2
+        for place in np.flatnonzero(close).tolist():
+            row, column = int(near.rows[place]), int(near.columns[place])
+            layout = near.choices[int(near.layout[place])]
+            size = math.prod(layout.source)
+            if max(counts[0][row], counts[1][column]) > 1 and len(drawn(size)) < size:
+                values = self._sides[0].value(row), layout.to_source(self._sides[1].value(column))
+                near.error[place] = measure(*values)
+        self.version += 1
 
     def equal(self, alike: float) -> int:
-        """How many targets have a source that's closer than a relative L2."""
-        return int(((self.error < alike) & (self.layout >= 0)).any(axis=0).sum())
-
-    def chosen(self, columns: Sequence[int]) -> Similarity:
-        """The same of some of the targets."""
-        places = list(columns)
-        parts = self.error[:, places], self.correlation[:, places], self.layout[:, places]
-        return Similarity(*parts, self.choices, self.hidden)
+        """How many targets have a possible source that's closer than a relative L2."""
+        near = self._near
+        found = (near.error < alike) & self.possible(near.rows, near.columns)
+        return len(np.unique(near.columns[found]))
 
     def prove(self, row: int, column: int, layout: Layout) -> None:
         """Let two tensors be a pair, and neither of them any other's.
@@ -93,122 +227,42 @@ class Similarity:
             column: Of the target.
             layout: How the one lies in the other.
         """
-        self.layout[row, :] = -1
-        self.layout[:, column] = -1
-        self.layout[row, column] = len(self.choices)
-        self.choices = [*self.choices, layout]
-        self.proven[row, column] = True
+        for side, place in enumerate((row, column)):
+            before = int(self._partners[side][place])
+            if before >= 0:
+                self._partners[1 - side][before] = -1
+        self._partners[0][row], self._partners[1][column] = column, row
+        self._layouts[row] = layout
+        self.version += 1
 
-    def improve(self, other: Similarity, columns: Sequence[int]) -> None:
+    @property
+    def proven(self) -> dict[int, int]:
+        """The pairs that something else than their values has shown to be right."""
+        return {row: column for row, column in enumerate(self._partners[0].tolist()) if column >= 0}
+
+    def again(self, targets: Samples) -> Near:
+        """The pairs that are near when the target computed some of its tensors anew.
+
+        Args:
+            targets: Those tensors.
+        """
+        return self._nearness.pairs(targets)
+
+    def improve(self, found: Near, columns: Places) -> None:
         """Take over targets whose values were computed anew, where that makes them more like a source.
 
         Args:
-            other: With the same sources, and some of the targets.
-            columns: Where those are here.
+            found: With the same sources, and some of the targets.
+            columns: Where those are here; -1 for those that aren't taken over.
         """
-        known = len(self.choices)
-        for place, column in enumerate(columns):
-            better = (other.error[:, place] < self.error[:, column]) & (self.layout[:, column] >= 0)
-            self.error[better, column] = other.error[better, place]
-            self.correlation[better, column] = other.correlation[better, place]
-            moved = other.layout[better, place]
-            self.layout[better, column] = np.where(moved < 0, -1, moved + known)
-        self.choices = [*self.choices, *other.choices]
-
-
-def compare_values(
-    sources: Sequence[str],
-    source: Callable[[str], Array],
-    targets: Sequence[str],
-    target: Callable[[str], Array],
-    *,
-    hidden: bool = True,
-) -> Similarity:
-    """Compare every tensor of one network with every tensor of another that can have its shape.
-
-    A few thousand elements of each are looked at, the same ones in every layout.
-
-    Args:
-        sources: Names.
-        source: Gives a value by its name.
-        targets: Names.
-        target: The same for the other network.
-        hidden: Whether to look at what a tensor's norm hides, too. Not where values are in few bits: what a few large
-            ones leave of the others is what was wanted.
-    """
-    size = (len(sources), len(targets))
-    result = Similarity(np.full(size, np.inf), np.zeros(size), np.full(size, -1, np.int32), [], hidden)
-    rows = _by_shape(sources, source)
-    columns = _by_shape(targets, target)
-    drawn: dict[int, npt.NDArray[np.int64]] = {}
-    for source_shape, ours in rows.items():
-        positions = drawn.setdefault(math.prod(source_shape), _draw(math.prod(source_shape)))
-        left = _sampled(sources, source, ours, positions)
-        for target_shape, theirs in columns.items():
-            for layout in layouts(source_shape, target_shape):
-                right = _sampled(targets, target, theirs, layout.positions(positions))
-                _note(result, layout, ours, theirs, *_alike(left, right, hidden=hidden))
-    return result
-
-
-def _by_shape(names: Sequence[str], fetch: Callable[[str], Array]) -> Mapping[Shape, list[int]]:
-    found: dict[Shape, list[int]] = {}
-    for place, name in enumerate(names):
-        found.setdefault(fetch(name).shape, []).append(place)
-    return found
-
-
-def _draw(size: int) -> npt.NDArray[np.int64]:
-    if size <= _SAMPLED:
-        return np.arange(size)
-    return np.sort(np.random.default_rng(_SEED).choice(size, _SAMPLED, replace=False))
-
-
-def _sampled(
-    names: Sequence[str], fetch: Callable[[str], Array], places: Sequence[int], positions: npt.NDArray[np.int64]
-) -> Matrix:
-    return np.stack([fetch(names[place]).reshape(-1)[positions].astype(np.float64) for place in places])
-
-
-def _alike(left: Matrix, right: Matrix, *, hidden: bool) -> tuple[Matrix, Matrix]:
-    """Relative L2 of each row of `right` against each of `left`, and their correlation."""
-    error, correlation = _whole(left, right)
-    for row, values in enumerate(left if hidden else ()):
-        finite = values[np.isfinite(values)]
-        for body in bodies_of(values, float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0):
-            inside = body.holds(values)
-            error[row] = np.maximum(error[row], body.error(values, right))
-            correlation[row] = np.minimum(correlation[row], _whole(values[None, inside], right[:, inside])[1][0])
-    return error, correlation
-
-
-def _whole(left: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
-    """The same by all elements."""
-    one, two = np.nan_to_num(left, posinf=0, neginf=0), np.nan_to_num(right, posinf=0, neginf=0)
-    scale = max(float(np.abs(one).max(initial=0)), float(np.abs(two).max(initial=0))) or 1.0
-    one, two = one / scale, two / scale
-    squares, others = np.einsum("ik,ik->i", one, one), np.einsum("ik,ik->i", two, two)
-    gap = np.maximum(squares[:, None] + others[None, :] - 2 * one @ two.T, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(np.where(squares[:, None] > 0, gap / squares[:, None], np.where(others > 0, np.inf, 0.0)))
-        centred, aside = one - one.mean(1, keepdims=True), two - two.mean(1, keepdims=True)
-        spread = np.linalg.norm(centred, axis=1)[:, None] * np.linalg.norm(aside, axis=1)[None, :]
-        correlation = np.where(spread > 1e-12, centred @ aside.T / spread, 0.0)
-    broken = np.logical_xor.outer(~np.isfinite(left).all(1), ~np.isfinite(right).all(1))
-    return np.where(broken, np.inf, error), correlation
-
-
-def _note(
-    result: Similarity,
-    layout: Layout,
-    ours: Sequence[int],
-    theirs: Sequence[int],
-    error: Matrix,
-    correlation: Matrix,
-) -> None:
-    place = np.ix_(ours, theirs)
-    better = (error < result.error[place]) | (result.layout[place] < 0)
-    for matrix, values in ((result.error, error), (result.correlation, correlation)):
-        matrix[place] = np.where(better, values, matrix[place])
-    result.layout[place] = np.where(better, len(result.choices), result.layout[place])
-    result.choices.append(layout)
+        moved = columns[found.columns]
+        near, width = self._near, self.size[1]
+        taken = (moved >= 0) & self.possible(found.rows, np.maximum(moved, 0))
+        rows = np.concatenate([near.rows, found.rows[taken]])
+        theirs = np.concatenate([near.columns, moved[taken]])
+        error = np.concatenate([near.error, found.error[taken]])
+        layout = np.concatenate([near.layout, found.layout[taken] + len(near.choices)])
+        keys = rows * width + theirs
+        order = np.lexsort((layout, error, keys))
+        first = order[np.flatnonzero(np.diff(keys[order], prepend=-1))]
+        self._hold(Near(rows[first], theirs[first], error[first], layout[first], [*near.choices, *found.choices]))

@@ -16,9 +16,9 @@ from conrepair.localize.matching import Pair
 from conrepair.localize.opening import Opened
 from conrepair.localize.outputs import partners
 from conrepair.localize.pieces import Pieces
-from conrepair.localize.structure import weight_of
 from conrepair.localize.suspicion_draws import SuspicionSettings, draw_inputs
 from conrepair.localize.suspiciousness import LayerDifferences, Suspiciousness, rank_layers
+from conrepair.localize.weights import weight_of
 from conrepair.localize.whole_run import WholeRun
 
 __all__ = ["Observed", "suspicious_layers"]

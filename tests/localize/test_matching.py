@@ -9,8 +9,10 @@ from random_graphs import Computed, all_values, disguised, drawn_feeds, graphs
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localize.matching import EQUAL, Pair, match
-from conrepair.localize.similarity import compare_values
-from conrepair.localize.structure import Neighbourhood, Structure
+from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.samples import Samples
+from conrepair.localize.similarity import Similarity
+from conrepair.localize.structure import Structure
 
 Array = np.ndarray
 seeds = st.integers(0, 10_000)
@@ -26,7 +28,8 @@ def matched(ours: LayerGraph, mine: dict[str, Array], theirs: LayerGraph, full: 
         Neighbourhood(graph, list(graph.order), {name: values[name].shape for name in graph.order})
         for graph, values in ((ours, mine), (theirs, full))
     )
-    similarity = compare_values(names[0], mine.__getitem__, names[1], full.__getitem__)
+    samples = Samples(names[0], mine.__getitem__), Samples(names[1], full.__getitem__)
+    similarity = Similarity(*samples, EQUAL)
     return match(*nodes, similarity, Structure(*nodes))
 
 

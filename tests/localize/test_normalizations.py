@@ -11,8 +11,9 @@ from onnx_networks import written
 from small_models import model_of
 
 from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localize.neighbourhood import Neighbourhood
 from conrepair.localize.normalizations import normalizations
-from conrepair.localize.structure import Neighbourhood, Structure
+from conrepair.localize.structure import Structure
 from conrepair.networks.onnx import open_network
 
 WIDTH = 8
@@ -107,7 +108,8 @@ def test_the_result_is_no_sum_of_two_tensors(tmp_path: Path) -> None:
     for item in (whole, graph):
         names = [name for node in item.nodes for name in node.outputs]
         sides.append(Neighbourhood(item, names, dict.fromkeys(names, (4, WIDTH))))
-    surface = Structure(*sides).surface
+    everything = np.ix_(*(range(len(side.names)) for side in sides))
+    surface = Structure(*sides).surface(*everything)
     rows, columns = ({name: place for place, name in enumerate(side.names)} for side in sides)
     assert surface[rows["o"], columns["o"]] > surface[rows["s"], columns["o"]] + 0.3
     assert surface[rows["s"], columns["s"]] > surface[rows["s"], columns["o"]] + 0.3

@@ -14,11 +14,13 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import LayerGraph, Tensor
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment, align
+from conrepair.localize.evidence import Evidence
 from conrepair.localize.layout import layouts
-from conrepair.localize.matching import Likeness, Pair
-from conrepair.localize.proving import Evidence
-from conrepair.localize.similarity import compare_values
-from conrepair.localize.structure import Neighbourhood, Structure
+from conrepair.localize.matching import EQUAL, Likeness, Pair
+from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.samples import Samples
+from conrepair.localize.similarity import Similarity
+from conrepair.localize.structure import Structure
 
 GELU = """
     dv{0} = Div (up{0}, root2)
@@ -91,6 +93,6 @@ def test_what_an_activation_cannot_hold_proves_nothing(high: float, holds: bool)
     ]
     sides = [Neighbourhood(graph, graph.inputs, shape) for graph, shape in zip(graphs, shapes, strict=True)]
     values = {"x": np.linspace(0, 3.9, 64, dtype=np.float32)}
-    similarity = compare_values(["x"], values.__getitem__, ["q"], lambda _: values["x"])
+    similarity = Similarity(Samples(["x"], values.__getitem__), Samples(["q"], lambda _: values["x"]), EQUAL)
     evidence = Evidence(*sides, similarity, Structure(*sides), values.__getitem__, Likeness(0.05, 2.0))
     assert evidence.holds(Pair("x", "q", layouts((64,), (64,))[0], 0.5, "")) == holds

@@ -7,12 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from conrepair.localize.similarity import Similarity, compare_values
+from conrepair.localize.matching import EQUAL
+from conrepair.localize.samples import Comparison, Samples, compare_values
+from conrepair.localize.similarity import Similarity
 
 Array = np.ndarray
 
 
-def compared(source: Sequence[Array], target: Sequence[Array]) -> Similarity:
+def sampled(values: Sequence[Array]) -> Samples:
+    named = {str(place): array for place, array in enumerate(values)}
+    return Samples(list(named), named.__getitem__)
+
+
+def compared(source: Sequence[Array], target: Sequence[Array]) -> Comparison:
     ours, theirs = ({str(place): array for place, array in enumerate(side)} for side in (source, target))
     return compare_values(list(ours), ours.__getitem__, list(theirs), theirs.__getitem__)
 
@@ -84,12 +91,9 @@ def test_very_small_tensors_beside_very_large_ones() -> None:
 def test_only_better_values_are_taken_over() -> None:
     source = drawn(3, 4, 4, count=3)
     noise = drawn(3, 4, 4, seed=1, count=3)
-    similarity = compared(source, [source[0], noise[1], source[2] + 0.1 * noise[2]])
+    similarity = Similarity(sampled(source), sampled([source[0], noise[1], source[2] + 1e-5 * noise[2]]), EQUAL)
     turned = source[1].transpose(0, 2, 1)
-    similarity.improve(compared(source, [turned, noise[0]]), [1, 2])
-    assert np.diag(similarity.error) == pytest.approx([0, 0, 0.1], abs=0.03)
-    layout = similarity.best_layout(1, 1)
-    assert layout is not None
-    np.testing.assert_array_equal(layout.to_target(source[1]), turned)
-    assert similarity.best_layout(0, 0) is not None
-    assert similarity.best_layout(0, 0).is_plain  # type: ignore[union-attr]
+    similarity.improve(similarity.again(sampled([turned, source[2] + 1e-4 * noise[0]])), np.array([1, 2]))
+    assert similarity.closest() == pytest.approx([0, 0, 1e-5], abs=3e-6)
+    np.testing.assert_array_equal(similarity.layout(1, 1).to_target(source[1]), turned)
+    assert similarity.layout(0, 0).is_plain

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from random_graphs import SHAPE, graph_of, graphs
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
-from conrepair.localize.structure import Neighbourhood, Structure
+from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.structure import Structure
 
 Array = np.ndarray
 
@@ -49,14 +50,22 @@ def test_behind_is_before_turned_round(case: tuple[LayerGraph, list[str]]) -> No
 
 
 @given(selections())
-def test_reaches_is_having_a_path(case: tuple[LayerGraph, list[str]]) -> None:
+def test_before_and_behind_each_is_having_a_path(case: tuple[LayerGraph, list[str]]) -> None:
     graph, names = case
-    reaches = around(graph, names).reaches
+    nodes = around(graph, names)
+    marked = {name: 1 << place for place, name in enumerate(names)}
+    before, behind = nodes.before_each(marked, names), nodes.behind_each(marked, names)
     for row, one in enumerate(names):
-        nodes = {node.name for name in graph.tensors if name == one for node in graph.consumers[name]}
+        readers = {node.name for node in graph.consumers[one]}
         for column, two in enumerate(names):
-            needed = {node.name for node in graph.between([], [two])}
-            assert reaches[row, column] == bool(nodes & needed)
+            needed = bool(readers & {node.name for node in graph.between([], [two])})
+            assert bool(before[column] >> row & 1) == needed
+            assert bool(behind[row] >> column & 1) == needed
+
+
+def all_pairs(ours: Neighbourhood, theirs: Neighbourhood) -> tuple[Array, Array]:
+    """Rows and columns that are all pairs."""
+    return np.arange(len(ours.names))[:, None], np.arange(len(theirs.names))[None, :]
 
 
 def convolutions(*weights: Array, axis_of_batch: str = "x") -> LayerGraph:
@@ -80,7 +89,7 @@ def weights(count: int = 4) -> list[Array]:
 def alike(ours: LayerGraph, theirs: LayerGraph) -> Array:
     """Evidence of the weights for the outputs of all convolutions."""
     sides = [around(graph, [f"c{place}" for place in range(len(graph.nodes) // 2)]) for graph in (ours, theirs)]
-    return Structure(*sides).weights
+    return Structure(*sides).weights(*all_pairs(*sides))
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -121,7 +130,8 @@ def test_depthwise_weights_are_normalized_as_a_whole() -> None:
 def test_names_operators_and_places_are_evidence() -> None:
     ours = graph_of(["in"], [("a", "Sin", ["in"], ["p"]), ("b", "Tanh", ["p"], ["q"])], ["q"])
     theirs = graph_of(["IN:0"], [("k", "Sin", ["IN:0"], ["P:0"]), ("l", "Tanh", ["P:0"], ["r"])], ["r"])
-    found = Structure(around(ours, ["in", "p", "q"]), around(theirs, ["IN:0", "P:0", "r"])).surface
+    sides = around(ours, ["in", "p", "q"]), around(theirs, ["IN:0", "P:0", "r"])
+    found = Structure(*sides).surface(*all_pairs(*sides))
     assert found.argmax(1).tolist() == [0, 1, 2]
     assert found[0, 0] == pytest.approx(1.0)
     assert found[2, 2] < found[1, 1]  # another name
@@ -149,6 +159,7 @@ def test_a_product_of_integers_is_whole_behind_its_scale_and_its_bias() -> None:
     ends = {name: Tensor(name, (2, 4), "float32") for name in "xy"}
     source = LayerGraph(("x",), ("y",), ends, (whole,))
     names = ["p", "c", "m", "a"]
-    (row,) = Structure(around(source, ["y"]), around(target, names)).surface
+    sides = around(source, ["y"]), around(target, names)
+    (row,) = Structure(*sides).surface(*all_pairs(*sides))
     assert names[int(row.argmax())] == "a"
     assert row[names.index("a")] > row[names.index("m")] + 0.2

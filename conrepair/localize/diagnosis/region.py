@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localize.layout import Layout
 from conrepair.localize.matching import Pair
 
-__all__ = ["Region", "Side", "region_of", "side", "sides_of"]
+__all__ = ["Cuts", "Region", "Side", "region_of", "side"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Region:
         return bool(begins) and all(name in graph.inputs for name in begins)
 
 
-def side(graph: LayerGraph, cuts: set[str], end: str) -> Side:
+def side(graph: LayerGraph, cuts: Set[str], end: str) -> Side:
     """The part of a network that computes a tensor from the nearest cuts.
 
     Args:
@@ -69,32 +69,44 @@ def side(graph: LayerGraph, cuts: set[str], end: str) -> Side:
         cuts: Tensors that are known, its inputs among them; the end itself may be one.
         end: What is computed.
     """
-    nodes = graph.between(sorted(cuts), [end])
+    nodes = graph.between(cuts, [end])
     begins = dict.fromkeys(name for node in nodes for name in node.inputs if name in cuts)
     return Side(graph, nodes, tuple(begins), end)
 
 
-def sides_of(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], end: Pair) -> tuple[Side, Side]:
-    """What computes a pair from the nearest cuts, on both sides.
+class Cuts:
+    """All cuts of two networks, to ask for what lies between them.
 
-    Args:
+    Attributes:
         graphs: The source's and the target's.
-        pairs: All cuts.
-        end: The pair at the end; it may be one that's measured only.
     """
-    ours, theirs = ({pair.source for pair in pairs}, {pair.target for pair in pairs})
-    known = end not in pairs and end.source in ours
-    source = (
-        Side(graphs[0], (), (end.source,), end.source)
-        if known
-        else side(graphs[0], ours | set(graphs[0].inputs), end.source)
-    )
-    target = (
-        Side(graphs[1], (), (end.target,), end.target)
-        if end not in pairs and end.target in theirs
-        else side(graphs[1], theirs | set(graphs[1].inputs), end.target)
-    )
-    return source, target
+
+    def __init__(self, graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair]) -> None:
+        """Remember them.
+
+        Args:
+            graphs: The source's and the target's.
+            pairs: All cuts.
+        """
+        self.graphs = graphs
+        self._pairs = {(pair.source, pair.target) for pair in pairs}
+        self._paired = {pair.source for pair in pairs}, {pair.target for pair in pairs}
+        self._known = self._paired[0].union(graphs[0].inputs), self._paired[1].union(graphs[1].inputs)
+
+    def sides(self, end: Pair) -> tuple[Side, Side]:
+        """What computes a pair from the nearest cuts, on both sides.
+
+        Args:
+            end: The pair at the end; it may be one that's measured only.
+        """
+        cut = (end.source, end.target) in self._pairs
+        source, target = (
+            Side(graph, (), (name,), name) if not cut and name in paired else side(graph, known, name)
+            for graph, name, paired, known in zip(
+                self.graphs, (end.source, end.target), self._paired, self._known, strict=True
+            )
+        )
+        return source, target
 
 
 def region_of(
@@ -115,7 +127,7 @@ def region_of(
         computed: The target's there, in the source's layout.
         fed: Gives what the target was fed with at a cut.
     """
-    source, target = sides_of(graphs, pairs, end)
+    source, target = Cuts(graphs, pairs).sides(end)
     return Region(
         source,
         target,

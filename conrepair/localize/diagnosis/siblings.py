@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.functions import same_function
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.readings import as_written
-from conrepair.localize.diagnosis.region import Region, Side, sides_of
+from conrepair.localize.diagnosis.region import Cuts, Region, Side
 from conrepair.localize.diagnosis.steps import MOVES, Step
 from conrepair.localize.diagnosis.wiring import layers_of
 from conrepair.localize.layout import layouts
@@ -46,6 +47,11 @@ class Healthy:
     graphs: tuple[LayerGraph, LayerGraph]
     pairs: Sequence[Pair]
     ends: Sequence[Pair]
+
+    @functools.cached_property
+    def cuts(self) -> Cuts:
+        """All cuts, to ask for what lies between them."""
+        return Cuts(self.graphs, self.pairs)
 
 
 def closest_sibling(region: Region, healthy: Healthy) -> list[Finding] | None:
@@ -76,7 +82,7 @@ def _siblings(region: Region, healthy: Healthy) -> Iterator[Side]:
         producer = healthy.graphs[0].producers.get(pair.source)
         if producer is None or producer.op not in last:
             continue
-        ours, theirs = sides_of(healthy.graphs, healthy.pairs, pair)
+        ours, theirs = healthy.cuts.sides(pair)
         if theirs.nodes and theirs.end != region.target.end and _operators(ours) == wanted:
             yield theirs
 

@@ -1,0 +1,170 @@
+"""Settle what was guessed: a pair that makes wrong what reads it is another one, or none."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+
+from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.localize.activations import Activations
+from conrepair.localize.isolation import Isolation, add_result
+from conrepair.localize.layout import layouts
+from conrepair.localize.matching import EQUAL, Pair
+from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.shelf import Shelf
+from conrepair.metrics.running_error import RunningError
+
+__all__ = ["Isolated", "settle"]
+
+_TRIALS = 40
+_MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
+
+
+class Isolated:
+    """Runs of the target with the source's activations, on one batch."""
+
+    def __init__(self, source: Activations, target: Activations, folder: Path) -> None:
+        self._source, self._target, self._feeds = source, target.network, target.feeds
+        self._shelf = Shelf(folder / "isolated")
+        self._shelf.put_all(target.feeds.items())
+
+    def run(self, pairs: Sequence[Pair], names: Sequence[str]) -> Callable[[str], Array]:
+        """Tensors, computed from the nearest pairs."""
+        isolation = Isolation(self._target, pairs, names)
+        self._shelf.put_all(isolation.run(self._source.__getitem__, self._feeds))
+        return self._shelf.__getitem__
+
+    def errors(self, pairs: Sequence[Pair], wanted: Sequence[Pair]) -> dict[str, float]:
+        """Introduced errors of some pairs, by their targets' names."""
+        inputs = set(self._target.graph.inputs)
+        chosen = {pair.target: pair for pair in wanted if pair.target not in inputs}
+        found = {}
+        for name, array in Isolation(self._target, pairs, list(chosen)).run(self._source.__getitem__, self._feeds):
+            error, pair = RunningError(), chosen[name]
+            add_result(error, pair, self._source[pair.source], array)
+            found[name] = error.error
+        return found
+
+
+def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], isolated: Isolated) -> list[Pair]:
+    """Move or drop pairs that make wrong what reads them, and without which that's right.
+
+    Args:
+        nodes: Tensors of the source and of the target.
+        pairs: Proven ones, and guesses.
+        isolated: Runs the target.
+
+    Returns:
+        In order; guesses whose values come out right from the cuts before are known now.
+    """
+    graph = nodes[1].graph
+    kept, feeding = list(pairs), _feeding(graph, pairs)
+    errors = isolated.errors(kept, kept)
+    tried: Counter[str] = Counter()
+    for _ in range(_TRIALS):
+        cleared = {name for name, count in tried.items() if count > _MOVES}
+        doubtful = _doubtful(graph, kept, feeding, errors, cleared)
+        if not doubtful:
+            break
+        changed = _tried(kept, doubtful, isolated, _alternatives(nodes, kept, doubtful, tried))
+        tried.update(doubtful.keys())
+        if changed != kept:
+            before = {pair.target: pair for pair in kept}
+            moved = {pair.target for pair in changed if before.get(pair.target) != pair}
+            kept, feeding, was = changed, _feeding(graph, changed), feeding
+            again = [
+                pair
+                for pair in kept
+                if pair.target in moved
+                or feeding.get(pair.target) != was.get(pair.target)
+                or not moved.isdisjoint(feeding.get(pair.target, ()))
+            ]
+            errors |= isolated.errors(kept, again)
+    return [
+        pair
+        if pair.confidence == 1.0 or errors.get(pair.target, 1.0) > EQUAL
+        else replace(pair, confidence=1.0, evidence=f"{pair.evidence}; the same values from the cut before")
+        for pair in kept
+    ]
+
+
+def _feeding(graph: LayerGraph, pairs: Sequence[Pair]) -> Mapping[str, tuple[str, ...]]:
+    """The cuts that each tensor of the target is computed from."""
+    return graph.feeding({*(pair.target for pair in pairs), *graph.inputs})
+
+
+def _tried(
+    pairs: Sequence[Pair],
+    doubtful: Mapping[str, Sequence[str]],
+    isolated: Isolated,
+    moved: Mapping[str, Pair | None],
+) -> list[Pair]:
+    """The pairs, of which those are moved (or dropped, for None) that make what reads them right."""
+    other = [moved.get(pair.target, pair) for pair in pairs]
+    rest = _distinct([pair for pair in other if pair is not None])
+    behind = {name for target in moved for name in doubtful[target]}
+    found = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
+    better = {target for target in moved if all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])}
+    changed = [moved[pair.target] if pair.target in better else pair for pair in pairs]
+    return _distinct([pair for pair in changed if pair is not None])
+
+
+def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
+    """No tensor of the target twice: neighbours may have moved to the same one."""
+    return list({pair.target: pair for pair in reversed(pairs)}.values())[::-1]
+
+
+def _alternatives(
+    nodes: tuple[Neighbourhood, Neighbourhood],
+    pairs: Sequence[Pair],
+    doubtful: Mapping[str, Sequence[str]],
+    tried: Mapping[str, int],
+) -> dict[str, Pair | None]:
+    """For each doubtful pair the next possibility: tensors of either side just behind or before; then none at all."""
+    taken = {pair.source for pair in pairs}, {pair.target for pair in pairs}
+    found: dict[str, Pair | None] = {}
+    for pair in pairs:
+        if pair.target in doubtful:
+            moves = [
+                *((name, pair.target) for name in nodes[0].around(pair.source) if name not in taken[0]),
+                *((pair.source, name) for name in nodes[1].around(pair.target) if name not in taken[1]),
+            ]
+            shapes = [(nodes[0].shape(one), nodes[1].shape(two)) for one, two in moves]
+            fitting = [move for move, shape in zip(moves, shapes, strict=True) if layouts(*shape)]
+            place = tried[pair.target]
+            found[pair.target] = _moved(nodes, pair, *fitting[place]) if place < min(len(fitting), _MOVES) else None
+    return found
+
+
+def _moved(nodes: tuple[Neighbourhood, Neighbourhood], pair: Pair, source: str, target: str) -> Pair:
+    choices = layouts(nodes[0].shape(source), nodes[1].shape(target))
+    layout = next((item for item in choices if item.axes == pair.layout.axes), choices[0])
+    return replace(pair, source=source, target=target, layout=layout, evidence="what reads it comes out right")
+
+
+def _doubtful(
+    graph: LayerGraph,
+    pairs: Sequence[Pair],
+    feeding: Mapping[str, Sequence[str]],
+    errors: Mapping[str, float],
+    cleared: Set[str],
+) -> dict[str, list[str]]:
+    """Pairs that differ and whose readers differ, no two of them neighbours; each with its readers."""
+    readers: dict[str, list[str]] = {}
+    for name in {pair.target for pair in pairs}:
+        for fed in feeding.get(name, ()):
+            readers.setdefault(fed, []).append(name)
+    found: dict[str, list[str]] = {}
+    blocked: set[str] = set()
+    for pair in pairs:
+        name = pair.target
+        behind = readers.get(name, [])
+        if errors.get(name, 0.0) <= EQUAL or not behind or name in graph.outputs:
+            continue
+        if name not in blocked and name not in cleared and any(errors[item] > EQUAL for item in behind):
+            found[name] = behind
+            blocked.update(behind)
+    return found
