@@ -28,7 +28,7 @@ from conrepair.runtime.files import sha256_of, whole_output
 from conrepair.zoo.catalog import zoo_model, zoo_photos
 from conrepair.zoo.packages import cache_folder
 
-__all__ = ["FOLDED", "KEPT", "OWN", "build", "convert", "make", "photo_inputs", "side_of"]
+__all__ = ["FOLDED", "KEPT", "OWN", "build", "convert", "make", "photo_inputs", "side_of", "unfolded"]
 
 OWN, FOLDED, KEPT = "torch", "onnx", "onnx-kept"
 _SEED = 20261120  # of weights
@@ -54,7 +54,7 @@ def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     own = dataclasses.replace(own, inputs=framework(own.framework).describe(own).inputs)
     models = {OWN: own, FOLDED: _folded(own, folder / FOLDED)}
     if wanted.normalized:
-        models[KEPT] = _kept(own, folder / KEPT)
+        models[KEPT] = unfolded(own, folder / KEPT)
     sides = {name: side_of(model) for name, model in models.items()}
     names = [spec["name"] for spec in sides[FOLDED]["inputs"]]
     data = folder / "data.npz"
@@ -121,7 +121,7 @@ def _folded(model: Model, folder: Path) -> Model:
     return Model("onnx", str(path), sha256_of(path))
 
 
-def _kept(model: Model, folder: Path) -> Model:
+def unfolded(model: Model, folder: Path) -> Model:
     """With BatchNormalization as nodes of their own, which that exporter only keeps for training."""
     import torch
 

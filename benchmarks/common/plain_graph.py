@@ -49,6 +49,33 @@ class PlainGraph:
         self.inputs: dict[str, tuple[int, Sequence[int | str]]] = {}
         self.outputs: dict[str, tuple[int, Sequence[int | str]]] = {}
 
+    @classmethod
+    def of(cls, model: onnx.ModelProto) -> PlainGraph:
+        """What a file has, with names for all nodes, and constants of nodes among the others.
+
+        Raises:
+            ValueError: if it has operators of other domains, or functions.
+        """
+        opsets = {item.domain or "ai.onnx": item.version for item in model.opset_import}
+        if model.functions or any(node.domain not in {"", "ai.onnx"} for node in model.graph.node):
+            raise ValueError("it has operators of other domains")
+        graph = cls(opsets["ai.onnx"])
+        for tensor in model.graph.initializer:
+            graph.constants[tensor.name] = numpy_helper.to_array(tensor)
+        for place, node in enumerate(model.graph.node):
+            if node.op_type == "Constant" and node.attribute[0].name == "value":
+                graph.constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+                continue
+            kept = NodeProto.FromString(node.SerializeToString())
+            kept.name = node.name if node.name and node.name not in graph.nodes else f"node_{place}"
+            graph.nodes[kept.name] = kept
+        for held, values in ((graph.inputs, model.graph.input), (graph.outputs, model.graph.output)):
+            for value in values:
+                kind = value.type.tensor_type
+                if value.name not in graph.constants:
+                    held[value.name] = kind.elem_type, [size.dim_param or size.dim_value for size in kind.shape.dim]
+        return graph
+
     def add(self, name: str, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
         """A node.
 
@@ -147,7 +174,7 @@ class PlainGraph:
                 continue
             tensor = numpy_helper.from_array(np.asarray(array, order="C"), name)
             if constant_nodes and array.size <= 8:
-                first.append(helper.make_node("Constant", [], [name], f"{name}/constant", value=tensor))
+                first.append(helper.make_node("Constant", [], [name], f"constant {len(first)}", value=tensor))
             else:
                 initializers.append(tensor)
         values = [
