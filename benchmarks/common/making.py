@@ -28,7 +28,7 @@ from conrepair.runtime.files import sha256_of, whole_output
 from conrepair.zoo.catalog import zoo_model, zoo_photos
 from conrepair.zoo.packages import cache_folder
 
-__all__ = ["FOLDED", "KEPT", "OWN", "build", "convert", "make", "photo_inputs", "side_of", "unfolded"]
+__all__ = ["FOLDED", "KEPT", "OWN", "build", "convert", "made", "make", "photo_inputs", "side_of", "unfolded"]
 
 OWN, FOLDED, KEPT = "torch", "onnx", "onnx-kept"
 _SEED = 20261120  # of weights
@@ -47,7 +47,11 @@ def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "sides" (for each way to write it: "model" and "inputs") and "data" (the inputs' file).
     """
     wanted = MODELS[payload["model"]]
-    wanted = dataclasses.replace(wanted, samples=payload.get("samples", wanted.samples))
+    return made(dataclasses.replace(wanted, samples=payload.get("samples", wanted.samples)), folder)
+
+
+def made(wanted: BenchmarkModel, folder: Path) -> dict[str, Any]:
+    """The same of a model that needn't be in the list."""
     built = folder / OWN
     built.mkdir()
     own = build(wanted, built)

@@ -16,9 +16,9 @@ __all__ = ["OF_PICTURES", "OTHERWISE", "rewritten"]
 
 _CHANGES: dict[str, Change] = {**pieces.CHANGES, **products.CHANGES, **moves.CHANGES, **units.CHANGES}
 _MIXED = "mixed"
-_PARTS = 4  # of a mixed one, at most
+_PARTS = (2, 5, 12)  # of mixed ones, at most
 
-OTHERWISE = (*TOOLS, *_CHANGES, *(f"{_MIXED}-{number}" for number in range(3)))
+OTHERWISE = (*TOOLS, *_CHANGES, *(f"{_MIXED}-{number}" for number in range(len(_PARTS))))
 """Names."""
 
 OF_PICTURES = (
@@ -61,13 +61,13 @@ def rewritten(name: str, model: onnx.ModelProto, generator: np.random.Generator,
     except ValueError as error:
         raise UnfitError("no place", str(error)) from error
     if name.startswith(_MIXED):
-        return _mixed(given, work, generator)
+        return _mixed(given, work, generator, _PARTS[int(name.rpartition("-")[2])])
     if not _CHANGES[name](work):
         raise UnfitError("no place")
     return work.graph.model()
 
 
-def _mixed(given: onnx.ModelProto, work: Work, generator: np.random.Generator) -> onnx.ModelProto:
+def _mixed(given: onnx.ModelProto, work: Work, generator: np.random.Generator, parts: int) -> onnx.ModelProto:
     """Several in turn."""
     done = 0
     for name in generator.permutation(list(_CHANGES)):
@@ -75,7 +75,7 @@ def _mixed(given: onnx.ModelProto, work: Work, generator: np.random.Generator) -
             given = work.graph.model()
             work = Work(given, generator)
             done += 1
-        if done == _PARTS:
+        if done == parts:
             break
     if not done:
         raise UnfitError("no place")
