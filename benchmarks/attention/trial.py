@@ -16,7 +16,7 @@ from benchmarks.attention.samples import samples
 from benchmarks.attention.spec import Spec, Writing, writing_of
 from benchmarks.common.cases import Case
 from benchmarks.common.generated import case_of
-from benchmarks.common.located import located
+from benchmarks.common.located import located, unfit
 from benchmarks.common.otherwise import rewritten
 from benchmarks.common.plain_graph import PlainGraph
 from benchmarks.common.target import UnfitError, measured
@@ -42,13 +42,14 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     case = case_of(payload)
     spec = find(case.model)
     feeds = samples(spec)
-    source, source_graph = _written(spec, case.source)
-    if case.count:
-        target, injected = _faulty(case, spec, source_graph)
-    else:
-        target, injected = _written(spec, case.base)[0], []
-        if case.rewriting:
-            target = rewritten(case.rewriting, target, np.random.default_rng(_number(case.name)), scratch)
+    with unfit("not injected"):
+        source, source_graph = _written(spec, case.source)
+        if case.count:
+            target, injected = _faulty(case, spec, source_graph)
+        else:
+            target, injected = _written(spec, case.base)[0], []
+            if case.rewriting:
+                target = rewritten(case.rewriting, target, np.random.default_rng(_number(case.name)), scratch)
     about = {"mask": spec.mask, "position": spec.position, "massive": spec.massive, "magnitude": spec.magnitude}
     found = located(source, target, feeds, scratch, faulty=bool(case.count))
     return {"injected": injected, "about": about} | found

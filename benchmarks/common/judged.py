@@ -153,7 +153,7 @@ def judged_tables(rows: Sequence[JudgedRow], keys: dict[str, Callable[[JudgedRow
     parts += listed("Faults that are passed or undecided", [row for row in rows if row.wrong and row.faulty])
     named = [row for row in rows if row.score and not row.wrong and not row.score.first]
     parts += listed("Faults whose first name is another layer's", named)
-    parts += listed("Not verified", [row for row in rows if row.status in {"unverified", "no model"}])
+    parts += listed("Not verified", [row for row in rows if row.status in {"unverified", "no model", "not injected"}])
     return "\n".join(parts)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from conrepair.localize.models import localize_models
 from conrepair.localize.options import Options
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["LEAST_EFFECT", "RIGHT", "SAMPLES", "located", "located_sides", "rounding_of", "saved"]
+__all__ = ["LEAST_EFFECT", "RIGHT", "SAMPLES", "located", "located_sides", "rounding_of", "saved", "unfit"]
 
 SAMPLES = 8
 RIGHT = 1e-5
@@ -29,6 +30,21 @@ LEAST_EFFECT = 1e-4
 
 _BATCH = 4
 _TIMES_ROUNDING = 4.0  # what two ways to write a network may differ by, where it can't be run in float64
+
+
+@contextlib.contextmanager
+def unfit(status: str) -> Iterator[None]:
+    """What goes wrong here is no result of what's measured.
+
+    Args:
+        status: Of the `UnfitError` that is raised instead of other errors.
+    """
+    try:
+        yield
+    except UnfitError:
+        raise
+    except Exception as error:
+        raise UnfitError(status, f"{type(error).__name__}: {error}"[:300]) from error
 
 
 def saved(model: onnx.ModelProto, path: Path) -> dict[str, Any]:
@@ -73,7 +89,8 @@ def located(
     Raises:
         UnfitError: for a fault without an effect, or a right target that isn't right.
     """
-    ours, theirs = in_float32(source, feeds), in_float32(target, feeds)
+    with unfit("no model"):
+        ours, theirs = in_float32(source, feeds), in_float32(target, feeds)
     rounding, effect = None, difference(ours, theirs)
     if exact:
         rounding, effect = rounding_of(source, feeds), _effect(source, target, feeds, effect)

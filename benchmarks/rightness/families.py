@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.rightness.layers import (
-    Branches,
-    Channels,
-    Mixer,
-    Residual,
-    Shuffle,
-    activation,
-    conv,
-    inverted,
-    transformer,
-)
+from benchmarks.rightness import sequences
+from benchmarks.rightness.layers import Branches, Channels, Residual, Shuffle, activation, conv, inverted
 from conrepair.data.tensor_spec import TensorSpec
 
 __all__ = ["FAMILIES", "inputs_of", "network"]
 
 Draw = np.random.Generator
 Shape = tuple[int, ...]
-
-_WORDS = 43
 
 
 def network(family: str, seed: int) -> nn.Module:
@@ -40,7 +28,7 @@ def inputs_of(family: str, seed: int) -> tuple[TensorSpec, ...]:
     """What it takes."""
     _, shape = FAMILIES[family](np.random.default_rng(seed))
     if family == "text":
-        return (TensorSpec("", ("batch", *shape), "int64", high=_WORDS),)
+        return (TensorSpec("", ("batch", *shape), "int64", high=sequences.WORDS),)
     return (TensorSpec("", ("batch", *shape), "float32"),)
 
 
@@ -101,71 +89,6 @@ class _UNet(nn.Module):
 
 def _unet(draw: Draw) -> tuple[nn.Module, Shape]:
     return _UNet(draw), _picture(draw)
-
-
-def _text(draw: Draw) -> tuple[nn.Module, Shape]:
-    heads, tokens = int(draw.choice([2, 3, 4])), int(draw.integers(5, 12))
-    size = heads * int(draw.choice([6, 8]))
-    blocks = [transformer(draw, size, heads) for _ in range(int(draw.integers(1, 4)))]
-    return nn.Sequential(nn.Embedding(_WORDS, size), *blocks, nn.LayerNorm(size), nn.Linear(size, 7)), (tokens,)
-
-
-def _vit(draw: Draw) -> tuple[nn.Module, Shape]:
-    heads = int(draw.choice([2, 3]))
-    size = heads * int(draw.choice([8, 10]))
-    blocks = [transformer(draw, size, heads) for _ in range(int(draw.integers(1, 4)))]
-    patches = nn.Sequential(nn.Conv2d(3, size, 4, 4), nn.Flatten(2))
-    return nn.Sequential(patches, _Turned(), *blocks, nn.LayerNorm(size), _First(), nn.Linear(size, 9)), (3, 16, 16)
-
-
-class _Turned(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.transpose(1, 2)
-
-
-class _First(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x[:, 0]
-
-
-class _Recurrent(nn.Module):
-    def __init__(self, draw: Draw, sort: Any, features: int) -> None:
-        super().__init__()
-        size, both = int(draw.integers(6, 16)), bool(draw.integers(2))
-        self.layers = sort(features, size, int(draw.integers(1, 3)), batch_first=True, bidirectional=both)
-        self.norm = nn.LayerNorm(size * (1 + both))
-        self.out = nn.Linear(size * (1 + both), 5)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.out(self.norm(self.layers(x)[0])[:, -1])
-
-
-def _lstm(draw: Draw) -> tuple[nn.Module, Shape]:
-    shape = int(draw.integers(5, 10)), int(draw.integers(4, 9))
-    return _Recurrent(draw, nn.LSTM, shape[1]), shape
-
-
-def _gru(draw: Draw) -> tuple[nn.Module, Shape]:
-    shape = int(draw.integers(5, 10)), int(draw.integers(4, 9))
-    return _Recurrent(draw, nn.GRU, shape[1]), shape
-
-
-def _mixer(draw: Draw) -> tuple[nn.Module, Shape]:
-    tokens, size = int(draw.integers(6, 12)), int(draw.integers(10, 24))
-    body = [Mixer(draw, tokens, size) for _ in range(int(draw.integers(1, 4)))]
-    return nn.Sequential(nn.Linear(5, size), *body, nn.LayerNorm(size), nn.Linear(size, 4)), (tokens, 5)
-
-
-def _series(draw: Draw) -> tuple[nn.Module, Shape]:
-    width, dilation = int(draw.integers(6, 16)), int(draw.choice([1, 2, 3]))
-
-    def layer() -> nn.Module:
-        one = nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation)
-        return nn.Sequential(one, nn.BatchNorm1d(width), activation(draw))
-
-    body = [Residual(layer()) for _ in range(int(draw.integers(1, 4)))]
-    ends = nn.Conv1d(4, width, 5, padding=2), nn.Conv1d(width, 3, 1)
-    return nn.Sequential(ends[0], *body, ends[1]), (4, int(draw.integers(12, 24)))
 
 
 def _dense(draw: Draw) -> tuple[nn.Module, Shape]:
@@ -230,24 +153,18 @@ def _group_norms(draw: Draw) -> tuple[nn.Module, Shape]:
     return nn.Sequential(nn.Conv2d(3, width, 3, 2, 1), *body, *_head(draw, width)), _picture(draw)
 
 
-def _perceptron(draw: Draw) -> tuple[nn.Module, Shape]:
-    widths = [int(draw.integers(10, 40)) for _ in range(int(draw.integers(3, 6)))]
-    body = [nn.Sequential(nn.Linear(one, two), activation(draw)) for one, two in itertools.pairwise(widths)]
-    return nn.Sequential(*body, nn.LayerNorm(widths[-1]), nn.Linear(widths[-1], 6), nn.Softmax(1)), (widths[0],)
-
-
 FAMILIES: dict[str, Callable[[Draw], tuple[nn.Module, Shape]]] = {
     "plain": _plain,
     "resnet": _resnet,
     "mobile": _mobile,
     "unet": _unet,
-    "text": _text,
-    "lstm": _lstm,
-    "series": _series,
-    "perceptron": _perceptron,
-    "vit": _vit,
-    "gru": _gru,
-    "mixer": _mixer,
+    "text": sequences.text,
+    "lstm": sequences.lstm,
+    "series": sequences.series,
+    "perceptron": sequences.perceptron,
+    "vit": sequences.vit,
+    "gru": sequences.gru,
+    "mixer": sequences.mixer,
     "dense": _dense,
     "branched": _branched,
     "grouped": _grouped,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.generated import case_of
-from benchmarks.common.located import located, located_sides, saved
+from benchmarks.common.located import located, located_sides, saved, unfit
 from benchmarks.common.otherwise import rewritten
 from benchmarks.common.target import Data, made_target, measured
 from benchmarks.rightness.making import feeds_of, written
@@ -32,7 +32,8 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     case, kept = case_of(payload), Path(payload["kept"])
-    source = written(case.model, case.source, kept)
+    with unfit("no model"):
+        source = written(case.model, case.source, kept)
     given = feeds_of(case.model)
     if not isinstance(given, dict):
         held = {tensor.name for tensor in source.graph.initializer}
@@ -41,10 +42,11 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     about = {"injected": [], "about": {}}
     if case.route:
         return about | _converted(payload["case"], saved(source, scratch / "base.onnx"), given, scratch)
-    target = written(case.model, case.base, kept)
-    if case.rewriting:
-        generator = np.random.default_rng(zlib.crc32(case.name.encode()))
-        target = rewritten(case.rewriting, target, generator, scratch)
+    with unfit("not injected"):
+        target = written(case.model, case.base, kept)
+        if case.rewriting:
+            generator = np.random.default_rng(zlib.crc32(case.name.encode()))
+            target = rewritten(case.rewriting, target, generator, scratch)
     return about | located(source, target, given, scratch, faulty=False, exact=False)
 
 

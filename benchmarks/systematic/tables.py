@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from benchmarks.common.judged import listed
 from benchmarks.repair.rows import Row
 from benchmarks.systematic.cases import EVERYWHERE, ONCE
 
-__all__ = ["findings_of", "named_places", "report"]
+__all__ = ["findings_of", "named_places", "places_of", "report"]
 
+_OF_EFFECT = 1e-5  # relative L2 of an output
 _SIDES = ("target_layers", "source_layers")
 _HEADER = (
-    "network", "fault", "places", "named", "findings", "astray", "effect", "outcome", "edits", "error left",
-    "seconds", "once: named", "findings", "outcome", "seconds",
+    "network", "fault", "places", "of effect", "named", "findings", "astray", "effect", "outcome", "edits",
+    "error left", "seconds", "once: named", "findings", "outcome", "seconds",
 )  # fmt: skip
 _OUTCOMES = ("repaired", "partly", "left", "worse", "failed")
-_SUMS = ("cases", "all places named", "places", "named", "findings", *_OUTCOMES, "seconds")
+_SUMS = ("cases", "all places named", "places of effect", "named", "findings", *_OUTCOMES, "seconds")
+
+
+def places_of(row: Row) -> list[dict[str, Any]]:
+    """The places where a fault alone changes an output by more than rounding."""
+    return [item for item in row.result["injected"] if item["effect"] is None or item["effect"] > _OF_EFFECT]
 
 
 def named_places(row: Row) -> int:
-    """How many of the places of a fault some finding names."""
-    return sum(any(_meet(place, found) for found in row.result["found"]) for place in row.result["injected"])
+    """How many of those some finding names."""
+    return sum(any(_meet(place, found) for found in row.result["found"]) for place in places_of(row))
 
 
 def findings_of(row: Row) -> tuple[int, int]:
@@ -34,9 +41,9 @@ def findings_of(row: Row) -> tuple[int, int]:
 def report(rows: Sequence[Row]) -> str:
     """What became of each fault everywhere, beside the same in one place; then sums.
 
-    "named": places that some finding names; "findings": how many there are, "astray" how many of them name no place;
-    "error left": relative L2 of the outputs on samples that the repair didn't see; "seconds": of localization and of
-    repair.
+    "of effect": places where the fault alone changes outputs by more than 1e-5; "named": those of them that some
+    finding names; "findings": how many there are, "astray" how many of them name no place; "error left": relative L2
+    of the outputs on samples that the repair didn't see; "seconds": of localization and of repair.
     """
     pairs = {(row.case.model, row.case.faults[0], row.case.group): row for row in rows}
     lines = [f"| {' | '.join(_HEADER)} |", f"|---|---|{'---:|' * (len(_HEADER) - 2)}"]
@@ -65,12 +72,12 @@ def _error(row: Row) -> str:
 
 def _everywhere(row: Row | None) -> list[str]:
     if row is None or row.status != "measured":
-        return ["", "", "", "", "", "" if row is None else row.status, "", "", ""]
-    injected = row.result["injected"]
+        return ["", "", "", "", "", "", "" if row is None else row.status, "", "", ""]
     findings, astray = findings_of(row)
-    effect = injected[0]["effect"]
+    effect = row.result["effect"]
     return [
-        str(len(injected)),
+        str(len(row.result["injected"])),
+        str(len(places_of(row))),
         str(named_places(row)),
         str(findings),
         str(astray),
@@ -94,7 +101,7 @@ def _sums(rows: Sequence[Row]) -> Iterator[str]:
     for group in (EVERYWHERE, ONCE):
         asked = [row for row in rows if row.case.group == group and row.counts]
         done = [row for row in asked if row.status == "measured"]
-        places = [len(row.result["injected"]) for row in done]
+        places = [len(places_of(row)) for row in done]
         named = [named_places(row) for row in done]
         outcomes = [row.score.outcome for row in asked]
         cells = [

@@ -7,14 +7,20 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from benchmarks.common.otherwise import moves, pieces, products, units
+from benchmarks.common.otherwise import convolutions, moves, pieces, products, units
 from benchmarks.common.otherwise.tools import TOOLS
 from benchmarks.common.otherwise.work import Change, Work
 from benchmarks.common.target import UnfitError
 
 __all__ = ["OF_PICTURES", "OTHERWISE", "rewritten"]
 
-_CHANGES: dict[str, Change] = {**pieces.CHANGES, **products.CHANGES, **moves.CHANGES, **units.CHANGES}
+_CHANGES: dict[str, Change] = {
+    **pieces.CHANGES,
+    **convolutions.CHANGES,
+    **products.CHANGES,
+    **moves.CHANGES,
+    **units.CHANGES,
+}
 _MIXED = "mixed"
 _PARTS = (2, 5, 12)  # of mixed ones, at most
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import NodeProto
 
-from benchmarks.common.otherwise.products import known_conv
+from benchmarks.common.otherwise.convolutions import known_conv
 from benchmarks.common.otherwise.work import Change, Work, attribute, attributes
 from benchmarks.common.plain_graph import Array
 
