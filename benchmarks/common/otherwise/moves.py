@@ -152,7 +152,8 @@ def _squeeze_by_reshape(work: Work) -> int:
     count = 0
     for node in work.chosen(work.nodes("Squeeze", "Unsqueeze")):
         sizes = work.shapes.get(node.output[0])
-        if not sizes or None in sizes[1:] or work.shapes.get(node.input[0], [0])[0] != sizes[0]:
+        given = work.shapes.get(node.input[0])
+        if not sizes or not given or None in sizes[1:] or given[0] != sizes[0]:
             continue
         shape = [-1 if sizes[0] is None else sizes[0], *sizes[1:]]
         work.replace(node, work.add("Reshape", node.input[0], np.array(shape, np.int64)))
