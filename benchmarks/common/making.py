@@ -28,7 +28,7 @@ from conrepair.runtime.files import sha256_of, whole_output
 from conrepair.zoo.catalog import zoo_model, zoo_photos
 from conrepair.zoo.packages import cache_folder
 
-__all__ = ["FOLDED", "KEPT", "OWN", "build", "convert", "make", "photo_inputs", "side_of"]
+__all__ = ["FOLDED", "KEPT", "OWN", "build", "convert", "made", "make", "photo_inputs", "side_of", "unfolded"]
 
 OWN, FOLDED, KEPT = "torch", "onnx", "onnx-kept"
 _SEED = 20261120  # of weights
@@ -47,14 +47,18 @@ def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "sides" (for each way to write it: "model" and "inputs") and "data" (the inputs' file).
     """
     wanted = MODELS[payload["model"]]
-    wanted = dataclasses.replace(wanted, samples=payload.get("samples", wanted.samples))
+    return made(dataclasses.replace(wanted, samples=payload.get("samples", wanted.samples)), folder)
+
+
+def made(wanted: BenchmarkModel, folder: Path) -> dict[str, Any]:
+    """The same of a model that needn't be in the list."""
     built = folder / OWN
     built.mkdir()
     own = build(wanted, built)
     own = dataclasses.replace(own, inputs=framework(own.framework).describe(own).inputs)
     models = {OWN: own, FOLDED: _folded(own, folder / FOLDED)}
     if wanted.normalized:
-        models[KEPT] = _kept(own, folder / KEPT)
+        models[KEPT] = unfolded(own, folder / KEPT)
     sides = {name: side_of(model) for name, model in models.items()}
     names = [spec["name"] for spec in sides[FOLDED]["inputs"]]
     data = folder / "data.npz"
@@ -121,7 +125,7 @@ def _folded(model: Model, folder: Path) -> Model:
     return Model("onnx", str(path), sha256_of(path))
 
 
-def _kept(model: Model, folder: Path) -> Model:
+def unfolded(model: Model, folder: Path) -> Model:
     """With BatchNormalization as nodes of their own, which that exporter only keeps for training."""
     import torch
 

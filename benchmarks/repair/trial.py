@@ -29,7 +29,7 @@ from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["run"]
+__all__ = ["repaired", "run"]
 
 _COMMAND_SECONDS = 300.0
 
@@ -52,6 +52,24 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     data = Data(payload["data"])
     made, injected = made_target(payload, data, scratch)
+    return repaired(payload, data, made, injected, scratch)
+
+
+def repaired(
+    payload: Mapping[str, Any], data: Data, made: dict[str, Any], injected: list[dict[str, Any]], scratch: Path
+) -> dict[str, Any]:
+    """Repair a target, and measure what came of it.
+
+    Args:
+        payload: As `run` takes it, without what a target is made by.
+        data: Samples.
+        made: The target.
+        injected: What's wrong with it.
+        scratch: Receives files.
+
+    Returns:
+        What `scoring.score` takes, and what tables show.
+    """
     models = {"source": _model(payload["source"]), "target": _model(made)}
     hashes = {name: model_sha256(Path(model.path)) for name, model in models.items()}
     options = Options(

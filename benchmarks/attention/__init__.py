@@ -1,0 +1,1 @@
+"""Networks of attention, written as real exports write them, and faults in them."""

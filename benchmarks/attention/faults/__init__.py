@@ -1,0 +1,1 @@
+"""Faults of attention that converters make, put straight into graphs."""

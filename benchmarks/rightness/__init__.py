@@ -1,0 +1,1 @@
+"""Whether targets that are only written otherwise are left alone."""
