@@ -107,7 +107,7 @@ def comparable(graph: LayerGraph) -> tuple[str, ...]:
 
 def _is_copy(graph: LayerGraph, name: str) -> bool:
     node = graph.producers.get(name)
-    return node is not None and node.op == "Identity" and bool(node.inputs[0]) and name not in graph.outputs
+    return node is not None and node.op == "Identity" and any(node.inputs[:1]) and name not in graph.outputs
 
 
 def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float]) -> list[Pair]:

@@ -18,6 +18,8 @@ from conrepair.localize.samples import Fetch, Matrix, Places
 __all__ = ["prove"]
 
 _ROUNDS = 48
+_SERIES = 8  # faults one behind the other, from which on many more are expected
+_SWEEPS = 4
 _IDLE = 12  # rounds that show nothing, after which nothing more is expected
 _SHAKEN = 0.02  # of a score, for each of them
 _LEAST_INSIDE = 0.1  # of a score from 0 to 1, where few are possible
@@ -33,7 +35,8 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
     is proven by feeding the source's values to the target in its place: when an output, a layer with weights, or one
     that also reads what's known, then gives what the source has, it was right, and everything up to the next fault
     is known by its values again. So each round feeds the guesses that nothing else unknown lies before; one that
-    shows nothing isn't made again.
+    shows nothing isn't made again. Where fault follows fault, as when one rule is wrong in all layers, all guesses
+    are fed at once after some rounds, which proves what lies between them if the graphs are alike.
 
     Args:
         evidence: What's known; grows.
@@ -44,7 +47,10 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
         a confidence below 1.
     """
     trials = _Trials(evidence, compute)
-    trials.run(LEAST, trials.behind)
+    trials.run(LEAST, trials.behind, _SERIES)
+    if not _explained(evidence, evidence.known()):
+        trials.sweep()
+        trials.run(LEAST, trials.behind)
     known = evidence.known()
     if not _explained(evidence, known):
         return evidence.match()
@@ -71,16 +77,19 @@ class _Trials:
         self._tried: set[tuple[int, int]] = set()
         self._generator = np.random.default_rng(_SEED)
 
-    def run(self, least: float, choose: Callable[[Sequence[Pair], Guess], Chosen | None]) -> None:
+    def run(
+        self, least: float, choose: Callable[[Sequence[Pair], Guess], Chosen | None], rounds: int = _ROUNDS
+    ) -> None:
         """Try until that's enough, or until nothing new is seen.
 
         Args:
             least: Score of a guess.
             choose: From what's known and what can be guessed, the guesses that are made, and the tensors that they
                 are judged by; None when that's enough.
+            rounds: At most.
         """
         idle = 0
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             known = self._evidence.known()
             chosen = choose(known, functools.partial(self._guesses, known, _SHAKEN * idle, least))
             if chosen is None or idle > _IDLE:
@@ -89,6 +98,18 @@ class _Trials:
             self._tried.update(map(self._place, made))
             fed = [*known, *made]
             idle = 0 if made and learn(self._evidence, fed, wanted, self._compute(fed, wanted)) else idle + 1
+
+    def sweep(self) -> None:
+        """Feed all guesses at once, as long as that shows something; they may be made again."""
+        target = self._evidence.target
+        for _ in range(_SWEEPS):
+            known = self._evidence.known()
+            made = [] if _explained(self._evidence, known) else self._guesses(known, 0.0, LEAST, False, None)
+            settled = {pair.target for pair in known}
+            wanted = [name for name in target.names if name not in settled]
+            fed = [*known, *made]
+            if not made or not learn(self._evidence, fed, wanted, self._compute(fed, wanted)):
+                return
 
     def behind(self, known: Sequence[Pair], guess: Guess) -> Chosen | None:
         """The first guesses behind what's known, until the outputs are explained."""

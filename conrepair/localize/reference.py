@@ -137,7 +137,7 @@ class Reference:
         other = self._second_opinion()
         if other is not None:
             for name, array in _opinions(other, fed, wanted, functools.partial(_stored, right, other)):
-                differing[name] = error_of(right[name], array)
+                differing[name] = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
                 del array
         return {name: Floor(disturbed[name], differing.get(name)) for name in wanted}
 
