@@ -168,6 +168,11 @@ class LayerGraph:
         names = [*dict.fromkeys(self.inputs), *(name for node in self.nodes for name in node.outputs)]
         return {name: position for position, name in enumerate(names)}
 
+    @cached_property
+    def with_bias(self) -> Set[str]:
+        """Operators, as the framework calls them, that have a bias somewhere in the network."""
+        return {node.native for node in self.nodes if "bias" in node.parameters}
+
     def between(self, begin: Collection[str], end: Iterable[str]) -> tuple[Node, ...]:
         """The nodes that compute some tensors from others.
 

@@ -88,10 +88,7 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
     else:
         # Where the target computes the source's values everywhere, feeding them shows nothing else.
         if any(pair.confidence < 1.0 or errors[pair.target] >= EQUAL for pair in kept):
-            guessed = [pair.target for pair in kept if pair.confidence < 1.0 and errors[pair.target] >= EQUAL]
-            far = similarity.far_errors([nodes[1].place[name] for name in guessed])
-            errors |= dict(zip(guessed, far, strict=True))
-            kept = settle(nodes, _without_harmless(graphs[1], kept, errors), isolated)
+            kept = settle(nodes, _without_harmless(nodes[1], kept, errors, similarity), isolated)
     outputs = output_pairs(source.network, target.network, kept, shapes)
     return Alignment(tuple(kept), tuple(outputs), ours, theirs)
 
@@ -110,24 +107,31 @@ def _is_copy(graph: LayerGraph, name: str) -> bool:
     return node is not None and node.op == "Identity" and any(node.inputs[:1]) and name not in graph.outputs
 
 
-def _without_harmless(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float]) -> list[Pair]:
+def _without_harmless(
+    nodes: Neighbourhood, pairs: Sequence[Pair], errors: Mapping[str, float], similarity: Similarity
+) -> list[Pair]:
     """Leave out pairs of different values from which nothing but the right values is computed: they aren't one.
 
     Args:
-        graph: The target's.
+        nodes: The target's tensors.
         pairs: From the matching.
-        errors: Of each compared tensor of the target against the closest of the source's, in the full run.
+        errors: Of each of them against the closest of the source's, in the full run; infinite where none is near.
+        similarity: Tells that error where it's wanted.
     """
     # Of what's computed from each tensor, the largest error of the next tensors whose error is known.
-    worst = dict.fromkeys(graph.outputs, 0.0)
-    for node in reversed(graph.nodes):
+    worst = dict.fromkeys(nodes.graph.outputs, 0.0)
+    for node in reversed(nodes.graph.nodes):
         behind = max((errors.get(name, worst.get(name, 0.0)) for name in node.outputs), default=0.0)
         for name in filter(None, node.inputs):
             worst[name] = max(worst.get(name, 0.0), behind)
-    return [
-        pair
+    doubtful = [
+        pair.target
         for pair in pairs
-        if pair.confidence == 1.0
-        or pair.target in graph.outputs
-        or worst.get(pair.target, math.inf) > min(EQUAL, _HARMLESS * errors.get(pair.target, 0.0))
+        if pair.confidence < 1.0
+        and pair.target not in nodes.graph.outputs
+        and worst.get(pair.target, math.inf) <= EQUAL
     ]
+    far = [name for name in doubtful if math.isinf(errors[name])]
+    known = dict(errors) | dict(zip(far, similarity.far_errors([nodes.place[name] for name in far]), strict=True))
+    harmless = {name for name in doubtful if worst[name] <= _HARMLESS * known[name]}
+    return [pair for pair in pairs if pair.target not in harmless]

@@ -28,7 +28,7 @@ def with_whole_biases(pairs: Sequence[_Pair], graphs: tuple[LayerGraph, LayerGra
     """
     result = list(pairs)
     for side in (0, 1):
-        biased = _biased(graphs[1 - side])
+        biased = graphs[1 - side].with_bias
         for place, pair in enumerate(result):
             one, other = pair[side], pair[1 - side]
             if one is None or other is None or "bias" in one.parameters or one.op not in _CHANNELS:
@@ -58,12 +58,7 @@ def bias_lost_before(step: Step, region: Region) -> bool:
     bias = node.parameters.get("bias")
     empty = bias is None or not bias.numpy().any()
     channels = node.parameters["weight"].shape[_CHANNELS[node.op]]
-    return empty and node.native in _biased(region.target.graph) and _is_bias(step, channels)
-
-
-def _biased(graph: LayerGraph) -> set[str]:
-    """Operators that have a bias somewhere in a network."""
-    return {node.native for node in graph.nodes if "bias" in node.parameters}
+    return empty and node.native in region.target.graph.with_bias and _is_bias(step, channels)
 
 
 def _is_bias(step: Step, channels: int) -> bool:

@@ -90,12 +90,12 @@ def lacks_normalization(source: Step, target: Step, graph: LayerGraph) -> bool:
         return False
     if any(node.op == "BatchNormalization" for node in (*source.nodes, *target.nodes)):
         return False
+    factors = _factors(source, target)
+    if factors is None or not (factors > 0).all() or np.ptp(factors) <= _CLOSE * factors.max():
+        return False
     others = [node for node in graph.nodes if node.op == target.op and node is not target.nodes[0]]
     normalized = [node for node in others if _is_normalized(node, graph)]
-    if not normalized or 2 * len(normalized) < len(others):
-        return False
-    factors = _factors(source, target)
-    return factors is not None and bool((factors > 0).all()) and np.ptp(factors) > _CLOSE * factors.max()
+    return bool(normalized) and 2 * len(normalized) >= len(others)
 
 
 def _is_normalized(node: Node, graph: LayerGraph) -> bool:
