@@ -171,7 +171,7 @@ def _judge(
 ) -> list[Judged]:
     target = given.network
     ends = {pair.target for pair in alignment.pairs} | set(target.graph.inputs)
-    known, feeding = sorted(ends), target.graph.feeding(ends)
+    known, feeding = frozenset(ends), target.graph.feeding(ends)
     quantization = None
     if options.quantized:
         quantization = QuantizationErrors(target.graph, cuts, DISTURBANCE, given, drawn=options.drawn)
