@@ -40,6 +40,7 @@ class Answers:
         self._ours: dict[str, list[Array]] = {name: [] for name in reference.network.output_names}
         self._theirs: dict[str, list[Array]] = {name: [] for name in target.output_names}
         self._second: Mapping[str, Array] | None = None
+        self._rounded: Mapping[str, Array] | None = None
         self._rows = 1
 
     def add(self, right: Activations, given: Activations) -> None:
@@ -58,6 +59,14 @@ class Answers:
             for name, tensor in names.items():
                 held[name].append(np.array(side[tensor]))
 
+    def measure_rounding(self, right: Activations) -> None:
+        """Judge by what rounding on the way does to the outputs, too, from now on.
+
+        Args:
+            right: The first batch through the network that is right.
+        """
+        self._rounded = self._reference.rounded_outputs(right)
+
     def compared(self, changed: Mapping[str, Array] | None = None) -> ComparedOutputs:
         """Judge what was taken.
 
@@ -72,16 +81,22 @@ class Answers:
         rows = self._rows
         right = _run("source", source, ours, rows, quantized=few, precision=precision)
         given = _run("target", target, theirs, rows, quantized=options.quantized, precision=options.precision)
-        second = None
-        if self._second is not None:
-            held = {name: [array] for name, array in self._second.items()}
-            second = _run("second", source, held, rows, exact=self._exact)
-        return compare_outputs(right, given, tolerance_of(options), second_opinion=second)
+        judged = [
+            compare_outputs(right, given, tolerance_of(options), second_opinion=second)
+            for second in self._other_opinions()
+        ]
+        return min(judged, key=lambda compared: compared.verdict.severity)
 
-    @property
-    def _exact(self) -> bool:
-        """Whether the other arithmetic is float64."""
-        return self._second is not None and any(array.dtype == np.float64 for array in self._second.values())
+    def _other_opinions(self) -> list[HeldRun | None]:
+        """The source in other arithmetics; the one that is furthest off tells what rounding explains."""
+        source = self._reference.network
+        exact = self._second is not None and any(array.dtype == np.float64 for array in self._second.values())
+        known = [(self._second, exact), *([(self._rounded, True)] if self._rounded is not None else [])]
+        runs: list[HeldRun | None] = []
+        for outputs, own in known:
+            held = None if outputs is None else {name: [array] for name, array in outputs.items()}
+            runs.append(None if held is None else _run("second", source, held, self._rows, exact=own))
+        return runs
 
 
 def tolerance_of(options: Options) -> ToleranceConfig:

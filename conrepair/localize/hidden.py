@@ -20,6 +20,7 @@ from conrepair.localize.reference import shaken
 
 __all__ = ["Explained", "explain_outputs", "is_wrong"]
 
+_LEFT = 0.5  # of the outputs' error, at most, where the piece that brings it is corrected
 _MOST = 64  # pieces that are looked for one behind the other
 
 
@@ -73,13 +74,18 @@ def explain_outputs(
         answers: Judges outputs.
         margin: How many times what rounding does to the outputs a piece may do.
     """
-    run = _Runs(first, alignment, answers, {item.cut.pair.target: item.floor for item in judged})
+    run = _Runs(first, alignment, answers, {item.cut.pair.target: item for item in judged})
     found: dict[str, float] = {}
     before = run.outputs((), inputs=False)
     guilty = [item.cut.pair for item in judged if item.guilty]
     left = run.outputs(guilty)
     cleared: set[str] = set()
     while is_wrong(left) and not left.unpaired and len(found) + len(cleared) < _MOST:
+        if not cleared:
+            answers.measure_rounding(first[0])  # what is left may be that
+            left = run.outputs([*guilty, *(run.pairs[name] for name in found)])
+            if not is_wrong(left):
+                break
         culprit = run.last_needed([*guilty, *(run.pairs[name] for name in (*found, *cleared))])
         if culprit is None:
             break
@@ -116,10 +122,10 @@ class _Runs:
         first: tuple[Activations, Activations],
         alignment: Alignment,
         answers: Answers,
-        floors: Mapping[str, float],
+        judged: Mapping[str, Judged],
     ) -> None:
         self._right, self._given = first
-        self._answers, self._floors = answers, floors
+        self._answers, self._judged = answers, judged
         target = self._given.network
         self._names = {
             name: tensor for name, tensor in target.output_names.items() if tensor not in target.graph.inputs
@@ -184,6 +190,10 @@ class _Runs:
                 high = middle
         culprit, before = cuts[high - 1], cuts[: high - 1]
         effect = _worst(self.outputs([*known, *before]))
+        without = _worst(self.outputs([*known, *before, culprit]))
+        known_right = culprit.target in self._judged and not self._judged[culprit.target].introduced
+        if known_right or without > _LEFT * effect:
+            return culprit.target, 0.0, 0.0  # it only tips the scales
 
         def disturb(name: str, array: Array) -> Array:
             return shaken(array) if name == culprit.source else array
@@ -195,5 +205,5 @@ class _Runs:
         for item in sorted(compared.outputs, key=lambda item: -item.error.relative_l2):
             tensor = self._given.network.output_names[item.pair.candidate]
             if item.verdict.severity > Verdict.QUANTIZED.severity and tensor in self.pairs:
-                return tensor, _error(item), self._floors.get(tensor, 0.0)
+                return tensor, _error(item), self._judged[tensor].floor if tensor in self._judged else 0.0
         return None

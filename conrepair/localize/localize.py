@@ -123,8 +123,11 @@ def localize_target(
     explained = None
     if is_wrong(answers.compared()) and not options.quantized:
         advance("following errors to the outputs")
-        explained = explain_outputs(first, alignment, judged, answers, options.noise_margin)
-        judged = list(explained.judged)
+        if not any(item.guilty for item in judged):
+            answers.measure_rounding(first[0])
+        if is_wrong(answers.compared()):
+            explained = explain_outputs(first, alignment, judged, answers, options.noise_margin)
+            judged = list(explained.judged)
         clock("follow")
     advance("diagnosing")
     located = located_faults(first, alignment, judged)

@@ -14,6 +14,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.isolation import as_stored
 from conrepair.localize.pieces import Pieces
+from conrepair.localize.shelf import Shelf
 from conrepair.metrics.running_error import error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
@@ -24,6 +25,8 @@ DISTURBANCE = 2.0**-20
 """Relative change by which conditioning is measured: eight units in the last place of float32."""
 
 _SEED = 20261120
+_STAGES = 64  # groups of tensors that are disturbed one behind the other
+_USUAL = 0.25  # of that, which is two units in the last place: what a sum of many products is off by
 _CHUNK = 1 << 18  # elements at a time: what's computed on the way takes no memory worth the name
 
 
@@ -69,6 +72,7 @@ class Reference:
         self._batches: dict[int, Activations] = {}
         self._floors: dict[frozenset[str], dict[str, Floor]] = {}
         self._second_outputs: dict[str, Array] | None = None
+        self._rounded_outputs: dict[str, Array] | None = None
         self._asked = False
 
     def batch(self, number: int, feeds: Mapping[str, Array]) -> Activations:
@@ -113,6 +117,31 @@ class Reference:
                     self._second_outputs = _outputs(other, right)
         return self._second_outputs
 
+    def rounded_outputs(self, right: Activations) -> Mapping[str, Array]:
+        """The outputs for the first batch if each tensor on the way were rounded a little more, by the model's names.
+
+        Other kernels of one library are often nearly the same: they don't show how badly conditioned a network is.
+        Here its tensors are disturbed, some after the other, and what that does is carried to the outputs.
+
+        Args:
+            right: The first batch.
+        """
+        if self._rounded_outputs is None:
+            network = self.network
+            values = Shelf(self._folder / "rounded")
+            values.put_all((name, shaken(right.feeds[name])) for name in network.graph.inputs)
+            known = list(network.graph.inputs)
+            for stage in _stages(network):
+                segment = network.segment(known, stage)
+                found = segment.run({name: values[name] for name in segment.needs})
+                values.put_all((name, shaken(found[name])) for name in stage)
+                known += stage
+            right.compute([name for name in network.output_names.values() if name not in network.graph.inputs])
+            self._rounded_outputs = {
+                name: _part(right[tensor], values[tensor]) for name, tensor in network.output_names.items()
+            }
+        return self._rounded_outputs
+
     def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, Floor]:
         """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.
 
@@ -140,6 +169,30 @@ class Reference:
                 differing[name] = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
                 del array
         return {name: Floor(disturbed[name], differing.get(name)) for name in wanted}
+
+
+def _stages(network: Network) -> Iterator[list[str]]:
+    """Tensors that can be observed, the outputs among them, in a bounded number of groups, in order."""
+    graph = network.graph
+    outputs = set(graph.outputs)
+    names = [
+        name
+        for name in graph.order
+        if name not in graph.inputs
+        and (name in outputs or (graph.tensors[name].observable and graph.tensors[name].is_real))
+    ]
+    size = max(1, -(-len(names) // _STAGES))
+    for start in range(0, len(names), size):
+        yield names[start : start + size]
+
+
+def _part(expected: Array, disturbed: Array) -> Array:
+    """What is left of a disturbance where it's as small as rounding; integers are the same or they aren't."""
+    if expected.dtype.kind != "f":
+        return disturbed
+    with np.errstate(invalid="ignore", over="ignore"):
+        part = expected + (disturbed - expected) * expected.dtype.type(_USUAL)
+    return np.where(np.isfinite(part), part, expected)
 
 
 def _outputs(other: Network, right: Activations) -> dict[str, Array]:
