@@ -403,3 +403,15 @@ def test_best_classes_of_a_source_in_eight_bits(make_run: MakeRun) -> None:
     reference = make_run("a", best, quantized=True)
     assert judge(reference, make_run("b", some)) is Verdict.UNDECIDED
     assert judge(reference, make_run("c", many)) is Verdict.FAULTY
+
+
+@pytest.mark.parametrize(
+    ("size", "verdict"), [(0.05, Verdict.NOISE), (0.11, Verdict.UNDECIDED), (0.5, Verdict.FAULTY)]
+)
+def test_no_rounding_excuses_a_tenth(make_run: MakeRun, logits: np.ndarray, size: float, verdict: Verdict) -> None:
+    """However badly conditioned the source is, and however large the margin."""
+    noise = np.random.default_rng(1).normal(size=(3, *logits.shape))
+    second = dataclasses.replace(make_run("second", (logits * (1 + 0.08 * noise[0]))[:16]), exact=True)
+    other = make_run(f"b{size}", logits * (1 + size * noise[1]).astype(np.float32))
+    result = compare_runs(make_run("a", logits), other, ToleranceConfig(noise_margin=100), second_opinion=second)
+    assert result.verdict is verdict, result.reason

@@ -83,3 +83,26 @@ def test_a_full_run_that_gives_the_sources_values_is_right() -> None:
 )
 def test_what_was_inherited(introduced: float, full: float, share: float) -> None:
     assert judged(introduced, full).inherited == pytest.approx(share, abs=1e-6)
+
+
+@pytest.mark.parametrize(("introduced", "guilty"), [(0.5, False), (0.69, False), (0.75, True), (3.0, True)])
+def test_no_bit_width_excuses_half_noise(introduced: float, guilty: bool) -> None:
+    """However much the bits explain: four times that, and an error of 0.7 at most."""
+    assert judged(introduced, introduced, quantization=0.5).guilty is guilty
+    assert judged(0.1, 0.1, quantization=0.01).guilty
+
+
+def test_a_network_in_few_bits_is_judged_by_all_elements() -> None:
+    """A few large values take the bits of all others: that's what was asked for."""
+    values = np.random.default_rng(1).normal(size=4000).astype(np.float32)
+    values[:40] *= 1e6
+    other = values.copy()
+    other[40:] *= 1.5
+    full = RunningError()
+    full.add(values, other)
+    assert full.error > 0.4
+    assert full.relative_l2 < 1e-4
+    cut = Cut(PAIR, full, full)
+    settings = {"operators": 1, "precision": "float32", "margin": 10.0}
+    assert judge_cut(cut, **settings).guilty  # type: ignore[arg-type]
+    assert not judge_cut(cut, quantization=1e-3, **settings).guilty  # type: ignore[arg-type]

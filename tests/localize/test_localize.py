@@ -188,7 +188,7 @@ def test_a_fault_behind_a_rewrite(rewrite: str, sources: Path, tmp_path: Path) -
     assert fault.kind is Kind.PARAMETERS
 
 
-def test_large_errors_that_are_only_accumulated_are_noise(tmp_path: Path, sources: Path) -> None:
+def test_rounding_beyond_the_tolerance_is_noise(tmp_path: Path, sources: Path) -> None:
     """Every layer is within its floor; what's called equivalent is a matter of the margin."""
     source = source_of("residual blocks", sources)
     folded(source, tmp_path / "target.onnx")

@@ -183,3 +183,15 @@ def test_rounding_is_no_larger_in_what_is_hidden_than_elsewhere(seed: int, scale
     one[: int(generator.integers(1, 2000))] = -1e9
     two = one * (1 + np.float32(2**-22) * generator.integers(-1, 2, one.size).astype(np.float32))
     assert of((one, two)).error < 1e-6
+
+
+def test_all_elements_count_however_many() -> None:
+    """What's computed in pieces is of the last piece as of the first."""
+    one = np.ones(600_001, np.float32)
+    for place in (0, 300_000, 600_000):
+        two = one.copy()
+        two[place] = 1001.0
+        error = of((one, two))
+        assert error.count == one.size
+        assert error.max_abs == 1000.0
+        assert error.relative_l2 == pytest.approx(1000 / np.sqrt(one.size), rel=1e-4)

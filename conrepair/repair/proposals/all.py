@@ -9,7 +9,12 @@ from conrepair.localize.diagnosis.differences import readings_of
 from conrepair.localize.diagnosis.region import Region
 from conrepair.repair.patch import Patch
 from conrepair.repair.places import Places
-from conrepair.repair.proposals.attributes import attribute_proposals, operator_proposals, order_proposals
+from conrepair.repair.proposals.attributes import (
+    attribute_proposals,
+    operator_proposals,
+    order_proposals,
+    permutation_proposals,
+)
 from conrepair.repair.proposals.carried import carried_proposals
 from conrepair.repair.proposals.changed import change_proposals
 from conrepair.repair.proposals.everywhere import everywhere
@@ -42,6 +47,7 @@ CHANGES: Sequence[Proposer] = (
     requantized_proposals,
     stored_proposals,
     odd_parameter_proposals,
+    permutation_proposals,
     extra_proposals,
     move_proposals,
     mutation_proposals,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.differences import layouts_of
+from conrepair.localize.diagnosis.region import Side
 from conrepair.repair.edits import SetAttributes, SetOperator, SwapInputs
 from conrepair.repair.proposals.proposal import Proposal, Setting
 
-__all__ = ["attribute_proposals", "operator_proposals", "order_proposals"]
+__all__ = ["attribute_proposals", "operator_proposals", "order_proposals", "permutation_proposals"]
 
+_MOST_PERMUTATIONS = 6
 _ORDERED = {"Sub", "Div", "Pow", "Concat", "Stack", "MatMul"}
 
 
@@ -37,6 +40,34 @@ def _of_all_axes(pads: tuple[object, ...], *, last: bool) -> tuple[int, ...]:
     begins, ends = ([int(str(size)) for size in part] for part in (pads[:half], pads[half:]))
     before, behind = ([0], [0]) if last else ([0, 0], [])
     return (*before, *begins, *behind, *before, *ends, *behind)
+
+
+def permutation_proposals(setting: Setting) -> Iterator[Proposal]:
+    """Another permutation of a layer that only permutes, also in front of the piece; those of the source first."""
+    graph = setting.region.target.graph
+    usual = [node.attributes.get("perm") for node in _permuting(setting.region.source)]
+    for node in _permuting(setting.region.target):
+        place, shape, given = (
+            setting.places.of(node),
+            graph.tensors[node.inputs[0]].shape,
+            node.attributes.get("perm"),
+        )
+        if place is None or shape is None or not isinstance(given, tuple):
+            continue
+        wanted = [shape[int(axis)] for axis in given]
+        fitting = [
+            perm
+            for perm in itertools.permutations(range(len(shape)))
+            if perm != given and [shape[axis] for axis in perm] == wanted
+        ]
+        fitting.sort(key=lambda perm: perm not in usual)
+        yield from ((SetAttributes(place.name, {"perm": perm}),) for perm in fitting[:_MOST_PERMUTATIONS])
+
+
+def _permuting(side: Side) -> list[Node]:
+    """The layers of a side that only permute, and those that compute what it reads."""
+    before = [side.graph.producers[name] for name in side.begins if name in side.graph.producers]
+    return [node for node in (*side.nodes, *before) if node.op == "Transpose"]
 
 
 def operator_proposals(setting: Setting) -> Iterator[Proposal]:

@@ -1,0 +1,48 @@
+"""Where one attribute would do, no layer is computed anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx_networks import drawn, written
+from small_models import model_of
+
+from conrepair.data.feeds import DataReference
+from conrepair.frameworks.registry import framework
+from conrepair.localize.models import Subject
+from conrepair.localize.options import Options
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.repair import repair_models
+
+SIZE = 8
+OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=120, unseen=8)
+
+
+def photo_network(path: Path, perm: tuple[int, ...] = (0, 3, 1, 2)) -> Path:
+    text = f"""small (float[batch, {SIZE}, {SIZE}, 3] image) => (float[batch, 6] y) {{
+        t = Transpose <perm = [{", ".join(map(str, perm))}]> (image)
+        c = Conv <pads = [1, 1, 1, 1]> (t, w, b)
+        r = Relu (c)
+        d = Conv <pads = [1, 1, 1, 1]> (r, v)
+        p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (d)
+        f = Flatten (p)
+        y = Gemm (f, dense)
+    }}"""
+    weights = {"w": drawn(8, 3, 3, 3, seed=1), "b": drawn(8, seed=2), "v": drawn(4, 8, 3, 3, seed=3)}
+    return written(path, text, weights | {"dense": drawn(4 * (SIZE // 2) ** 2, 6, seed=4)})
+
+
+@pytest.mark.parametrize("perm", [(0, 3, 2, 1)])
+def test_a_wrong_permutation_in_front_of_the_input(perm: tuple[int, ...], tmp_path: Path) -> None:
+    source, target = photo_network(tmp_path / "s.onnx"), photo_network(tmp_path / "t.onnx", perm)
+    models = [model_of("onnx", path) for path in (source, target)]
+    inputs = framework("onnx").describe(models[0]).inputs
+    data = DataReference("synthetic", 12, samples=inputs)
+    right, wrong = (Subject(model, inputs, data, None) for model in models)
+    result = repair_models(right, wrong, tmp_path / "out", OPTIONS)
+    assert result.mended, result.after.reason
+    assert result.edits == ("`t` has perm (0, 3, 1, 2)",)
+    assert result.model is not None
+    assert len(onnx.load(result.model.path).graph.node) == len(onnx.load(target).graph.node)
