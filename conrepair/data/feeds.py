@@ -20,7 +20,17 @@ from conrepair.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Batch", "DataReference", "FeedSource", "Feeds", "batches", "has_batch", "image_input", "open_feeds"]
+__all__ = [
+    "Batch",
+    "Chosen",
+    "DataReference",
+    "FeedSource",
+    "Feeds",
+    "batches",
+    "has_batch",
+    "image_input",
+    "open_feeds",
+]
 
 Feeds = dict[str, npt.NDArray[Any]]
 
@@ -36,6 +46,7 @@ class DataReference:
         sha256: Of what is at `path`.
         samples: The arrays as the source model takes them; what's drawn, and how quantized inputs are stored.
         limits: For synthetic data.
+        first: Samples that come before the others, by their places; the others follow in their order.
     """
 
     kind: str
@@ -44,6 +55,13 @@ class DataReference:
     sha256: str = ""
     samples: tuple[TensorSpec, ...] = ()
     limits: SyntheticRange = field(default_factory=SyntheticRange)
+    first: tuple[int, ...] = ()
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The places of the samples in the dataset."""
+        known = set(self.first)
+        return (*self.first, *(place for place in range(self.count) if place not in known))
 
 
 @dataclass(frozen=True)
@@ -82,6 +100,11 @@ def open_feeds(reference: DataReference, inputs: Sequence[TensorSpec], recipe: R
     Raises:
         DataError: if the data doesn't fit the model.
     """
+    reader = _opened(reference, inputs, recipe)
+    return Chosen(reader, reference.order) if reference.first else reader
+
+
+def _opened(reference: DataReference, inputs: Sequence[TensorSpec], recipe: Recipe | None) -> FeedSource:
     if reference.kind == "photos":
         if recipe is None:
             raise DataError("photos need a recipe (preprocessing); set `recipe` of the model.")
@@ -89,6 +112,25 @@ def open_feeds(reference: DataReference, inputs: Sequence[TensorSpec], recipe: R
     if reference.kind == "tensors":
         return _Tensors(reference, inputs)
     return _Synthetic(reference, inputs)
+
+
+class Chosen:
+    """Some samples of a dataset, in some order."""
+
+    def __init__(self, reader: FeedSource, chosen: Sequence[int]) -> None:
+        """Prepare.
+
+        Args:
+            reader: The dataset.
+            chosen: Places of the samples.
+        """
+        self._reader, self._chosen = reader, chosen
+        self.count, self.whole = len(chosen), reader.whole
+
+    def read(self, start: int, stop: int) -> Feeds:
+        """Feeds for the chosen samples at these places."""
+        rows = [self._reader.read(index, index + 1) for index in self._chosen[start:stop]]
+        return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
 
 def image_input(inputs: Sequence[TensorSpec]) -> TensorSpec:

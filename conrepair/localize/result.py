@@ -161,6 +161,7 @@ class Localization:
         seconds: By part of the work.
         recipe: By which the target should be fed, where photos were prepared wrongly for it and a search was made.
         coverage: How much of the target was compared; None where its inputs already kept that from being asked.
+        first: Samples that were looked at, by their places, where they aren't the dataset's first ones.
         latent: Faults that no sample shows, and that are of no rule of others.
         rules: Faults that are alike, as one finding with its places; that with the most first.
         suspiciousness: Layers by how much more they differ where the models disagree, where that was asked for.
@@ -183,6 +184,7 @@ class Localization:
     output_floor: float = 0.0
     rules: tuple[Rule, ...] = ()
     latent: tuple[LocatedFault, ...] = ()
+    first: tuple[int, ...] = ()
 
     @property
     def alone(self) -> tuple[LocatedFault, ...]:

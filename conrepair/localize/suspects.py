@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conrepair.data.feeds import Batch, Feeds, FeedSource, batches
+from conrepair.data.feeds import Batch, Chosen, FeedSource, batches
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.disagreement import disagreements
@@ -43,21 +43,8 @@ class Observed:
 
     def batches(self, chosen: Sequence[int] | None = None) -> Iterator[Batch]:
         """All samples, or some of them."""
-        reader = self.reader if chosen is None else _Chosen(self.reader, chosen)
+        reader = self.reader if chosen is None else Chosen(self.reader, chosen)
         yield from batches(reader, self.opened.inputs, self.size)
-
-
-class _Chosen:
-    """Some samples of a dataset."""
-
-    def __init__(self, reader: FeedSource, chosen: Sequence[int]) -> None:
-        self._reader, self._chosen = reader, chosen
-        self.count, self.whole = len(chosen), reader.whole
-
-    def read(self, start: int, stop: int) -> Feeds:
-        """Feeds for the chosen samples at these places."""
-        rows = [self._reader.read(index, index + 1) for index in self._chosen[start:stop]]
-        return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
 
 def suspicious_layers(

@@ -49,7 +49,36 @@ def localize(state: State, executed: Sequence[Executed], rows: Sequence[Row]) ->
     result = list(rows)
     for place in wanted:
         result[place] = with_localization(rows[place], executed[place], found, behind[place])
+    return _with_other_samples(state, executed, result, wanted)
+
+
+def _with_other_samples(
+    state: State, executed: Sequence[Executed], rows: Sequence[Row], places: Sequence[int]
+) -> tuple[Row, ...]:
+    """Look at the samples that differ most, where all samples say more than those that were looked at."""
+    result = list(rows)
+    others = {place: first for place in places if (first := _worst_samples(state, rows[place], executed[place]))}
+    tasks = {place: localization_task(state, executed[place], first=first) for place, first in others.items()}
+    with state.display.stage("localize other samples", len(tasks)) as stage:
+        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+    for place, task in tasks.items():
+        item = executed[place]
+        found = Localized.of(state.scheduler.results[task.name], problem_of, _compared(state, item))
+        if found.localization is not None and found.localization.faults:
+            known = dataclasses.replace(found.localization, first=others[place])
+            again = dataclasses.replace(found, localization=known)
+            result[place] = with_localization(rows[place], item, {item.looked_at: again}, [])
     return tuple(result)
+
+
+def _worst_samples(state: State, row: Row, item: Executed) -> tuple[int, ...]:
+    """The samples that differ most, where nothing was found on others and they weren't among these."""
+    found, compared = row.localization, row.comparison
+    if found is None or found.verdict is not Verdict.UNDECIDED or compared is None or item.build is not None:
+        return ()
+    worst = compared.worst
+    samples = () if worst is None else tuple(place for place, _ in worst.worst_samples)
+    return samples if any(place >= state.config.localize.samples for place in samples) else ()
 
 
 def localized(state: State, items: Sequence[Executed]) -> dict[str, Localized]:
@@ -101,13 +130,16 @@ def _compiled(state: State, item: Executed) -> Source:
     return compiled
 
 
-def localization_task(state: State, item: Executed, *, photos: int | None = None) -> Task:
+def localization_task(
+    state: State, item: Executed, *, photos: int | None = None, first: tuple[int, ...] = ()
+) -> Task:
     """Look into a target, beside its reference; a task for the scheduler.
 
     Args:
         state: The run.
         item: The target.
         photos: How many it may look at as files; default: as many as layers are compared on.
+        first: Samples to look at before all others.
     """
     count = state.config.localize.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
@@ -116,15 +148,15 @@ def localization_task(state: State, item: Executed, *, photos: int | None = None
     sides = {"source": (reference, reference.source), "target": (target, item.source)}
     if item.build is not None:
         return _into_build(state, item, count)
-    payload = {
-        side: localization_side(
-            source, whose.open_sizes_filled(source), *state.data_for(whose, source), _photos(whose, count)
-        )
-        for side, (whose, source) in sides.items()
-    }
+    payload = {}
+    for side, (whose, source) in sides.items():
+        data, recipe = state.data_for(whose, source)
+        data = dataclasses.replace(data, first=first)
+        photo_files = _photos(whose, count, data.order if first else ())
+        payload[side] = localization_side(source, whose.open_sizes_filled(source), data, recipe, photo_files)
     settings = dataclasses.asdict(options_of(state.config, item.intent))
     return Task(
-        f"{item.row_name}, localization",
+        f"{item.row_name}, localization{' of other samples' if first else ''}",
         "localize",
         lambda _: {**payload, "options": settings},
         needs=framework_needs(reference.source.model.framework) | framework_needs(item.source.model.framework),
@@ -157,6 +189,7 @@ def _into_build(state: State, item: Executed, count: int) -> Task:
     )
 
 
-def _photos(subject: Subject, count: int) -> tuple[Path, ...]:
+def _photos(subject: Subject, count: int, order: Sequence[int] = ()) -> tuple[Path, ...]:
     """The photos that a search of recipes may look at."""
-    return () if subject.dataset is None else subject.dataset.photos[:count]
+    photos = () if subject.dataset is None else subject.dataset.photos
+    return photos[:count] if not order or not photos else tuple(photos[place] for place in order[:count])

@@ -26,7 +26,7 @@ __all__ = ["repair"]
 def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Mend targets with layers at fault."""
     places = rows_to_repair(rows)
-    tasks = {place: _repair_task(state, executed[place]) for place in places}
+    tasks = {place: _repair_task(state, executed[place], rows[place]) for place in places}
     with state.display.stage("repair", len(tasks)) as stage:
         state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
     result = list(rows)
@@ -68,13 +68,16 @@ def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]
     return advise(ways, row.localization, attempt, localize, state.config.repair.advice_seconds, refusal)
 
 
-def _repair_task(state: State, item: Executed) -> Task:
+def _repair_task(state: State, item: Executed, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
     own = state.config.repair.model_dump(include={"seconds", "unseen", "edits", "bake_recipe"}, mode="json")
     count = state.config.localize.samples + state.config.repair.unseen
-    task = localization_task(state, item, photos=count)
+    first = () if row.localization is None else row.localization.first
+    task = localization_task(state, item, photos=count, first=first)
     dataset = state.subject(item.model).dataset
-    labels = () if dataset is None else dataset.labels[:count]
+    labels = () if dataset is None else dataset.labels
+    rest = [place for place in range(len(labels)) if place not in first]
+    labels = tuple(labels[place] for place in (*first, *rest))[:count] if labels else ()
     own["labels"] = labels if any(label is not None for label in labels) else ()
     return dataclasses.replace(
         task,

@@ -204,6 +204,7 @@ class LocalizationDocument(_Strict):
     data: str = Field(description="What was fed, in words.")
     samples: int = Field(ge=0, description="How many inputs were compared.")
     output_error: Number = Field(description="Largest relative L2 of an output in the full run.")
+    first: tuple[int, ...] = Field(description="Places of the inputs looked at, where they aren't the first ones.")
     output_floor: Number = Field(description="Largest relative L2 of an output that the source's rounding explains.")
     layers: tuple[LayerDocument, ...] = Field(description="In the source's order.")
     unmatched_source: tuple[str, ...] = Field(description="Layers whose results the target doesn't have.")
