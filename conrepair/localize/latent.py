@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from conrepair.graph.layer_graph import Array
+from conrepair.graph.layer_graph import Array, Node
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.diagnosis.diagnose import diagnose
-from conrepair.localize.diagnosis.region import region_of
+from conrepair.localize.diagnosis.region import Cuts, Side, region_of
 from conrepair.localize.diagnosis.siblings import Healthy
 from conrepair.localize.isolation import Isolation, add_result
 from conrepair.localize.judgement import Judged
@@ -30,6 +31,7 @@ _SIZES = {"larger": (16.0, 64.0), "smaller": (1 / 256, 1e-3)}
 """Other values: so many times those that were seen, or further, to that root mean square: beyond any usual bound, and
 where an epsilon counts."""
 
+_FEW = 4  # numbers that are a bound or a factor, and no weights
 _MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
 _ANY_SIZE = {
     "BatchNormalization",
@@ -62,7 +64,8 @@ def latent_faults(
     """Feed both networks' pieces other values, and see whether they still agree.
 
     What a layer with weights gives is multiplied, the same on both sides; all else stays, as it may be that a target
-    relies on it (that a softmax gives no negative numbers). So what's found is shown by values, not guessed from how
+    relies on it (that a softmax gives no negative numbers). Pieces of the same operators with the same attributes
+    can't differ. So what's found is shown by values, not guessed from how
     the graphs are written.
 
     Args:
@@ -75,7 +78,15 @@ def latent_faults(
         In the target's order; each with the values that show most of it.
     """
     right, given = first
-    wanted = {item.cut.pair.target: item for item in judged if not item.guilty and item.cut.pair in alignment.pairs}
+    known = set(alignment.pairs)
+    cuts = Cuts((right.network.graph, given.network.graph), alignment.pairs)
+    wanted = {
+        item.cut.pair.target: item
+        for item in judged
+        if not item.guilty and item.cut.pair in known and _could_differ(*cuts.sides(item.cut.pair))
+    }
+    if not wanted:
+        return []
     shown: dict[str, tuple[float, Latent]] = {}
     healthy = Healthy(
         (right.network.graph, given.network.graph), alignment.pairs, [item.cut.pair for item in wanted.values()]
@@ -86,6 +97,21 @@ def latent_faults(
                 shown[name] = error, latent
     order = given.network.graph.order
     return [shown[name][1] for name in sorted(shown, key=order.__getitem__)]
+
+
+def _could_differ(source: Side, target: Side) -> bool:
+    """Whether two sides are of other operators, or of other attributes or constants."""
+    return sorted(map(_told, source.nodes)) != sorted(map(_told, target.nodes))
+
+
+def _told(node: Node) -> tuple[str, str, str]:
+    """What a node computes but for its weights, which the values that it was given have shown."""
+    constants = {
+        role: parameter.numpy().reshape(-1).tolist()
+        for role, parameter in sorted(node.parameters.items())
+        if math.prod(parameter.shape) <= _FEW
+    }
+    return node.op, repr(sorted(node.attributes.items())), repr(constants)
 
 
 def _differing(
