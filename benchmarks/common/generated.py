@@ -12,33 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common.cases import DEVELOPMENT_SEEDS, REPORTING_SEEDS, Case
+from benchmarks.common.cases import Case
 from benchmarks.common.continuing import run_rows
 from benchmarks.common.judged import JudgedRow
 from benchmarks.common.lanes import run_all
 from benchmarks.common.rows import read_rows
+from benchmarks.common.running import SEEDS, add_case_options
 from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.runtime.workers import Job, Outcome, Workers
 
-__all__ = ["SEEDS", "add_generated_options", "case_of", "chosen_generated", "run_generated", "run_judged"]
-
-SEEDS = {"development": DEVELOPMENT_SEEDS, "reporting": REPORTING_SEEDS}
+__all__ = ["add_generated_options", "case_of", "chosen_generated", "run_generated", "run_judged"]
 
 _ORDER = 1
 
 
 def add_generated_options(parser: argparse.ArgumentParser) -> None:
     """What chooses cases, and where results go."""
-    parser.add_argument("--groups", type=lambda text: text.split(","), metavar="GROUP,...")
-    parser.add_argument("--seeds", choices=list(SEEDS), default="development")
-    parser.add_argument("--case", action="append", metavar="NAME", help="only this case, as it's listed")
-    parser.add_argument("--list", action="store_true", help="name the cases, and run none")
-    parser.add_argument("--lanes", type=int, default=2, help="workers side by side (default 2)")
-    parser.add_argument("--first", type=int, metavar="N", help="only so many, of a random order")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep all rows there; a run is continued from them")
-    parser.add_argument("--fresh", action="store_true", help="with --json: begin anew where the file has rows")
-    parser.add_argument("--tables", type=Path, metavar="FILE", help="run nothing; tables of what --json wrote there")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the tables there")
+    add_case_options(parser, list(SEEDS), "only so many, of a random order")
 
 
 def chosen_generated(options: argparse.Namespace, plan: Callable[[Sequence[int]], list[Case]]) -> list[Case]:

@@ -17,11 +17,20 @@ from benchmarks.common.sides import Sides
 from conrepair.converters.registry import converter
 from conrepair.runtime.workers import Job, Outcome, Success, Workers
 
-__all__ = ["add_options", "chosen_cases", "result_of", "run_cases", "say", "some_workers"]
+__all__ = [
+    "SEEDS",
+    "add_case_options",
+    "add_options",
+    "chosen_cases",
+    "result_of",
+    "run_cases",
+    "say",
+    "some_workers",
+]
 
 Plan = Callable[..., list[Case]]
 
-_SEEDS = {"development": DEVELOPMENT_SEEDS, "reporting": REPORTING_SEEDS}
+SEEDS = {"development": DEVELOPMENT_SEEDS, "reporting": REPORTING_SEEDS}
 _MEMORY_GB = 10.0
 _LONGEST = 1200.0  # seconds of a single job
 _ORDER = 1
@@ -32,12 +41,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="some of each sort, without the two largest models")
     parser.add_argument("--only", type=_models, default=list(MODELS), metavar="MODEL,...", help=", ".join(MODELS))
     parser.add_argument("--formats", type=_names, metavar="FORMAT,...", help="of targets")
+    add_case_options(parser, list(SEEDS), "only so many of each model, of a random order")
+
+
+def add_case_options(parser: argparse.ArgumentParser, seeds: Sequence[str], first: str) -> None:
+    """What every benchmark of cases takes.
+
+    Args:
+        parser: Of the benchmark.
+        seeds: Names of sets of seeds.
+        first: What `--first` does.
+    """
     parser.add_argument("--groups", type=_names, metavar="GROUP,...")
-    parser.add_argument("--seeds", choices=list(_SEEDS), default="development")
+    parser.add_argument("--seeds", choices=list(seeds), default="development")
     parser.add_argument("--case", action="append", metavar="NAME", help="only this case, as it's listed")
     parser.add_argument("--list", action="store_true", help="name the cases, and run none")
     parser.add_argument("--lanes", type=int, default=2, help="workers side by side (default 2)")
-    parser.add_argument("--first", type=int, metavar="N", help="only so many of each model, of a random order")
+    parser.add_argument("--first", type=int, metavar="N", help=first)
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep all rows there; a run is continued from them")
     parser.add_argument("--fresh", action="store_true", help="with --json: begin anew where the file has rows")
     parser.add_argument("--tables", type=Path, metavar="FILE", help="run nothing; tables of what --json wrote there")
@@ -64,7 +84,7 @@ def chosen_cases(options: argparse.Namespace, plan: Plan) -> list[Case]:
         options: From `add_options`.
         plan: Takes models' names, seeds and `quick`.
     """
-    cases = plan(options.only, _SEEDS[options.seeds], quick=options.quick)
+    cases = plan(options.only, SEEDS[options.seeds], quick=options.quick)
     if options.case:
         found = [case for case in cases if case.name in options.case]
         if len(found) < len(set(options.case)):

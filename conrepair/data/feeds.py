@@ -30,6 +30,7 @@ __all__ = [
     "has_batch",
     "image_input",
     "open_feeds",
+    "sample_order",
 ]
 
 Feeds = dict[str, npt.NDArray[Any]]
@@ -60,8 +61,13 @@ class DataReference:
     @property
     def order(self) -> tuple[int, ...]:
         """The places of the samples in the dataset."""
-        known = set(self.first)
-        return (*self.first, *(place for place in range(self.count) if place not in known))
+        return sample_order(self.first, self.count)
+
+
+def sample_order(first: Sequence[int], count: int) -> tuple[int, ...]:
+    """Places of so many samples, some of them first, the others in their order."""
+    known = set(first)
+    return (*first, *(place for place in range(count) if place not in known))
 
 
 @dataclass(frozen=True)

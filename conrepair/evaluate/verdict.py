@@ -47,6 +47,11 @@ class Verdict(enum.StrEnum):
         """Place in the order from best to worst."""
         return list(Verdict).index(self)
 
+    @property
+    def is_right(self) -> bool:
+        """Whether it's proven that a target is as it should be."""
+        return self.severity <= Verdict.QUANTIZED.severity
+
 
 @dataclass(frozen=True)
 class Floor:

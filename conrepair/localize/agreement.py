@@ -12,6 +12,7 @@ from conrepair.config.model import ToleranceConfig
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
 from conrepair.evaluate.run import HeldRun
+from conrepair.evaluate.verdict import HALF_PRECISIONS
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
 from conrepair.localize.options import Options
@@ -19,9 +20,8 @@ from conrepair.localize.quantization import MOST_BITS
 from conrepair.localize.reference import Reference
 from conrepair.networks.network import Network
 
-__all__ = ["Answers", "tolerance_of"]
+__all__ = ["Answers"]
 
-_HALF = ("float16", "bfloat16")
 _STORING = {"QuantizeLinear", "DequantizeLinear"}
 
 
@@ -37,6 +37,8 @@ class Answers:
             options: Tolerance and intent.
         """
         self._reference, self._target, self._options = reference, target, options
+        self._tolerance = _tolerance_of(options)
+        self._few, self._precision = _precision(reference.network.graph)
         self._ours: dict[str, list[Array]] = {name: [] for name in reference.network.output_names}
         self._theirs: dict[str, list[Array]] = {name: [] for name in target.output_names}
         self._second: Mapping[str, Array] | None = None
@@ -77,13 +79,11 @@ class Answers:
         options = self._options
         ours = {name: held[:1] if changed else held for name, held in self._ours.items()}
         theirs = {name: [changed[name]] for name in self._theirs} if changed else self._theirs
-        few, precision = _precision(source.graph)
         rows = self._rows
-        right = _run("source", source, ours, rows, quantized=few, precision=precision)
+        right = _run("source", source, ours, rows, quantized=self._few, precision=self._precision)
         given = _run("target", target, theirs, rows, quantized=options.quantized, precision=options.precision)
         judged = [
-            compare_outputs(right, given, tolerance_of(options), second_opinion=second)
-            for second in self._other_opinions()
+            compare_outputs(right, given, self._tolerance, second_opinion=second) for second in self._other_opinions()
         ]
         return min(judged, key=lambda compared: compared.verdict.severity)
 
@@ -99,12 +99,8 @@ class Answers:
         return runs
 
 
-def tolerance_of(options: Options) -> ToleranceConfig:
-    """What counts as equal, as a configuration says it.
-
-    Args:
-        options: Of a localization.
-    """
+def _tolerance_of(options: Options) -> ToleranceConfig:
+    """What counts as equal, as a configuration says it."""
     given = {"rtol": options.rtol, "atol": options.atol}
     return ToleranceConfig(
         **{name: value for name, value in given.items() if value is not None},
@@ -165,4 +161,4 @@ def _precision(graph: LayerGraph) -> tuple[bool, str]:
             few = parameter.bits is not None and parameter.bits <= MOST_BITS
             sizes["few" if few else parameter.dtype] += int(np.prod(parameter.shape))
     most = sizes.most_common(1)[0][0] if sizes else "float32"
-    return most == "few", most if most in _HALF else "float32"
+    return most == "few", most if most in HALF_PRECISIONS else "float32"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.evaluate.compare import ComparedOutputs, OutputComparison
-from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.agreement import Answers
@@ -49,7 +48,7 @@ class Explained:
 
 def is_wrong(compared: ComparedOutputs) -> bool:
     """Whether outputs are further off than rounding, or the bits that were wanted, explain."""
-    return compared.verdict.severity > Verdict.QUANTIZED.severity
+    return not compared.verdict.is_right
 
 
 def explain_outputs(
@@ -204,6 +203,6 @@ class _Runs:
         """The output that's furthest off though everything before it is the source's."""
         for item in sorted(compared.outputs, key=lambda item: -item.error.relative_l2):
             tensor = self._given.network.output_names[item.pair.candidate]
-            if item.verdict.severity > Verdict.QUANTIZED.severity and tensor in self.pairs:
+            if not item.verdict.is_right and tensor in self.pairs:
                 return tensor, _error(item), self._judged[tensor].floor if tensor in self._judged else 0.0
         return None

@@ -65,8 +65,7 @@ def latent_faults(
 
     What a layer with weights gives is multiplied, the same on both sides; all else stays, as it may be that a target
     relies on it (that a softmax gives no negative numbers). Pieces of the same operators with the same attributes
-    can't differ. So what's found is shown by values, not guessed from how
-    the graphs are written.
+    can't differ. So what's found is shown by values, not guessed from how the graphs are written.
 
     Args:
         first: A batch through the network that is right, and through the one in question.

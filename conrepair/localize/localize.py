@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.agreement import Answers
@@ -121,13 +122,16 @@ def localize_target(
     if options.quantized:
         judged = with_wrong_weights((source.graph, target.graph), alignment.pairs, judged)
     explained = None
-    if is_wrong(answers.compared()) and not options.quantized:
+    compared = answers.compared()
+    if is_wrong(compared) and not options.quantized:
         advance("following errors to the outputs")
         if not any(item.guilty for item in judged):
             answers.measure_rounding(first[0])
-        if is_wrong(answers.compared()):
+            compared = answers.compared()
+        if is_wrong(compared):
             explained = explain_outputs(first, alignment, judged, answers, options.noise_margin)
             judged = list(explained.judged)
+            compared = answers.compared()  # by what rounding does, where that was measured on the way
         clock("follow")
     advance("diagnosing")
     located = located_faults(first, alignment, judged)
@@ -145,7 +149,7 @@ def localize_target(
         guilty += [item.piece for item in of_rules]
         latent = [item for item in latent if item not in of_rules]
         clock("latent")
-    result = _result(source, target, alignment, judged, faults, answers, explained, count, options, seconds)
+    result = _result(source, target, alignment, judged, faults, compared, explained, count, options, seconds)
     result = dataclasses.replace(result, notes=prepared.notes, latent=tuple(item.fault for item in latent))
     return Found(result, alignment, tuple(guilty), len(of_rules))
 
@@ -201,7 +205,7 @@ def _result(
     alignment: Alignment,
     judged: Sequence[Judged],
     faults: Sequence[LocatedFault],
-    answers: Answers,
+    compared: ComparedOutputs,
     explained: Explained | None,
     samples: int,
     options: Options,
@@ -214,7 +218,6 @@ def _result(
     worst = max(outputs, default=0.0)
     cuts = [item.cut for item in judged]
     coverage = coverage_of(target.graph, cuts, None if explained is None else explained.share)
-    compared = answers.compared()
     rules = rules_of(faults, target.graph)
     verdict, reason = concluded(faults, rules, compared, explained, coverage, worst)
     return Localization(

@@ -199,4 +199,4 @@ class Localization:
     @property
     def is_right(self) -> bool:
         """Whether it's proven that the target is as it should be."""
-        return self.verdict.severity <= Verdict.QUANTIZED.severity
+        return self.verdict.is_right

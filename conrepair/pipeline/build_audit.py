@@ -14,7 +14,7 @@ from conrepair.backends.tvm.build import BUILD
 from conrepair.config.load import parse_config
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.evaluation import error_of
-from conrepair.pipeline.options import dataset_of, given, given_recipe, parse_input, slug
+from conrepair.pipeline.options import dataset_of, given, given_recipe, localize_section, parse_input, slug
 from conrepair.report.result import AuditResult
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import ProgressDisplay
@@ -65,12 +65,7 @@ def compare_build(
         "dataset": dataset_of(options) | ({"limit": options.samples} if options.data is not None else {}),
         "limits": {"workers": 1, "seconds": options.timeout},
         "stages": {"localize": True},
-        "localize": {
-            "when": "always",
-            "samples": options.samples,
-            "batch_size": options.batch_size,
-            "latent": options.latent,
-        },
+        "localize": localize_section(options),
         "tolerance": given({"noise_margin": options.margin}),
         "backends": ["libraries", compiled],
         "models": [model | given({"recipe": given_recipe(options.recipe), "inputs": inputs})],

@@ -212,7 +212,7 @@ def _explaining(steps: Sequence[LocalizedStep]) -> LocalizedStep:
 
 def _bounded(result: Localization, steps: Sequence[LocalizedStep], row: Row) -> Localization:
     """No better than all samples of the row say: layers are looked at on some of them, and step by step."""
-    if not result.is_right or row.verdict is None or row.verdict.severity <= Verdict.QUANTIZED.severity:
+    if not result.is_right or row.verdict is None or row.verdict.is_right:
         return result
     if len(steps) > 1:
         words = "; ".join(f"the {step.name}: {step.localization.reason}" for step in steps)

@@ -17,7 +17,7 @@ from conrepair.localize.steps import attribute_steps
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.evaluation import error_of
-from conrepair.pipeline.options import dataset_of, given, given_recipe, parse_input, slug
+from conrepair.pipeline.options import dataset_of, given, given_recipe, localize_section, parse_input, slug
 from conrepair.report.localization.about import about_step
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.summary import print_localization
@@ -120,18 +120,12 @@ def _config(options: argparse.Namespace, files: dict[str, Path], scratch: Path) 
         recipe = given_recipe((options.target_recipe if last else None) or options.recipe)
         declared = {"recipe": recipe, "inputs": inputs if hides_inputs(path) else None}
         models.append({"name": name, "path": str(path), "compare_with": first} | given(declared))
-    settings = {
-        "when": "always",
-        "samples": options.samples,
-        "batch_size": options.batch_size,
-        "latent": options.latent,
-    }
     return {
         "output": str(scratch),
         "dataset": dataset_of(options) | ({"limit": options.samples} if options.data is not None else {}),
         "limits": {"workers": 1, "seconds": options.timeout},
         "stages": {"localize": True},
-        "localize": settings,
+        "localize": localize_section(options),
         "tolerance": given({"noise_margin": options.margin}),
         "models": models,
     }

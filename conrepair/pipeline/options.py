@@ -19,6 +19,7 @@ __all__ = [
     "given",
     "given_recipe",
     "input_specs",
+    "localize_section",
     "parse_input",
     "read_options",
     "slug",
@@ -37,6 +38,20 @@ def dataset_of(options: argparse.Namespace) -> dict[str, Any]:
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """Those that aren't None."""
     return {key: value for key, value in values.items() if value is not None}
+
+
+def localize_section(options: argparse.Namespace) -> dict[str, Any]:
+    """How layers are looked at, as a configuration takes it.
+
+    Args:
+        options: Of a command that looks at every layer.
+    """
+    return {
+        "when": "always",
+        "samples": options.samples,
+        "batch_size": options.batch_size,
+        "latent": options.latent,
+    }
 
 
 def given_recipe(text: str | None) -> Any:

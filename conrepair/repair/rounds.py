@@ -97,8 +97,9 @@ class Rounds:
         if changed is None or unplaced(changed.found) > unplaced(before):
             if changed is not None:
                 changed.remove()
+            if len(trial) == 1:
+                self._spend(*trial[0])
             if len(trial) == 1 or self._over():
-                self._spend(*trial[0]) if len(trial) == 1 else None
                 return _Tried()
             middle = len(trial) // 2
             first = self._tried(taken, trial[:middle], before)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 
+from conrepair.data.feeds import sample_order
 from conrepair.faults.fault import Kind
 from conrepair.localize.result import Localization
 from conrepair.pipeline.advising import advise
@@ -76,8 +77,7 @@ def _repair_task(state: State, item: Executed, row: Row) -> Task:
     task = localization_task(state, item, photos=count, first=first)
     dataset = state.subject(item.model).dataset
     labels = () if dataset is None else dataset.labels
-    rest = [place for place in range(len(labels)) if place not in first]
-    labels = tuple(labels[place] for place in (*first, *rest))[:count] if labels else ()
+    labels = tuple(labels[place] for place in sample_order(first, len(labels))[:count]) if labels else ()
     own["labels"] = labels if any(label is not None for label in labels) else ()
     return dataclasses.replace(
         task,
