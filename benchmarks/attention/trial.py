@@ -102,8 +102,13 @@ def _in(name: str, scope: str) -> bool:
 
 
 def _at_fault(one: PlainGraph, other: PlainGraph) -> set[str]:
-    """Nodes of a graph that the other one hasn't or has otherwise, and those before what only the other one has."""
+    """Nodes of a graph that the other one hasn't or has otherwise, and those before what only the other one has.
+
+    Where layers have changed places, it's as right to say that those behind them read the wrong ones.
+    """
+    one, other = one.live(), other.live()
     found = set(one.differing(other))
+    found |= _behind_exchanged(one, other, found)
     makers = {value: name for name, node in other.nodes.items() for value in node.output}
     ahead = [name for name in other.nodes if name not in one.nodes]
     seen: set[str] = set()
@@ -116,6 +121,17 @@ def _at_fault(one: PlainGraph, other: PlainGraph) -> set[str]:
             elif maker not in seen:
                 ahead.append(maker)
     return found
+
+
+def _behind_exchanged(one: PlainGraph, other: PlainGraph, differing: set[str]) -> set[str]:
+    """What reads nodes that only have changed places."""
+    contents = [
+        sorted(str(graph.content(name)) for name in differing if name in graph.nodes) for graph in (one, other)
+    ]
+    if contents[0] != contents[1]:
+        return set()
+    values = [value for name in differing for value in one.nodes[name].output]
+    return {node.name for value in values for node, _ in one.readers(value)}
 
 
 def _twins(wrong: PlainGraph, right: PlainGraph) -> set[str]:

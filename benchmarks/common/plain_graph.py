@@ -146,12 +146,18 @@ class PlainGraph:
     def differing(self, other: PlainGraph) -> frozenset[str]:
         """Names of this graph's nodes that the other one hasn't, or has otherwise."""
         return frozenset(
-            name
-            for name, node in self.nodes.items()
-            if name not in other.nodes or self._content(node) != other._content(other.nodes[name])
+            name for name in self.nodes if name not in other.nodes or self.content(name) != other.content(name)
         )
 
-    def _content(self, node: NodeProto) -> tuple[Any, ...]:
+    def live(self) -> PlainGraph:
+        """Another graph, without nodes that no output depends on."""
+        other = self.copy()
+        other.nodes = {node.name: node for node in other._ordered()}
+        return other
+
+    def content(self, name: str) -> tuple[Any, ...]:
+        """What a node computes and reads, constants by their numbers; comparable with that of another graph."""
+        node = self.nodes[name]
         inputs = tuple(self._hash(name) if name in self.constants else name for name in node.input)
         attributes = tuple(sorted(item.SerializeToString() for item in node.attribute))
         return node.op_type, inputs, attributes

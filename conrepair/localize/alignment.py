@@ -10,13 +10,14 @@ from pathlib import Path
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.activations import Activations
 from conrepair.localize.evidence import Evidence
+from conrepair.localize.isolated import Isolated
 from conrepair.localize.matching import EQUAL, EXACT, Pair
 from conrepair.localize.neighbourhood import Neighbourhood
 from conrepair.localize.outputs import output_pairs
 from conrepair.localize.proving import prove
 from conrepair.localize.quantized_pairs import likeness_of, near_pairs_of
 from conrepair.localize.samples import Samples
-from conrepair.localize.settling import Isolated, settle
+from conrepair.localize.settling import settle
 from conrepair.localize.similarity import NEAREST, Similarity
 from conrepair.localize.structure import Structure
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.evaluate.compare import ComparedOutputs
-from conrepair.graph.layer_graph import Array
+from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
 from conrepair.localize.agreement import Answers
 from conrepair.localize.alignment import Alignment
@@ -39,12 +39,14 @@ class Found:
     Attributes:
         result: For reports.
         alignment: Which tensors stand for one another.
+        graph: The target's.
         guilty: Pieces of the target that introduce more than rounding, in its order.
         latent: How many of them no sample shows.
     """
 
     result: Localization
     alignment: Alignment
+    graph: LayerGraph
     guilty: tuple[Guilty, ...]
     latent: int = 0
 
@@ -151,7 +153,7 @@ def localize_target(
         clock("latent")
     result = _result(source, target, alignment, judged, faults, compared, explained, count, options, seconds)
     result = dataclasses.replace(result, notes=prepared.notes, latent=tuple(item.fault for item in latent))
-    return Found(result, alignment, tuple(guilty), len(of_rules))
+    return Found(result, alignment, target.graph, tuple(guilty), len(of_rules))
 
 
 def _is_alike(fault: LocatedFault, others: Sequence[LocatedFault]) -> bool:

@@ -100,16 +100,19 @@ class _Trials:
             idle = 0 if made and learn(self._evidence, fed, wanted, self._compute(fed, wanted)) else idle + 1
 
     def sweep(self) -> None:
-        """Feed all guesses at once, as long as that shows something; they may be made again."""
-        target = self._evidence.target
+        """Feed all guesses at once, then what's known, as long as that shows something; guesses may be made again."""
         for _ in range(_SWEEPS):
-            known = self._evidence.known()
-            made = [] if _explained(self._evidence, known) else self._guesses(known, 0.0, LEAST, False, None)
-            settled = {pair.target for pair in known}
-            wanted = [name for name in target.names if name not in settled]
-            fed = [*known, *made]
-            if not made or not learn(self._evidence, fed, wanted, self._compute(fed, wanted)):
+            shown = self._fed(self._guesses(self._evidence.known(), 0.0, LEAST, False, None))
+            if not self._fed([]) and not shown:
                 return
+
+    def _fed(self, made: Sequence[Pair]) -> bool:
+        """Whether anything is shown by feeding what's known, and guesses."""
+        target, known = self._evidence.target, self._evidence.known()
+        settled = {pair.target for pair in known}
+        wanted = [name for name in target.names if name not in settled]
+        fed = [*known, *made]
+        return bool(wanted) and learn(self._evidence, fed, wanted, self._compute(fed, wanted))
 
     def behind(self, known: Sequence[Pair], guess: Guess) -> Chosen | None:
         """The first guesses behind what's known, until the outputs are explained."""

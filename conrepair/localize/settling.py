@@ -4,49 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from pathlib import Path
 
-from conrepair.graph.layer_graph import Array, LayerGraph
-from conrepair.localize.activations import Activations
-from conrepair.localize.isolation import Isolation, add_result
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localize.compensating import without_compensated
+from conrepair.localize.isolated import Isolated
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Pair
 from conrepair.localize.neighbourhood import Neighbourhood
-from conrepair.localize.shelf import Shelf
-from conrepair.metrics.running_error import RunningError
 
-__all__ = ["Isolated", "settle"]
+__all__ = ["settle"]
 
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
-
-
-class Isolated:
-    """Runs of the target with the source's activations, on one batch."""
-
-    def __init__(self, source: Activations, target: Activations, folder: Path) -> None:
-        self._source, self._target, self._feeds = source, target.network, target.feeds
-        self._shelf = Shelf(folder / "isolated")
-        self._shelf.put_all(target.feeds.items())
-
-    def run(self, pairs: Sequence[Pair], names: Sequence[str]) -> Callable[[str], Array]:
-        """Tensors, computed from the nearest pairs."""
-        isolation = Isolation(self._target, pairs, names)
-        self._shelf.put_all(isolation.run(self._source.__getitem__, self._feeds))
-        return self._shelf.__getitem__
-
-    def errors(self, pairs: Sequence[Pair], wanted: Sequence[Pair]) -> dict[str, float]:
-        """Introduced errors of some pairs, by their targets' names."""
-        inputs = set(self._target.graph.inputs)
-        chosen = {pair.target: pair for pair in wanted if pair.target not in inputs}
-        found = {}
-        for name, array in Isolation(self._target, pairs, list(chosen)).run(self._source.__getitem__, self._feeds):
-            error, pair = RunningError(), chosen[name]
-            add_result(error, pair, self._source[pair.source], array)
-            found[name] = error.error
-        return found
 
 
 def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], isolated: Isolated) -> list[Pair]:
@@ -62,7 +33,7 @@ def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], is
     """
     graph = nodes[1].graph
     kept, feeding = list(pairs), _feeding(graph, pairs)
-    errors = isolated.errors(kept, kept)
+    errors: Mapping[str, float] = isolated.errors(kept, kept)
     tried: Counter[str] = Counter()
     for _ in range(_TRIALS):
         cleared = {name for name, count in tried.items() if count > _MOVES}
@@ -82,7 +53,8 @@ def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], is
                 or feeding.get(pair.target) != was.get(pair.target)
                 or not moved.isdisjoint(feeding.get(pair.target, ()))
             ]
-            errors |= isolated.errors(kept, again)
+            errors = {**errors, **isolated.errors(kept, again)}
+    kept, errors = without_compensated(graph, kept, errors, isolated)
     return [
         pair
         if pair.confidence == 1.0 or errors.get(pair.target, 1.0) > EQUAL

@@ -4,22 +4,41 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conrepair.data.feeds import batches, open_feeds
 from conrepair.editors.editor import Editor
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
+from conrepair.localize.alone import errors_alone, is_unchanged, stays_within
 from conrepair.localize.localize import Found, localize_target
+from conrepair.localize.located import Guilty
 from conrepair.localize.models import Subject, batch_size, concrete, feeds_of
-from conrepair.localize.opening import open_model, second_opinion
+from conrepair.localize.opening import Opened, open_model, second_opinion
 from conrepair.localize.options import Options
 from conrepair.localize.recipe_finding import RecipeFinding, find_recipe
 from conrepair.localize.reference import Reference
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Bench"]
+__all__ = ["Alone", "Bench"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Alone:
+    """What a piece of a changed target introduces, run alone.
+
+    Attributes:
+        error: That is judged.
+        right: Whether rounding explains it.
+        nearer: Whether it's less than before the change.
+    """
+
+    error: float
+    right: bool
+    nearer: bool
 
 
 class Bench:
@@ -40,6 +59,7 @@ class Bench:
         """
         self._source, self._target, self._folder, self._options = source, target, folder, options
         self._known: Found | None = None
+        self._last: tuple[Model, Opened] | None = None
         self._samples = min(source.data.count, target.data.count, options.samples)
         self._size = batch_size(source.inputs, target.inputs, options.batch_size, self._samples)
         self._ours = ours = open_model(source.model, concrete(source, self._size), folder / "source")
@@ -93,6 +113,48 @@ class Bench:
             self._known = self._localized(model, self._options)
         return self._known
 
+    def look_alone(self, model: Model, found: Found, pieces: Sequence[Guilty]) -> Mapping[str, Alone]:
+        """Run pieces of a changed target alone: no judgement of all the rest.
+
+        Args:
+            model: A changed copy of the target.
+            found: What localization said of the target before; its cuts are fed.
+            pieces: Of that.
+
+        Returns:
+            By the source's tensors at the ends of the pieces, those of which that tells anything. It doesn't where
+            the change moved tensors, or lies before what's fed, or where only outputs show the error.
+
+        Raises:
+            ModelLoadError: if it can't be opened.
+            InferenceError: if it can't be run.
+        """
+        margin = self._options.noise_margin
+        shown = [
+            piece
+            for piece in pieces
+            if piece.judged.effect is None and piece.judged.introduced > margin * piece.judged.floor
+        ]
+        if self._options.quantized or not shown:
+            return {}
+        theirs = self._opened(model)
+        ends = [piece.judged.cut.pair for piece in shown]
+        graphs = found.graph, theirs.network.graph
+        if theirs.network.original is not None or not stays_within(*graphs, found.alignment.pairs, ends):
+            return {}
+        sides = (self._source, self._ours), (dataclasses.replace(self._target, model=model), theirs)
+        feeds = feeds_of(*sides, self._size, self._samples)
+        errors = errors_alone(self._reference, theirs.network, found.alignment.pairs, ends, feeds)
+        seen = {}
+        for piece in shown:
+            before, now = piece.judged.cut.introduced, errors.get(piece.judged.cut.pair.source)
+            if now is not None and not is_unchanged(before, now):
+                nearer = (now.mismatched, now.error) < (before.mismatched, before.error)
+                seen[piece.judged.cut.pair.source] = Alone(
+                    now.error, now.error <= margin * piece.judged.floor, nearer
+                )
+        return seen
+
     def range_of(self, tensor: str) -> tuple[float, float]:
         """The smallest and the largest value of a tensor of the source, over all samples that are localized by.
 
@@ -127,9 +189,19 @@ class Bench:
 
     def _localized(self, model: Model, options: Options) -> Found:
         target = dataclasses.replace(self._target, model=model)
+        theirs = self._opened(model)
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             folder = Path(name)
-            theirs = open_model(model, concrete(target, self._size), folder / "onnx")
             sides = (self._source, self._ours), (target, theirs)
             feeds = feeds_of(*sides, self._size, self._samples)
             return localize_target(self._reference, theirs.network, feeds, folder, options)
+
+    def _opened(self, model: Model) -> Opened:
+        """A target, opened; the last one is held."""
+        if self._last is None or self._last[0] != model:
+            self._last = None  # so that no two are held at a time
+            target, folder = dataclasses.replace(self._target, model=model), self._folder / "opened"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            self._last = model, open_model(model, concrete(target, self._size), folder)
+        return self._last[1]

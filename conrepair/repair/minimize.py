@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
 from conrepair.localize.localize import Found
@@ -30,22 +30,26 @@ def minimized(
         over: Whether nothing else shall be tried.
         needed: Told which candidates are no good without an edit, for a search that goes on.
     """
-    return _one_by_one(_side_by_side(state, judge, over), judge, over, needed)
+    fewer, settled = _side_by_side(state, judge, over)
+    return _one_by_one(fewer, judge, over, needed, settled)
 
 
-def _side_by_side(state: State, judge: Judge, over: Callable[[], bool]) -> State:
-    """Without the edits that pieces of their own don't need."""
+def _side_by_side(state: State, judge: Judge, over: Callable[[], bool]) -> tuple[State, frozenset[frozenset[str]]]:
+    """Without the edits that pieces of their own don't need; and what proposals reach that need no other look."""
     taken = list(state.taken)
     places = {index: 0 for index, item in enumerate(taken) if len(item.edits) > 1 and _stands_alone(taken, index)}
     if len(places) < 2:
-        return state
+        return state, frozenset()
     dropped = False
+    settled = {taken[index].reach for index in places}
     while places and not over():
         fewer = list(taken)
         for index, place in places.items():
             edits = taken[index].edits
             fewer[index] = replace(taken[index], edits=(*edits[:place], *edits[place + 1 :]))
         changed = judge(tuple(fewer))
+        if changed is None:
+            settled -= {taken[index].reach for index in places}
         for index in list(places):
             if changed is not None and _is_clean(changed.found, fewer[index]):
                 taken[index], dropped = fewer[index], True
@@ -55,19 +59,24 @@ def _side_by_side(state: State, judge: Judge, over: Callable[[], bool]) -> State
                 del places[index]
         if changed is not None:
             changed.remove()
+    settled -= {taken[index].reach for index in places}  # time was over
     if not dropped:
-        return state
+        return state, frozenset(settled)
     changed = judge(tuple(taken))
     if changed is not None and is_as_good(changed.found, state.found):
         state.remove()
-        return changed
+        return changed, frozenset(settled)
     if changed is not None:
         changed.remove()
-    return state
+    return state, frozenset()
 
 
 def _one_by_one(
-    state: State, judge: Judge, over: Callable[[], bool], needed: Callable[[tuple[Taken, ...]], None]
+    state: State,
+    judge: Judge,
+    over: Callable[[], bool],
+    needed: Callable[[tuple[Taken, ...]], None],
+    settled: Set[frozenset[str]],
 ) -> State:
     """Without each edit that the result is as good without."""
     place = 0
@@ -75,7 +84,7 @@ def _one_by_one(
         count = sum(len(item.edits) for item in state.taken)
         if count < 2 or place >= count:
             break
-        if _is_needed(state.taken, place):
+        if _is_needed(state.taken, place, settled):
             place += 1
             continue
         fewer = _without(state.taken, place)
@@ -104,9 +113,10 @@ def _stands_alone(taken: Sequence[Taken], index: int) -> bool:
     return known and all(reach and reach.isdisjoint(own.reach) for reach in others)
 
 
-def _is_needed(taken: Sequence[Taken], place: int) -> bool:
+def _is_needed(taken: Sequence[Taken], place: int, settled: Set[frozenset[str]]) -> bool:
     owners = [index for index, item in enumerate(taken) for _ in item.edits]
-    return len(taken[owners[place]].edits) == 1 and _stands_alone(taken, owners[place])
+    owner = taken[owners[place]]
+    return owner.reach in settled or (len(owner.edits) == 1 and _stands_alone(taken, owners[place]))
 
 
 def _without(taken: Sequence[Taken], place: int) -> tuple[Taken, ...]:

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.localize.localize import Found
 from conrepair.localize.located import Guilty
+from conrepair.repair.bench import Alone
 from conrepair.repair.criteria import guiltiest, introduced, mends, reach, source_of, unplaced
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.proposal import Proposal
-from conrepair.repair.state import State, Taken
+from conrepair.repair.state import Candidate, State, Taken
 
-__all__ = ["Rounds"]
+__all__ = ["Judging", "Rounds"]
 
 _IDLE = 4  # rounds behind one another that mend nothing, after which pieces are looked at one by one
 
-Judge = Callable[[tuple[Taken, ...]], State | None]
 Propose = Callable[[Guilty], Iterator[Proposal]]
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How candidates are judged.
+
+    Attributes:
+        make: The target with proposals; None where it can't be written.
+        alone: What a candidate introduces in pieces, by the source's tensors at their ends; without those of which
+            only a look at the whole tells.
+        localize: A candidate, judged as a whole; None where it can't be run, and is removed.
+    """
+
+    make: Callable[[tuple[Taken, ...]], Candidate | None]
+    alone: Callable[[Candidate, Sequence[Guilty]], Mapping[str, Alone]]
+    localize: Callable[[Candidate], State | None]
 
 
 @dataclass
@@ -38,15 +54,15 @@ class Rounds:
         spent: Proposals that didn't make their piece any better, as digests, by the piece's tensor in the source.
     """
 
-    def __init__(self, judge: Judge, propose: Propose, over: Callable[[], bool]) -> None:
+    def __init__(self, judging: Judging, propose: Propose, over: Callable[[], bool]) -> None:
         """Prepare.
 
         Args:
-            judge: The target with proposals; None where it can't be written or run.
+            judging: Of candidates.
             propose: Proposals for a piece, the smallest first.
             over: Whether nothing else shall be tried.
         """
-        self._judge, self._propose, self._over = judge, propose, over
+        self._judging, self._propose, self._over = judging, propose, over
         self.spent: dict[str, set[str]] = {}
 
     def run(self, state: State) -> State:
@@ -82,7 +98,7 @@ class Rounds:
 
     def _whole(self, best: State, state: State, taken: Sequence[Taken]) -> State:
         """All that helped, in one candidate; the best that is known where they don't get on with one another."""
-        whole = self._judge((*state.taken, *taken))
+        whole = self._judge(self._judging.make((*state.taken, *taken)))
         if whole is None:
             return best
         if len(whole.found.guilty) <= len(best.found.guilty):
@@ -93,7 +109,14 @@ class Rounds:
     def _tried(self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]], before: Found) -> _Tried:
         """Judge proposals together; in halves, where together they can't be."""
         added = _without_repeated(taken, trial)
-        changed = self._judge((*taken, *(item for item in added if item.edits)))
+        candidate = self._judging.make((*taken, *(item for item in added if item.edits)))
+        if candidate is not None:
+            seen = self._judging.alone(candidate, [piece for piece, _ in trial])
+            alone = [seen[source_of(piece)] for piece, _ in trial if source_of(piece) in seen]
+            if len(alone) == len(trial) and not all(item.right for item in alone):
+                candidate.remove()
+                return self._alone(zip(added, trial, alone, strict=True))
+        changed = self._judge(candidate)
         if changed is None or unplaced(changed.found) > unplaced(before):
             if changed is not None:
                 changed.remove()
@@ -110,18 +133,32 @@ class Rounds:
         helped: list[Taken] = []
         mended: list[Guilty] = []
         for item, (piece, proposal) in zip(added, trial, strict=True):
-            if mends(changed.found, before, piece):
-                helped.append(_with_gain(item, changed.found, piece))
-                mended.append(piece)
-                continue
             now = introduced(changed.found, piece)
-            if now is None or now >= piece.judged.introduced:
+            if mends(changed.found, before, piece):
+                helped.append(_with_gain(item, now, piece))
+                mended.append(piece)
+            elif now is None or now >= piece.judged.introduced:
                 self._spend(piece, proposal)
         if len(mended) == len(added):
             kept = tuple(item for item in helped if item.edits)
             return _Tried(kept, tuple(mended), State((*taken, *kept), changed.found, changed.model))
         changed.remove()
         return _Tried(tuple(item for item in helped if item.edits), tuple(mended))
+
+    def _alone(self, trial: Iterable[tuple[Taken, tuple[Guilty, Proposal], Alone]]) -> _Tried:
+        """What pieces say that were run alone, where some of them aren't right."""
+        helped: list[Taken] = []
+        mended: list[Guilty] = []
+        for item, (piece, proposal), seen in trial:
+            if seen.right:
+                helped.append(_with_gain(item, seen.error, piece))
+                mended.append(piece)
+            elif not seen.nearer:
+                self._spend(piece, proposal)
+        return _Tried(tuple(item for item in helped if item.edits), tuple(mended))
+
+    def _judge(self, candidate: Candidate | None) -> State | None:
+        return None if candidate is None else self._judging.localize(candidate)
 
     def _spend(self, piece: Guilty, proposal: Proposal) -> None:
         self.spent.setdefault(source_of(piece), set()).add(Patch(proposal).digest)
@@ -156,8 +193,7 @@ def _without_repeated(taken: Sequence[Taken], trial: Sequence[tuple[Guilty, Prop
     return added
 
 
-def _with_gain(item: Taken, found: Found, piece: Guilty) -> Taken:
-    now = introduced(found, piece)
+def _with_gain(item: Taken, now: float | None, piece: Guilty) -> Taken:
     after = "can't be told from its surroundings" if now is None else f"introduces {now:.1e}"
     gain = f"what computes `{source_of(piece)}` {after}, {piece.judged.introduced:.1e} before"
     return Taken(item.edits, gain, item.left, item.reach)

@@ -7,16 +7,17 @@ import itertools
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from conrepair.config.model import EditKind
 from conrepair.editors.editor import NotEditableError
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
 from conrepair.localize.located import Guilty
-from conrepair.repair.bench import Bench
+from conrepair.repair.bench import Alone, Bench
 from conrepair.repair.criteria import computed, error_of, extent, guiltiest, mends, reach, source_of
 from conrepair.repair.edits import in_words
 from conrepair.repair.kinds import kind_of
@@ -25,14 +26,16 @@ from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.all import CHANGES, IN_FLOAT, REWRITINGS, proposals
 from conrepair.repair.proposals.ends import end_proposals
 from conrepair.repair.proposals.proposal import Proposal, Proposer
-from conrepair.repair.rounds import Rounds
-from conrepair.repair.state import State, Taken, patch_of
+from conrepair.repair.rounds import Judging, Rounds
+from conrepair.repair.state import Candidate, State, Taken, patch_of
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.journal import Journal
 
 __all__ = ["STEM", "Outcome", "search"]
 
 STEM = "repaired"
+
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -125,17 +128,20 @@ class _Search:
         self._journal, self._kinds = journal, kinds
         self._refused: dict[str, None] = {}
         self._failed: dict[str, None] = {}
-        self._spent: Mapping[str, set[str]] = {}
+        self._spent: dict[str, set[str]] = {}
+        self._helped: Sequence[Proposer] = CHANGES
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
         outcome = Outcome(before, State((), before, self._model))
-        if len(before.guilty) > 1:
-            self._mend_together(outcome)
+        self._mend_together(outcome, CHANGES)
         states = [outcome.state]
         retreats = list[tuple[State, frozenset[str]]]()
         while outcome.after.result.faults and self._mend_one(outcome, retreats):
             states.append(outcome.state)
+            # What one piece needed, others need, too.
+            if self._helped is not CHANGES and not self._over(outcome):
+                self._mend_together(outcome, self._helped)
         if outcome.after.result.faults:
             outcome.state = min(states, key=lambda state: error_of(state.found))
         outcome.state = minimized(
@@ -147,16 +153,24 @@ class _Search:
         outcome.refused, outcome.failed = tuple(self._refused), tuple(self._failed)
         return outcome
 
-    def _mend_together(self, outcome: Outcome) -> None:
-        """Mend what the smallest changes mend, in all pieces at once."""
-        found = outcome.before
+    def _mend_together(self, outcome: Outcome, sort: Sequence[Proposer]) -> None:
+        """Mend what one sort of changes mends, in all pieces at once, where there are several."""
+        found = outcome.after
+        if len(found.guilty) < 2:
+            return
 
         def propose(piece: Guilty) -> Iterator[Proposal]:
-            return (proposal for _, proposal in self._wanted(self._proposed_for(piece, found, CHANGES)))
+            return (proposal for _, proposal in self._wanted(self._proposed_for(piece, found, sort)))
 
-        rounds = Rounds(lambda taken: self._judged(taken, outcome), propose, lambda: self._over(outcome))
+        judging = Judging(
+            lambda taken: self._made(taken, outcome),
+            lambda candidate, pieces: self._alone(candidate, found, pieces),
+            self._localized,
+        )
+        rounds = Rounds(judging, propose, lambda: self._over(outcome))
         outcome.state = rounds.run(outcome.state)
-        self._spent = rounds.spent
+        for source, spent in rounds.spent.items():
+            self._spent.setdefault(source, set()).update(spent)
 
     def _mend_one(self, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
         """Take the first edit that mends a piece, else the one that leaves least of one; whether there was any.
@@ -195,6 +209,7 @@ class _Search:
                 candidates = itertools.chain(candidates, ((None, proposal) for proposal in ends))
             outcome.state = self._best(self._wanted(candidates), outcome)
             if outcome.state is not before:
+                self._helped = sort
                 return True
         return False
 
@@ -206,19 +221,54 @@ class _Search:
                 yield piece, proposal
 
     def _best(self, candidates: Candidates, outcome: Outcome) -> State:
-        """The first that mends a piece; else that with the smallest one left; else the state as it is."""
+        """The first that mends a piece; else that with the smallest one left; else the state as it is.
+
+        Pieces are looked at alone first. Where none comes out right, those that came nearer are looked at as a
+        whole: one may have made the piece smaller.
+        """
+        nearer: list[tuple[Guilty | None, Proposal]] = []
+        best, mended = self._first(candidates, outcome, outcome.state, nearer)
+        return best if mended else self._first(iter(nearer), outcome, best, None)[0]
+
+    def _first(
+        self,
+        candidates: Candidates,
+        outcome: Outcome,
+        least: State,
+        nearer: list[tuple[Guilty | None, Proposal]] | None,
+    ) -> tuple[State, bool]:
+        """The first that mends a piece, or that with the smallest one left; and whether it mends.
+
+        Args:
+            candidates: To try.
+            outcome: So far.
+            least: The smallest so far.
+            nearer: Receives those that make their piece better when it's looked at alone, and not right; None: all
+                are looked at as a whole.
+        """
         found = outcome.after
-        least = outcome.state
         for piece, proposal in candidates:
             if self._over(outcome):
                 break
             own = frozenset() if piece is None else reach(piece)
-            taken = (*outcome.taken, Taken(proposal, "", reach=own))
-            changed = self._judged(taken, outcome)
+            candidate = self._made((*outcome.taken, Taken(proposal, "", reach=own)), outcome)
+            if candidate is None:
+                self._journal.add(self._line((*outcome.taken, Taken(proposal, "", reach=own))))
+                continue
+            if nearer is not None and piece is not None:
+                seen = self._alone(candidate, found, [piece]).get(source_of(piece))
+                if seen is not None and not seen.right:
+                    candidate.remove()
+                    if seen.nearer:
+                        nearer.append((piece, proposal))
+                    else:
+                        self._journal.add(self._line(candidate.taken))
+                    continue
+            changed = self._localized(candidate)
             if changed is not None:
                 changed = _with_gain(changed, found)
                 if mends(changed.found, found, piece):
-                    return changed
+                    return changed, True
                 smaller = len(extent(changed.found)) < len(extent(least.found))
                 if smaller and extent(changed.found) < extent(found):
                     if least is not outcome.state:
@@ -227,8 +277,8 @@ class _Search:
                     least = replace(changed, taken=(*outcome.taken, replace(changed.taken[-1], left=left)))
                     continue
                 changed.remove()
-            self._journal.add(self._line(taken))
-        return least
+            self._journal.add(self._line(candidate.taken))
+        return least, False
 
     def _over(self, outcome: Outcome) -> bool:
         """Whether nothing else shall be tried."""
@@ -254,20 +304,42 @@ class _Search:
         return ((piece, proposal) for proposal in proposed)
 
     def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:
-        """The model with proposals; None when it can't be written, loaded, or run.
+        """The model with proposals, judged; None when it can't be written, loaded, or run."""
+        candidate = self._made(taken, outcome)
+        return None if candidate is None else self._localized(candidate)
+
+    def _made(self, taken: tuple[Taken, ...], outcome: Outcome) -> Candidate | None:
+        """The model with proposals; None when it can't be written.
 
         None, too, when an earlier search has found it to be no good.
         """
         outcome.tried += 1
-        line = self._line(taken)
-        if line in self._journal:
+        if self._line(taken) in self._journal:
             outcome.recalled += 1
             return None
         folder = Path(tempfile.mkdtemp(dir=self._folder))
+        made = self._tried(taken, lambda: patch_of(taken).make(self._bench.editor.again(), folder, STEM))
+        if made is None:
+            shutil.rmtree(folder)
+        return None if made is None else Candidate(taken, made)
+
+    def _alone(self, candidate: Candidate, found: Found, pieces: Sequence[Guilty]) -> Mapping[str, Alone]:
+        """What pieces introduce, those for which a look at the whole isn't needed to tell."""
+        seen = self._tried(candidate.taken, lambda: self._bench.look_alone(candidate.model, found, pieces))
+        return {} if seen is None else seen
+
+    def _localized(self, candidate: Candidate) -> State | None:
+        """A candidate, judged; None when it can't be loaded, or run: it's removed then."""
+        found = self._tried(candidate.taken, lambda: self._bench.localize(candidate.model))
+        if found is None:
+            candidate.remove()
+        return None if found is None else State(candidate.taken, found, candidate.model)
+
+    def _tried(self, taken: Sequence[Taken], act: Callable[[], _T]) -> _T | None:
+        """What an act with a candidate gives; None where it goes wrong, which is noted: then it's no repair."""
         try:
-            with self._journal.trying(line):
-                changed = patch_of(taken).make(self._bench.editor.again(), folder, STEM)
-                return State(taken, self._bench.localize(changed), changed)
+            with self._journal.trying(self._line(taken)):
+                return act()
         except NotEditableError as error:
             self._refused.setdefault(str(error))
         # Whatever an editor or a framework says about a candidate, it's no repair.
@@ -275,7 +347,6 @@ class _Search:
             if explain_write_error(error, self._folder) is not None:
                 raise  # that says nothing about the candidate
             self._failed.setdefault(f"{type(error).__name__}: {error}")
-        shutil.rmtree(folder)
         return None
 
 

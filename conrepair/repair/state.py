@@ -12,7 +12,7 @@ from conrepair.localize.localize import Found
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.proposal import Proposal
 
-__all__ = ["State", "Taken", "patch_of"]
+__all__ = ["Candidate", "State", "Taken", "patch_of"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,23 @@ class Taken:
     gain: str
     left: frozenset[str] = frozenset()
     reach: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A target with some proposals, written and not judged yet.
+
+    Attributes:
+        taken: Those.
+        model: In a folder of its own.
+    """
+
+    taken: tuple[Taken, ...]
+    model: Model
+
+    def remove(self) -> None:
+        """Remove its file."""
+        shutil.rmtree(Path(self.model.path).parent)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ import pytest
 from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
 
 from conrepair.localize.activations import Activations
+from conrepair.localize.isolated import Isolated
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
 from conrepair.localize.neighbourhood import Neighbourhood
-from conrepair.localize.settling import Isolated, settle
+from conrepair.localize.settling import settle
 
 CHAIN = [("n0", "Tanh", ["x"], ["t0"]), ("n1", "Sin", ["t0"], ["t1"]), ("n2", "Erf", ["t1"], ["t2"])]
 CHAIN += [("n3", "Abs", ["t2"], ["t3"]), ("n4", "Sin", ["t3"], ["t4"])]

@@ -18,7 +18,7 @@ def found(faults: int, error: float, **changes: Any) -> Found:
     result = localizations.made(4, dict.fromkeys(range(faults), 0.5), output_error=error)
     if not faults:
         result = dataclasses.replace(result, verdict=Verdict.EQUIVALENT)
-    return Found(dataclasses.replace(result, **changes), cast(Any, None), ())
+    return Found(dataclasses.replace(result, **changes), cast(Any, None), cast(Any, None), ())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.shuffled import turned_findings
 from conrepair.localize.diagnosis.siblings import Healthy
-from conrepair.localize.diagnosis.sizing import size_findings
+from conrepair.localize.diagnosis.sizing import mask_findings, size_findings
 from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.diagnosis.values import relation
 from conrepair.localize.judgement import Judged
@@ -34,7 +34,7 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
     Returns:
         The fault, and what causes it: the same for all regions that one thing makes guilty.
     """
-    findings = static_findings(region) or _exchanged(region)
+    findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
     findings = composite_findings(region, healthy, findings) or findings
     if not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         findings = [*size_findings(region), *turned_findings(region)] or findings

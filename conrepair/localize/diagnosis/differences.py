@@ -162,8 +162,14 @@ def _missing(step: Step, region: Region) -> Finding:
         kind, what = Kind.PARAMETERS, f"{what}: the layer before it has no bias, or one of zeros"
         rule = "a bias is lost"
     theirs = {source: target for target, source in region.partners.items()}
-    before = [_layer_before(name, region.target, theirs.get(name)) for name in step.inputs]
-    around = tuple(filter(None, dict.fromkeys([*before, *_neighbours(region.target)])))
+    cuts = [theirs.get(name) for name in step.inputs]
+    before = [_layer_before(name, region.target, cut) for name, cut in zip(step.inputs, cuts, strict=True)]
+    # Where others read the same, only who reads it here tells where something is missing.
+    readers = [node.layer for node in region.target.nodes if set(node.inputs) & set(filter(None, cuts))]
+    read = [name for node in region.target.graph.nodes for name in node.inputs]
+    shared = any(read.count(cut) > 1 for cut in cuts if cut)
+    nearest = [*(readers or _neighbours(region.target)), *before] if shared else before
+    around = tuple(filter(None, dict.fromkeys([*nearest, *_neighbours(region.target)])))
     return Finding(kind, what, step.layers, around, f"missing {step.layer}", _weight(step, extra=False), rule)
 
 

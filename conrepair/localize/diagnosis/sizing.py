@@ -13,7 +13,7 @@ from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.steps import MOVES
 
-__all__ = ["size_findings"]
+__all__ = ["mask_findings", "size_findings"]
 
 
 def size_findings(region: Region) -> Iterator[Finding]:
@@ -33,6 +33,36 @@ def size_findings(region: Region) -> Iterator[Finding]:
             if second == two.layer:
                 words = f"`{two.layer}` has other sizes than `{first}` computes in the source"
             yield Finding(Kind.STRUCTURE, words, (first, one.layer), (second, two.layer), f"at {second}")
+
+
+def mask_findings(region: Region) -> Iterator[Finding]:
+    """What differs in how masks and other numbers are computed that follow from the inputs' sizes alone."""
+    found: dict[str, Finding] = {}
+    for one, two in _counterparts(region):
+        for place in one.sizes.keys() & two.sizes.keys():
+            for first, second in _differences(_negated(one.sizes[place]), _negated(two.sizes[place])):
+                if first.op == second.op:
+                    words = f"{second.op} `{second.layer}`, which `{two.layer}` depends on, has other numbers than"
+                    sides = (first.layer, one.layer), (second.layer, two.layer)
+                    kind = Kind.PARAMETERS if first.parameters else Kind.HYPERPARAMETERS
+                    cause = f"at {second.layer}"
+                    found[cause] = Finding(kind, f"{words} `{first.layer}` in the source", *sides, cause)
+    yield from found.values()
+
+
+def _negated(node: Node) -> Node:
+    """What a mask is the opposite of; which of the two is chosen by, and which is added, is a matter of writing."""
+    return node.sizes[0] if node.op == "Not" and 0 in node.sizes else node
+
+
+def _counterparts(region: Region) -> Iterator[tuple[Node, Node]]:
+    """Nodes of both sides that depend on sizes: those of one operator in turn, from the end on."""
+    ours, theirs = (
+        [node for node in reversed(side.nodes) if node.sizes and node.op not in MOVES]
+        for side in (region.source, region.target)
+    )
+    for operator in dict.fromkeys(node.op for node in ours):
+        yield from zip(*([node for node in side if node.op == operator] for side in (ours, theirs)), strict=False)
 
 
 def _moves(side: Side) -> list[Node]:
@@ -62,19 +92,25 @@ _SHAPE = 1  # the input of a Reshape that its sizes are
 
 def _first_difference(one: Node, two: Node) -> tuple[Node, Node] | None:
     """The first nodes, from the sizes that are asked for on, that differ."""
-    if _same(one, two):
-        return None
-    if _itself(one, two) and one.sizes.keys() == two.sizes.keys():
-        differing = [(one.sizes[place], two.sizes[place]) for place in one.sizes]
-        differing = [(ours, theirs) for ours, theirs in differing if not _same(ours, theirs)]
-        if len(differing) == 1:
-            return _first_difference(*differing[0])
-    return one, two
+    found = list(_differences(one, two))
+    return found[0] if len(found) == 1 else (one, two) if found else None
 
 
-def _same(one: Node, two: Node) -> bool:
-    alike = _itself(one, two) and one.sizes.keys() == two.sizes.keys()
-    return alike and all(_same(one.sizes[place], two.sizes[place]) for place in one.sizes)
+def _differences(one: Node, two: Node) -> Iterator[tuple[Node, Node]]:
+    """All nodes that differ where those before them don't, as far back as both sides are alike."""
+    ahead, seen = [(one, two)], {(id(one), id(two))}
+    told: set[tuple[str, str]] = set()
+    for first, second in ahead:  # grows
+        if not _itself(first, second) or first.sizes.keys() != second.sizes.keys():
+            if (first.layer, second.layer) not in told:
+                yield first, second
+            told.add((first.layer, second.layer))
+            continue
+        for place, before in first.sizes.items():
+            pair = before, second.sizes[place]
+            if (id(before), id(second.sizes[place])) not in seen:
+                seen.add((id(before), id(second.sizes[place])))
+                ahead.append(pair)
 
 
 def _itself(one: Node, two: Node) -> bool:
