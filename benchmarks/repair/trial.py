@@ -88,6 +88,7 @@ def repaired(
     value: dict[str, Any] = {
         "injected": injected,
         "found": [told(fault) for fault in found.faults],
+        "rules": [{"words": rule.words, "layers": list(rule.layers)} for rule in found.rules],
         "localize_seconds": seconds,
         "base": judge.answers(payload["base"] if injected else made),
         "before": judge.judge(made, "before"),

@@ -24,7 +24,7 @@ from benchmarks.common.rows import read_rows
 from benchmarks.repair.rows import Row
 from benchmarks.systematic.cases import plan
 from benchmarks.systematic.networks import NETWORKS
-from benchmarks.systematic.tables import findings_of, named_places, places_of, report
+from benchmarks.systematic.tables import named_places, places_of, report, ruled_places
 from conrepair.pipeline.fingerprint import code_fingerprint
 
 _SECONDS = 240.0
@@ -78,7 +78,7 @@ def _told(row: Row) -> str:
     if row.status != "measured":
         return f"{row.status} {row.words[:200]}"
     places = len(places_of(row))
-    return f"{row.score.outcome}, {named_places(row)} of {places} places named by {findings_of(row)[0]} findings"
+    return f"{row.score.outcome}, {named_places(row)} of {places} places named, {ruled_places(row)} by one rule"
 
 
 if __name__ == "__main__":

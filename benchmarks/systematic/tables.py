@@ -6,20 +6,23 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.common.judged import listed
+from benchmarks.common.judged import interval, listed
 from benchmarks.repair.rows import Row
 from benchmarks.systematic.cases import EVERYWHERE, ONCE
 
-__all__ = ["findings_of", "named_places", "places_of", "report"]
+__all__ = ["findings_of", "named_places", "places_of", "report", "ruled_places"]
 
 _OF_EFFECT = 1e-5  # relative L2 of an output
 _SIDES = ("target_layers", "source_layers")
 _HEADER = (
-    "network", "fault", "places", "of effect", "named", "findings", "astray", "effect", "outcome", "edits",
-    "error left", "seconds", "once: named", "findings", "outcome", "seconds",
+    "network", "fault", "places", "of effect", "named", "by one rule", "rules", "findings", "astray",
+    "effect", "outcome", "edits", "error left", "seconds", "once: named", "findings", "outcome", "seconds",
 )  # fmt: skip
 _OUTCOMES = ("repaired", "partly", "left", "worse", "failed")
-_SUMS = ("cases", "all places named", "places of effect", "named", "findings", *_OUTCOMES, "seconds")
+_SUMS = (
+    *("cases", "all places named", "by one rule", "not, at most", "places of effect", "named", "findings"),
+    *(*_OUTCOMES, "not repaired, at most", "seconds"),
+)
 
 
 def places_of(row: Row) -> list[dict[str, Any]]:
@@ -32,6 +35,15 @@ def named_places(row: Row) -> int:
     return sum(any(_meet(place, found) for found in row.result["found"]) for place in places_of(row))
 
 
+def ruled_places(row: Row) -> int:
+    """How many of those the largest rule names: all of them where they are found to be one fault."""
+    counts = (
+        sum(not set(rule["layers"]).isdisjoint(place["target_layers"]) for place in places_of(row))
+        for rule in row.result["rules"]
+    )
+    return max(counts, default=0)
+
+
 def findings_of(row: Row) -> tuple[int, int]:
     """How many findings there are, and how many of them name no place."""
     found = row.result["found"]
@@ -42,8 +54,9 @@ def report(rows: Sequence[Row]) -> str:
     """What became of each fault everywhere, beside the same in one place; then sums.
 
     "of effect": places where the fault alone changes outputs by more than 1e-5; "named": those of them that some
-    finding names; "findings": how many there are, "astray" how many of them name no place; "error left": relative L2
-    of the outputs on samples that the repair didn't see; "seconds": of localization and of repair.
+    finding names; "by one rule": how many of them the largest rule names; "findings": how many there are,
+    "astray" how many of them name no place; "error left": relative L2 of the outputs on unseen samples;
+    "seconds": of localization and of repair; "at most": the 97.5 % bound of the share.
     """
     pairs = {(row.case.model, row.case.faults[0], row.case.group): row for row in rows}
     lines = [f"| {' | '.join(_HEADER)} |", f"|---|---|{'---:|' * (len(_HEADER) - 2)}"]
@@ -72,13 +85,15 @@ def _error(row: Row) -> str:
 
 def _everywhere(row: Row | None) -> list[str]:
     if row is None or row.status != "measured":
-        return ["", "", "", "", "", "", "" if row is None else row.status, "", "", ""]
+        return [*[""] * 8, "" if row is None else row.status, "", "", ""]
     findings, astray = findings_of(row)
     effect = row.result["effect"]
     return [
         str(len(row.result["injected"])),
         str(len(places_of(row))),
         str(named_places(row)),
+        str(ruled_places(row)),
+        str(len(row.result["rules"])),
         str(findings),
         str(astray),
         "infinite" if effect is None else f"{effect:.0e}",
@@ -104,13 +119,23 @@ def _sums(rows: Sequence[Row]) -> Iterator[str]:
         places = [len(places_of(row)) for row in done]
         named = [named_places(row) for row in done]
         outcomes = [row.score.outcome for row in asked]
+        several = [row for row in done if len(places_of(row)) > 1]
+        ruled = sum(ruled_places(row) == len(places_of(row)) for row in several)
         cells = [
             len(asked),
             sum(one == two for one, two in zip(places, named, strict=True)),
+            f"{ruled} of {len(several)}",
+            _at_most(len(several) - ruled, len(several)),
             sum(places),
             sum(named),
             sum(findings_of(row)[0] for row in done),
             *(outcomes.count(name) for name in _OUTCOMES),
+            _at_most(len(asked) - outcomes.count("repaired"), len(asked)),
             f"{statistics.median(map(_seconds, done)):.0f}" if done else "",
         ]
         yield f"| {group} | {' | '.join(map(str, cells))} |"
+
+
+def _at_most(count: int, cases: int) -> str:
+    """The 97.5 % bound of a share."""
+    return f"{100 * interval(count, cases)[1]:.1f} %" if cases else ""

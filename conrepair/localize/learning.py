@@ -11,7 +11,7 @@ from conrepair.localize.evidence import Evidence
 from conrepair.localize.matching import Pair
 from conrepair.localize.samples import Fetch, Matrix, Places, Samples
 
-__all__ = ["learn"]
+__all__ = ["has_weights", "learn"]
 
 
 def learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values: Fetch) -> bool:
@@ -78,10 +78,11 @@ def _telling(graph: LayerGraph, known: Set[str]) -> set[str]:
     """The tensors whose values depend on weights behind what's fed: others would have given other values."""
     found: set[str] = set()
     for node in graph.nodes:
-        if _has_weights(node) or any(name in found and name not in known for name in node.inputs):
+        if has_weights(node) or any(name in found and name not in known for name in node.inputs):
             found.update(node.outputs)
     return found
 
 
-def _has_weights(node: Node) -> bool:
+def has_weights(node: Node) -> bool:
+    """Whether a node has numbers of its own, more than a factor."""
     return any(np.prod(parameter.shape) > 1 for parameter in node.parameters.values())

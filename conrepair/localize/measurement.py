@@ -92,7 +92,7 @@ def measure(
     Args:
         reference: The network that is right.
         pairs: From the alignment; fed and measured.
-        first: The first batch through that network, and through the one in question.
+        first: The first batch through that network, and through the one in question; that's what they hold then.
         rest: Any number of further batches; each is dropped when it's done.
         outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
         whole_runs: How many batches the target runs as a whole, too; what it introduces is measured on all.
@@ -103,6 +103,7 @@ def measure(
         In the target's order, but for those that are an input of the target: nothing computes them.
     """
     right, given = first
+    first_feeds = given.feeds
     target = given.network
     inputs = set(target.graph.inputs)
     cuts: dict[str, list[Cut]] = {}
@@ -138,6 +139,8 @@ def measure(
         if number < whole_runs:
             given.renew(theirs)
             add_full(right, given)
+    if given.feeds is not first_feeds:
+        given.renew(first_feeds)  # whoever looks on has the first batch of both
     return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]
 
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 
-from conrepair.graph.layer_graph import LayerGraph
+from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localize.evidence import Evidence
 from conrepair.localize.guessing import Wanted
-from conrepair.localize.learning import learn
+from conrepair.localize.learning import has_weights, learn
 from conrepair.localize.matching import LEAST, Pair
 from conrepair.localize.neighbourhood import Neighbourhood
 from conrepair.localize.samples import Fetch, Matrix, Places
+from conrepair.localize.weights import weight_of
 
 __all__ = ["prove"]
 
@@ -23,6 +24,7 @@ _SWEEPS = 4
 _IDLE = 12  # rounds that show nothing, after which nothing more is expected
 _SHAKEN = 0.02  # of a score, for each of them
 _LEAST_INSIDE = 0.1  # of a score from 0 to 1, where few are possible
+_GOOD = 0.7  # of a score, for a guess that's never proven
 _SEED = 20261120
 
 Compute = Callable[[Sequence[Pair], Sequence[str]], Fetch]
@@ -43,8 +45,8 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
         compute: Feeds pairs, and gives the target's values of some tensors, computed from the nearest pairs before.
 
     Returns:
-        In the target's order. Where all outputs are explained, only what's proven; otherwise guesses, too: those have
-        a confidence below 1.
+        Where all outputs are explained, only what's proven, and where several layers with weights lie in front of
+        what's wrong, good guesses between them; otherwise all guesses. Those have a confidence below 1.
     """
     trials = _Trials(evidence, compute)
     trials.run(LEAST, trials.behind, _SERIES)
@@ -55,7 +57,7 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
     if not _explained(evidence, known):
         return evidence.match()
     trials.run(_LEAST_INSIDE, trials.inside)
-    return evidence.known()
+    return [*evidence.known(), *trials.surmised()]
 
 
 def _explained(evidence: Evidence, known: Sequence[Pair]) -> bool:
@@ -126,17 +128,47 @@ class _Trials:
 
     def inside(self, known: Sequence[Pair], guess: Guess) -> Chosen | None:
         """The first guesses between what's known and the tensors behind faults, so that less lies between them."""
+        ends = self._wrong(known)
+        made = _first(self._evidence.target.graph, known, guess(False, self._before(known, ends)))
+        return (made, ends) if made else None
+
+    def surmised(self) -> list[Pair]:
+        """Good guesses between what's known and a tensor behind several layers with weights that aren't all right.
+
+        Where each layer is wrong, no guess can be proven. Layers with the same weights are the same all the same, and
+        what lies between two of them tells them apart.
+        """
+        known = self._evidence.known()
+        graph = self._evidence.target.graph
+        cuts = {pair.target for pair in known}
+        ends = [
+            end for end in self._wrong(known) if sum(has_weights(node) for node in graph.between(cuts, [end])) > 1
+        ]
+        if not ends:
+            return []
+        found = self._evidence.match(Wanted(_GOOD, None, False, self._before(known, ends)))
+        producers = self._evidence.source.graph.producers, graph.producers
+        return [
+            pair
+            for pair in found
+            if pair.target not in cuts and _same_weights(producers[0].get(pair.source), producers[1].get(pair.target))
+        ]
+
+    def _wrong(self, known: Sequence[Pair]) -> list[str]:
+        """Tensors that are proven, and don't come out right."""
         similarity, target = self._evidence.similarity, self._evidence.target
         wrong = [
             pair for pair in similarity.proven.items() if similarity.error(*pair) >= self._evidence.likeness.error
         ]
-        partner = {pair.target: pair.source for pair in known}
+        settled = {pair.target for pair in known}
         places = sorted(column for _, column in wrong)
-        ends = [name for name in map(target.names.__getitem__, places) if name in partner]
+        return [name for name in map(target.names.__getitem__, places) if name in settled]
+
+    def _before(self, known: Sequence[Pair], ends: Sequence[str]) -> tuple[Places, Places]:
+        """What's computed between what's known and some of it, on both sides."""
+        partner = {pair.target: pair.source for pair in known}
         ours = _between(self._evidence.source, set(partner.values()), [partner[name] for name in ends])
-        theirs = _between(target, partner.keys(), ends)
-        made = _first(target.graph, known, guess(False, (ours, theirs)))
-        return (made, ends) if made else None
+        return ours, _between(self._evidence.target, partner.keys(), ends)
 
     def _guesses(
         self, known: Sequence[Pair], shaken: float, least: float, first: bool, among: tuple[Places, Places] | None
@@ -178,3 +210,9 @@ def _first(graph: LayerGraph, known: Sequence[Pair], guesses: Sequence[Pair]) ->
     guessed = {pair.target for pair in guesses}
     feeding = graph.feeding({*(pair.target for pair in known), *guessed, *graph.inputs})
     return [pair for pair in guesses if guessed.isdisjoint(feeding.get(pair.target, ()))]
+
+
+def _same_weights(one: Node | None, other: Node | None) -> bool:
+    """Whether two nodes have the same numbers."""
+    ours, theirs = (None if node is None else weight_of(node) for node in (one, other))
+    return ours is not None and theirs is not None and np.array_equal(ours.numpy(), theirs.numpy())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from conrepair.faults.fault import Kind
-from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.biases import bias_lost_before, with_whole_biases
 from conrepair.localize.diagnosis.finding import Finding
@@ -43,6 +43,8 @@ _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
 _ALONG = 0.98  # weight of another axis: which one it should be is told by layouts nearby
 _ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
 _READINGS = (as_written, with_functions, fused, rearranged)
+_WRITTEN = 0.15  # weight of what conversions write otherwise
+_MASKING = -1e4  # what's this low, added to scores or put in their place, takes part in nothing
 _FACTORS = {"alpha", "beta"}
 _NUMBERS = re.compile(r"(?<![\w.])[-+]?\d[\d.e+-]*(?: to [-+]?\d[\d.e+-]*)?(?![\w])|\[[^]]*\]")
 
@@ -283,10 +285,14 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             usual = _OPTIONAL.get(role)
             if held is None or (usual is not None and np.allclose(held.numpy(), usual, atol=1e-12)):
                 continue
+            if any(node.sizes for node in (target if theirs is None else source).nodes):
+                continue  # there it's computed from sizes
             side = "the source" if theirs is None else "the target"
             named = f" ({held.name})" if held.name else ""
             words, rule = f"only {side} has a {role}{named} at `{target.layer}`", f"only {side} has a {role}"
-            yield Finding(Kind.PARAMETERS, words, *where, rule=f"{rule} at {called(target)}")
+            # What's chosen where, and by which condition or by its opposite, is a matter of writing.
+            weight = _WRITTEN if source.op == target.op == "Where" else 1.0
+            yield Finding(Kind.PARAMETERS, words, *where, weight, f"{rule} at {called(target)}")
             continue
         difference = compare_parameters(ours, theirs)
         if difference is None:
@@ -318,7 +324,7 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
         named = f" ({theirs.name})" if theirs.name else ""
         plural = "are" if role in {"weight", "W", "R"} else "is"
         label = "weights" if role == "weight" else role
-        weight = 1.0 if difference.relative > 1e-4 else 0.15
+        weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
         yield Finding(
             difference.kind,
             f"the {label}{named} of `{target.layer}` {plural} {difference.words}",
@@ -326,6 +332,15 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             weight=weight,
             rule=f"the {label} of {called(target)} {plural} {_without_numbers(difference.words)}",
         )
+
+
+def _both_mask(source: Parameter, target: Parameter) -> bool:
+    """Whether numbers differ only where both are so low that no softmax tells them from one another."""
+    one, two = source.numpy(), target.numpy()
+    if one.shape != two.shape or one.dtype.kind != "f" or two.dtype.kind != "f":
+        return False
+    other = one != two
+    return bool(other.any() and (one[other] <= _MASKING).all() and (two[other] <= _MASKING).all())
 
 
 def _without_numbers(words: str) -> str:

@@ -16,10 +16,12 @@ from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.diagnosis.wiring import layers_of
 from conrepair.localize.layout import layouts
 
-__all__ = ["shuffled_findings", "turned_findings"]
+__all__ = ["origin_findings", "shuffled_findings", "turned_findings"]
 
 _MOST_VALUES = 1 << 20
 _MOST_AXES = 6  # whose orders are tried
+_NEAR = 4  # operators in front of a piece that keep the order of what they read
+_PROBABLY = 0.5  # weight of a layout that nothing undoes
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,54 @@ def turned_findings(region: Region) -> Iterator[Finding]:
             chain, places = (before, *chain), back
         if given.places.shape == wanted.places.shape and not np.array_equal(given.places, wanted.places):
             yield from itertools.islice(_turned(chain, places, wanted.places, region), 1)
+
+
+def origin_findings(region: Region) -> Iterator[Finding]:
+    """What gives right values with its axes in another order, though what it reads isn't so: nobody turns them back.
+
+    Of moves behind one another, the first is named that has no tensor of the source's order before it.
+    """
+    for name in region.target.begins:
+        partner, layout = region.partners.get(name), region.layouts.get(name)
+        node = None if layout is None or layout.is_plain else _origin(name, region)
+        if partner is None or node is None:
+            continue
+        chain = [other.layer for other in _moves_before(node, region)]
+        other = region.source.graph.producers.get(region.partners.get(node.outputs[0], partner))
+        words = f"`{chain[-1]}` gives what the source has, its axes in another order ({layout})"
+        ours = layers_of(region.source) if other is None else (other.layer, *layers_of(region.source))
+        yield Finding(
+            Kind.STRUCTURE,
+            words,
+            ours,
+            (*reversed(chain), *layers_of(region.target)),
+            f"turned {chain[-1]}",
+            _PROBABLY,
+        )
+
+
+def _origin(name: str, region: Region) -> Node | None:
+    """Of operators behind one another whose results are turned, the first; None where that's far before."""
+    for _ in range(_NEAR):
+        node = region.target.graph.producers.get(name)
+        if node is None:
+            return None
+        read = [item for item in node.inputs if item in region.layouts]
+        if not read or any(region.layouts[item].is_plain for item in read):
+            return node
+        name = read[0]
+    return None
+
+
+def _moves_before(node: Node, region: Region) -> Iterator[Node]:
+    """A node and the moves before it, back to the first that's known to be in the source's order."""
+    yield node
+    while node.op in MOVES and not (node.inputs[0] in region.layouts and region.layouts[node.inputs[0]].is_plain):
+        before = region.target.graph.producers.get(node.inputs[0])
+        if before is None or before.op not in MOVES:
+            return
+        node = before
+        yield node
 
 
 def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region) -> Iterator[Finding]:

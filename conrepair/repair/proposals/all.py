@@ -17,7 +17,7 @@ from conrepair.repair.proposals.attributes import (
 )
 from conrepair.repair.proposals.carried import carried_proposals
 from conrepair.repair.proposals.changed import change_proposals
-from conrepair.repair.proposals.displaced import displaced_proposals
+from conrepair.repair.proposals.combined import attribute_and_extra_proposals, displaced_proposals
 from conrepair.repair.proposals.everywhere import everywhere
 from conrepair.repair.proposals.folded import folded_proposals
 from conrepair.repair.proposals.missing import missing_proposals
@@ -49,6 +49,7 @@ CHANGES: Sequence[Proposer] = (
     stored_proposals,
     odd_parameter_proposals,
     permutation_proposals,
+    attribute_and_extra_proposals,
     displaced_proposals,
     extra_proposals,
     move_proposals,

@@ -1,0 +1,38 @@
+"""Faults of attention that were named last, or with innocent neighbours, when the target is written otherwise."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from benchmarks.attention.cases import plan
+from benchmarks.attention.trial import run
+from benchmarks.localization.scoring import score
+
+DEVELOPMENT = (11, 12)
+CASES = {case.name: case for case in plan(DEVELOPMENT)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("attention-11-11:writing-0:writing-1:one:caches-exchanged@11", id="a scale in other weights"),
+        pytest.param("attention-12-3:writing-0:writing-1:all:angles-of-another-base@12", id="long branches between"),
+        pytest.param("attention-11-4:writing-0:writing-0:one:mask-one-behind@11", id="a mask computed from sizes"),
+        pytest.param("attention-11-4:writing-0:writing-1:one:window-narrower@11", id="its opposite"),
+        pytest.param("attention-11-16:writing-0:writing-1:one:keys-for-values@11", id="a shared tensor read twice"),
+        pytest.param("attention-11-21:writing-0:writing-0:all:heads-merged-otherwise@11", id="not turned back"),
+        pytest.param("attention-12-13:writing-0:writing-2:all, renamed:heads-merged-otherwise@12", id="lower masks"),
+        pytest.param("attention-11-21:writing-0:writing-1:one:softmax-of-another-axis@11", id="Where turned around"),
+    ],
+)
+def test_named_first_and_alone(name: str, tmp_path: Path) -> None:
+    result = run({"case": dataclasses.asdict(CASES[name])}, tmp_path)
+    assert result["status"] == "measured", result["words"]
+    assert result["verdict"] == "faulty"
+    found = score(result["injected"], result["found"])
+    assert found.first
+    assert found.all_named
+    assert not found.astray

@@ -1,0 +1,68 @@
+"""Pairs between two pieces whose errors cancel aren't pairs; those that a softmax forgives aren't either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from random_graphs import FUNCTIONS, SHAPE, Computed, drawn_feeds, graph_of
+from scipy.special import softmax
+
+from conrepair.localize.activations import Activations
+from conrepair.localize.compensating import without_compensated
+from conrepair.localize.isolated import Isolated
+from conrepair.localize.layout import layouts
+from conrepair.localize.matching import Pair
+
+Array = npt.NDArray[np.float32]
+CHAIN = [
+    ("first", "Tanh", ["x"], ["a"]),
+    ("scaled", "Identity", ["a"], ["b"]),
+    ("left", "Identity", ["b"], ["c"]),
+    ("right", "Identity", ["b"], ["d"]),
+    ("joined", "Identity", ["c", "d"], ["e"]),
+    ("back", "Identity", ["e"], ["f"]),
+    ("last", "Tanh", ["f"], ["y"]),
+]
+
+
+def kept(changes: dict[str, Callable[[Array], Array]], folder: Path, *, last: str = "Tanh") -> list[str]:
+    """The target's tensors that are still pairs, where all were; its operators are the source's but for changes."""
+    written = [(*node[:1], last, *node[2:]) if node[0] == "last" else node for node in CHAIN]
+    graph = graph_of(["x"], written, ["y"])
+    feeds = drawn_feeds(graph)
+    source = Activations(Computed(graph), feeds, folder / "source")
+    target = Activations(Computed(graph, changes), feeds, folder / "target")
+    names: Sequence[str] = list(graph.order)
+    source.compute(names)
+    plain = layouts(SHAPE, SHAPE)[0]
+    pairs = [Pair(name, name, plain, 1.0, "what's computed from it comes out right") for name in names]
+    isolated = Isolated(source, target, folder)
+    found, errors = without_compensated(graph, pairs, isolated.errors(pairs, pairs), isolated)
+    assert errors.keys() == {pair.target for pair in found} - {"x"}
+    return [pair.target for pair in found]
+
+
+def test_a_factor_that_is_taken_back(tmp_path: Path) -> None:
+    """Both branches between the two are dropped, and the end stays."""
+    changes = {"scaled": lambda a: 2 * a, "back": lambda e: e / 2}
+    assert kept(changes, tmp_path) == ["x", "a", "f", "y"]
+
+
+def test_two_faults_that_cancel_nothing(tmp_path: Path) -> None:
+    assert kept({"scaled": lambda a: 2 * a, "back": lambda e: e / 3}, tmp_path) == [*"xabcdefy"]
+
+
+def test_one_fault(tmp_path: Path) -> None:
+    assert kept({"joined": np.sin}, tmp_path) == [*"xabcdefy"]
+
+
+def test_what_a_softmax_forgives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An offset of each row changes nothing behind it; behind other operators it would."""
+    monkeypatch.setitem(FUNCTIONS, "Softmax", lambda x: softmax(x, axis=-1))
+    changes = {"back": lambda e: e + np.float32(3)}
+    assert kept(changes, tmp_path, last="Softmax") == ["x", "a", "b", "c", "d", "e", "y"]
+    assert kept(changes, tmp_path) == [*"xabcdefy"]
