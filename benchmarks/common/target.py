@@ -28,7 +28,7 @@ from conrepair.metrics.tensors import compare_tensors
 from conrepair.onnx_passes.files import load, save
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["AGREE", "Data", "UnfitError", "finite", "made_target", "measured", "side_of", "subject", "told"]
+__all__ = ["AGREE", "Data", "Target", "UnfitError", "finite", "made_target", "measured", "side_of", "subject", "told"]
 
 AGREE = 1e-4
 """Relative L2 of outputs, up to which a conversion counts as correct."""
@@ -51,6 +51,21 @@ class UnfitError(Exception):
     words: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What a case is about.
+
+    Attributes:
+        side: The target.
+        injected: Each with "fault", "kind", "words", "effect", "target_layers" and "source_layers".
+        meant: What it would be without what was injected.
+    """
+
+    side: dict[str, Any]
+    injected: list[dict[str, Any]]
+    meant: dict[str, Any]
+
+
 class Data:
     """The inputs' file.
 
@@ -71,7 +86,7 @@ class Data:
         return next(iter(batches(reader, inputs, count))).feeds
 
 
-def made_target(payload: Mapping[str, Any], data: Data, scratch: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def made_target(payload: Mapping[str, Any], data: Data, scratch: Path, *, meant: bool = False) -> Target:
     """Make the target that a case is about.
 
     Args:
@@ -79,10 +94,7 @@ def made_target(payload: Mapping[str, Any], data: Data, scratch: Path) -> tuple[
             "rewriting", "route", "agree" (whether the target must compute the same).
         data: To inject by.
         scratch: Receives the files.
-
-    Returns:
-        Its side, and what was injected: each with "fault", "kind", "words", "effect", "target_layers" and
-        "source_layers".
+        meant: Whether to convert what has no fault by the same route, too.
 
     Raises:
         UnfitError: if there's no such target.
@@ -97,7 +109,10 @@ def made_target(payload: Mapping[str, Any], data: Data, scratch: Path) -> tuple[
         raise UnfitError("unverified", f"the conversion of the faulty model differs by {error:.1e}")
     if not injected and payload["agree"] and (error := _disagreement(payload["source"], made, data)) > AGREE:
         raise UnfitError("unverified", f"the target differs by {error:.1e}: a fault that nobody injected")
-    return made, injected
+    right = payload["base"] if injected else made
+    if meant and injected and payload["route"]:
+        right = _converted(right, payload["route"], scratch / "meant")
+    return Target(made, injected, right)
 
 
 def side_of(model: Model) -> dict[str, Any]:
@@ -220,7 +235,7 @@ def _written(model: Any, path: Path) -> dict[str, Any]:
 def _converted(side: dict[str, Any], route: Sequence[str], scratch: Path) -> dict[str, Any]:
     for place, name in enumerate(route):
         folder = scratch / f"step-{place}"
-        folder.mkdir()
+        folder.mkdir(parents=True)
         try:
             side = convert({"side": side, "converter": name, "options": {}}, folder)["side"]
         # Whatever a converter raises, it can't write this model.

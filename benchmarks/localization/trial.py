@@ -30,7 +30,7 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     data = Data(payload["data"])
-    made, injected = made_target(payload, data, scratch)
+    target = made_target(payload, data, scratch)
     intent = Intent(asked=payload["precision"] or None)
     options = Options(
         samples=payload["samples"],
@@ -39,11 +39,11 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
         quantized=intent.quantized,
     )
     started = time.perf_counter()
-    source, target = (subject(side, data.reference) for side in (payload["source"], made))
-    result = localize_models(source, target, scratch / "localization", options)
+    one, two = (subject(side, data.reference) for side in (payload["source"], target.side))
+    result = localize_models(one, two, scratch / "localization", options)
     seconds = time.perf_counter() - started
     return {
-        "injected": injected,
+        "injected": target.injected,
         "found": [told(fault) for fault in result.faults],
         "verdict": str(result.verdict),
         "output_error": finite(result.output_error),

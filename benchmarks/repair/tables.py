@@ -12,9 +12,9 @@ from benchmarks.repair.sums import Sums, sums
 __all__ = ["report"]
 
 _HEADER = (
-    "single", "repaired", "partly", "left", "failed", "minimal", "double", "repaired", "triple", "repaired", "worse",
-    "changed", "written", "bits kept", "correct", "touched", "untrue", "tried", "edits", "localize s", "repair s",
-    "ratio", "longest s",
+    "single", "repaired", "partly", "left", "failed", "placed", "minimal", "double", "repaired", "triple", "repaired",
+    "worse", "changed", "written", "bits kept", "correct", "touched", "untrue", "tried", "edits", "localize s",
+    "repair s", "ratio", "longest s",
 )  # fmt: skip
 _WORDS, _ENTRIES = 200, 3
 
@@ -22,10 +22,11 @@ _WORDS, _ENTRIES = 200, 3
 def report(rows: Sequence[Row]) -> str:
     """Tables of sums, then everything that isn't as it should be.
 
-    "repaired": no answer differs on samples that the repair didn't see, and no layer is at fault. "minimal": of the
-    repaired ones with a single fault, those whose edits are all about the injected layer. "written": of the targets
-    that were changed for the better, those whose file, in the target's own format, loads and runs. "untrue": results
-    that claim more than was measured.
+    "repaired": no answer differs on samples that the repair didn't see, and no layer is at fault. "placed": of the
+    repaired ones with a single fault, those whose edits are all about the injected layer; "minimal": those that
+    change no more operators and numbers than the fault did, either. "written": of the targets that were changed for
+    the better, those whose file, in the target's own format, loads and runs. "untrue": results that claim more than
+    was measured.
     """
     parts = [
         _wanted(sums(rows)),
@@ -44,7 +45,8 @@ def _wanted(item: Sums) -> str:
         ("double faults fully repaired", "90 %", f"{_percent(item.double_repaired)} of {item.double}"),
         ("made worse", "0", str(item.worse)),
         ("correct conversions touched", "0", f"{item.touched} of {item.correct}"),
-        ("minimal, of repaired single faults", "95 %", _percent(item.minimal)),
+        ("minimal, of repaired single faults", "95 %", f"{_percent(item.minimal)} of {item.minimal_of}"),
+        ("only layers at fault edited", "", _percent(item.placed)),
         ("written back and verified", "90 %", f"{_percent(item.written)} of {item.changed}"),
     ]
     table = ["| | wanted | reached |", "|---|---|---|", *(f"| {' | '.join(line)} |" for line in lines)]
@@ -66,6 +68,7 @@ def _cells(item: Sums) -> list[str]:
         str(item.partly),
         str(item.left),
         str(item.failed),
+        _percent(item.placed),
         _percent(item.minimal),
         str(item.double),
         _percent(item.double_repaired),
@@ -113,6 +116,7 @@ def _by_fault(rows: Sequence[Row]) -> str:
 
 def _lists(rows: Sequence[Row]) -> Iterator[str]:
     counted = [row for row in rows if row.counts]
+    repaired = [row for row in counted if row.score.outcome == "repaired"]
     sections: dict[str, list[Row]] = {
         "Made worse": [row for row in counted if row.score.outcome == "worse"],
         "Correct, and touched": [row for row in counted if row.score.outcome == "touched"],
@@ -120,7 +124,11 @@ def _lists(rows: Sequence[Row]) -> Iterator[str]:
         "Failed": [row for row in counted if row.status == "failed"],
         "Not written back": [row for row in counted if row.score.written is False],
         "Not in as few bits as before": [row for row in counted if row.score.kept is False],
-        "Repaired elsewhere": [row for row in counted if row.score.outcome == "repaired" and not row.score.minimal],
+        "Repaired elsewhere": [row for row in repaired if row.score.placed is False],
+        "Repaired by more than was injected": [
+            row for row in repaired if row.score.placed and row.score.minimal is False
+        ],
+        "Repaired, and it isn't known whether by little": [row for row in repaired if row.score.minimal is None],
         "Repaired partly": [row for row in counted if row.score.outcome == "partly"],
         "Left": [row for row in counted if row.score.outcome == "left"],
         "Changed on purpose, and touched": [
@@ -152,6 +160,9 @@ def _told(row: Row) -> Iterator[str]:
         yield f"  - {result['tried']} candidates in {result['repair_seconds']:.1f} s{ended}"
     for edit in result.get("edits", [])[:_ENTRIES]:
         yield f"  - edit: {edit[:_WORDS]}"
+    for name in ("injected", "repaired"):
+        if (counts := result.get(f"{name}_changes")) is not None:
+            yield f"  - {name}: {', '.join(f'{count} {what}' for what, count in counts.items())} changed"
     for name in ("before", "after"):
         if (side := result.get(name)) is not None:
             error = "infinite" if side["error"] is None else f"{side['error']:.1e}"

@@ -54,5 +54,5 @@ def _converted(case: dict[str, Any], side: dict[str, Any], feeds: dict[str, Any]
     path = scratch / "given.npz"
     np.savez(path, **feeds)
     data = Data(str(path))
-    made, _ = made_target(case | {"source": side, "base": side}, data, scratch)
+    made = made_target(case | {"source": side, "base": side}, data, scratch).side
     return {"compared": "", "effect": None, "rounding": None} | located_sides(side, made, data, scratch)

@@ -40,7 +40,8 @@ def test_every_figure() -> None:
     assert found.single == 9  # with the one that failed, without the one that has no place
     assert found.repaired == pytest.approx(5 / 9)
     assert (found.partly, found.left, found.worse, found.failed) == (1, 1, 1, 1)
-    assert found.minimal == pytest.approx(4 / 5)
+    assert found.placed == found.minimal == pytest.approx(4 / 5)
+    assert found.minimal_of == 5
     assert (found.double, found.double_repaired) == (2, 0.5)
     assert (found.triple, found.triple_repaired) == (1, 1.0)
     assert found.changed == 8
@@ -62,7 +63,7 @@ def test_the_table_of_what_is_wanted() -> None:
     assert "| double faults fully repaired | 90 % | 50.0 % of 2 |" in text
     assert "| made worse | 0 | 1 |" in text
     assert "| correct conversions touched | 0 | 1 of 4 |" in text
-    assert "| minimal, of repaired single faults | 95 % | 80.0 % |" in text
+    assert "| minimal, of repaired single faults | 95 % | 80.0 % of 5 |" in text
     assert "| written back and verified | 90 % | 87.5 % of 8 |" in text
 
 
