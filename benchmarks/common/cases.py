@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.common.injecting.by_exporter import BY_EXPORTER
+from benchmarks.common.injecting.by_keras import BY_KERAS
+from benchmarks.common.injecting.by_protobuf import BY_PROTOBUF
+from benchmarks.common.injecting.by_tflite import BY_TFLITE
+from benchmarks.common.injecting.by_torch import BY_TORCH
+from benchmarks.common.injecting.inject import OWN_FAULTS
 from benchmarks.common.making import FOLDED, KEPT, OWN
 from benchmarks.common.models import LARGE, MIDDLE, MODELS, SMALL, BenchmarkModel
 from benchmarks.common.rewriting import REWRITINGS
 from benchmarks.common.sides import KERAS, SAVEDMODEL, TFLITE, conversions
+from benchmarks.systematic.faults import FAULTS
 from conrepair.faults.catalogue import faults
 
 __all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "Case", "plan"]
@@ -23,6 +30,7 @@ REPORTING_SEEDS = (90_001, 90_002)
 
 CORRECT, INTENDED = "correct", "intended"
 ONNX, CONVERTED, NATIVE, SEVERAL = "onnx", "converted", "native", "several"
+FRAMEWORK, EXPORTER = "framework", "exporter"
 
 _ROUTES = {
     "tflite": ("onnx-keras", "keras-tflite"),
@@ -30,6 +38,15 @@ _ROUTES = {
     "keras": ("onnx-keras",),
     "tensorflow": ("onnx-keras", "keras-savedmodel"),
 }
+_BASES = {
+    BY_TORCH.name: (OWN, "torch"),
+    BY_EXPORTER.name: (OWN, "onnx"),
+    BY_KERAS.name: (KERAS, "keras"),
+    BY_TFLITE.name: (TFLITE, "tflite"),
+}
+"""What frameworks put faults into, and what comes out."""
+
+_EXPORTED_TOO = 3  # one of so many faults that PyTorch puts in is exported to ONNX, with it
 _REWRITTEN_SEED = 5
 _SETS = {SMALL: 6, MIDDLE: 3, LARGE: 1}  # of two and of three faults, for each seed
 
@@ -44,10 +61,15 @@ class _Strides:
     mixed: int
     converted: int
     native: int
+    framework: int
 
 
-_FULL = {SMALL: _Strides(1, 4, 2, 6, 1, 2), MIDDLE: _Strides(1, 6, 2, 8, 5, 8), LARGE: _Strides(2, 14, 6, 14, 18, 28)}
-_QUICK = {SMALL: _Strides(5, 56, 6, 56, 18, 18), MIDDLE: _Strides(28, 0, 28, 0, 56, 56)}
+_FULL = {
+    SMALL: _Strides(1, 4, 2, 6, 1, 2, 1),
+    MIDDLE: _Strides(1, 6, 2, 8, 5, 8, 3),
+    LARGE: _Strides(2, 14, 6, 14, 18, 28, 9),
+}
+_QUICK = {SMALL: _Strides(5, 56, 6, 56, 18, 18, 9), MIDDLE: _Strides(28, 0, 28, 0, 56, 56, 31)}
 _QUICK_SIDES = frozenset(
     {
         *(f"{FOLDED}>{name}" for name in ("onnx-normalise", "onnx-onnxslim", "onnx-onnxsim", "onnx2torch")),
@@ -118,7 +140,8 @@ def plan(models: Sequence[str], seeds: Sequence[int], *, quick: bool = False) ->
     cases: list[Case] = []
     for place, model in enumerate(chosen):
         builder = _Plan(model, seeds[:1] if quick or model.size != SMALL else seeds, place, quick=quick)
-        cases += [*builder.onnx(), *builder.converted(), *builder.native(), *builder.several(), *builder.correct()]
+        cases += [*builder.onnx(), *builder.converted(), *builder.native(), *builder.by_frameworks()]
+        cases += [*builder.several(), *builder.correct()]
     return list({case.name: case for case in cases}.values())
 
 
@@ -160,6 +183,24 @@ class _Plan:
                     continue
                 for seed in self._seeds:
                     yield self._one(NATIVE, FOLDED, base, fault.name, seed, format=target)
+
+    def by_frameworks(self) -> Iterator[Case]:
+        """Faults that frameworks put in themselves, and those of an exporter made wrong on purpose."""
+        names = list(OWN_FAULTS)
+        stride = self._strides.framework
+        for number, name in enumerate(names[self._place % stride :: stride] if stride else []):
+            means, _ = OWN_FAULTS[name]
+            base, target = _BASES.get(means.name, (FOLDED, "onnx"))
+            if means is BY_PROTOBUF and FAULTS[name.removeprefix(f"{means.name}-")].unfolded:
+                if not self._model.normalized:
+                    continue
+                base = KEPT
+            group = EXPORTER if means is BY_EXPORTER else FRAMEWORK
+            source = base if means is BY_PROTOBUF else FOLDED
+            for seed in self._seeds:
+                yield self._one(group, source, base, name, seed, format=target)
+                if means is BY_TORCH and number % _EXPORTED_TOO == 0:
+                    yield self._one(group, source, base, name, seed, format="onnx", route=("torch-onnx-dynamo",))
 
     def several(self) -> Iterator[Case]:
         """Two and three faults at once; the next in a random row where one has no place."""

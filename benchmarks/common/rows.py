@@ -40,6 +40,11 @@ class CaseRow(abc.ABC):
         """What it's worth, a dataclass; None where that can't be said."""
 
     @property
+    def off(self) -> str:
+        """What is wrong with the target that nobody put in; "" where that's nothing."""
+        return str(self.result.get("off", ""))
+
+    @property
     def kind(self) -> str:
         """Of the injected fault, where there's one."""
         injected = self.result.get("injected", [])

@@ -26,8 +26,8 @@ def report(rows: Sequence[Row]) -> str:
     parts.append(_table("model", rows, lambda row: row.case.model))
     parts.append(_table("group, format", rows, lambda row: f"{row.case.group}, {row.case.format}"))
     parts.append(_table("kind", [row for row in rows if row.kind], lambda row: row.kind))
-    parts += _lists(rows)
-    return "\n".join(parts)
+    parts += [_off(rows), *_lists(rows)]
+    return "\n".join(part for part in parts if part)
 
 
 def _table(title: str, rows: Sequence[Row], key: Callable[[Row], str]) -> str:
@@ -59,14 +59,28 @@ def _cells(item: Sums) -> list[str]:
     ]
 
 
+def _off(rows: Sequence[Row]) -> str:
+    """What is said of targets that a converter made wrong by itself."""
+    chosen = [row for row in rows if row.off]
+    if not chosen:
+        return ""
+    lines = [f"## Off by itself ({len(chosen)})", "", "| case | what's wrong | verdict | output error | found |"]
+    lines.append("|---|---|---|---:|---|")
+    for row in chosen:
+        found = "; ".join(f"{item['kind']}: {', '.join(item['target_layers'][:1])}" for item in row.result["found"])
+        error = row.result["output_error"]
+        told = "infinite" if error is None else f"{error:.1e}"
+        cells = row.case.name, row.off[:_WORDS], row.result["verdict"], told, found[:_WORDS]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
 def _lists(rows: Sequence[Row]) -> Iterator[str]:
     sections: dict[str, Callable[[Row], bool]] = {
         "False alarms": lambda row: row.false_alarm,
         "Missed, or of another kind": lambda row: row.missed,
         "Failed": lambda row: row.status == "failed" and not row.case.count,
-        "Conversions that aren't correct, and models that didn't come out": lambda row: (
-            row.status in {"unverified", "no model", "not injected"}
-        ),
+        "Models that didn't come out": lambda row: row.status in {"no model", "not injected"},
     }
     for title, condition in sections.items():
         chosen = [row for row in rows if condition(row)]

@@ -22,8 +22,8 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         folder: For files; they're removed.
 
     Returns:
-        "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also "injected", "found",
-        "verdict", "output_error", "notes", "seconds".
+        "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also "injected", "off"
+        (what is wrong with the target that nobody put in), "found", "verdict", "output_error", "notes", "seconds".
     """
     return measured(_measured, payload, folder)
 
@@ -44,6 +44,7 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     seconds = time.perf_counter() - started
     return {
         "injected": target.injected,
+        "off": target.off,
         "found": [told(fault) for fault in result.faults],
         "verdict": str(result.verdict),
         "output_error": finite(result.output_error),

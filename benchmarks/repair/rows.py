@@ -17,8 +17,8 @@ class Row(CaseRow):
 
     @property
     def counts(self) -> bool:
-        """Whether a repair was asked for."""
-        return self.status in {"measured", "failed"} and self.case.group != INTENDED
+        """Whether a repair was asked for, and nothing is wrong but what was injected."""
+        return self.status in {"measured", "failed"} and self.case.group != INTENDED and not self.off
 
     @property
     def score(self) -> Score:

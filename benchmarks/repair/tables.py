@@ -35,7 +35,7 @@ def report(rows: Sequence[Row]) -> str:
     ]
     parts.append(_table("group, format", rows, lambda row: f"{row.case.group}, {row.case.format}"))
     parts.append(_table("kind", [row for row in rows if row.kind], lambda row: row.kind))
-    parts += [_by_fault(rows), *_lists(rows)]
+    parts += [_by_fault(rows), _off(rows), *_lists(rows)]
     return "\n".join(part for part in parts if part)
 
 
@@ -114,6 +114,22 @@ def _by_fault(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _off(rows: Sequence[Row]) -> str:
+    """What becomes of targets that were wrong before anything was injected."""
+    chosen = [row for row in rows if row.off]
+    if not chosen:
+        return ""
+    titles = ("case", "what's wrong", "found", "outcome", "error before", "after", "left")
+    lines = [f"## Off by itself ({len(chosen)})", "", f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    for row in chosen:
+        result = row.result
+        sides = [result["before"], result["after"] or result["before"]]
+        errors = ["infinite" if side["error"] is None else f"{side['error']:.1e}" for side in sides]
+        found, left = str(len(result["found"])), str(len(sides[1]["faults"]))
+        lines.append(f"| {' | '.join((row.case.name, row.off[:_WORDS], found, row.score.outcome, *errors, left))} |")
+    return "\n".join([*lines, ""])
+
+
 def _lists(rows: Sequence[Row]) -> Iterator[str]:
     counted = [row for row in rows if row.counts]
     repaired = [row for row in counted if row.score.outcome == "repaired"]
@@ -134,7 +150,7 @@ def _lists(rows: Sequence[Row]) -> Iterator[str]:
         "Changed on purpose, and touched": [
             row for row in rows if row.case.group == INTENDED and row.score.outcome in {"touched", "failed"}
         ],
-        "No such case": [row for row in rows if row.status in {"unverified", "no model", "not injected"}],
+        "No such case": [row for row in rows if row.status in {"no model", "not injected"}],
     }
     for title, chosen in sections.items():
         if chosen:

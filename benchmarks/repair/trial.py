@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.changes import Changes, changes
-from benchmarks.common.target import Data, UnfitError, finite, made_target, measured, side_of, subject, told
+from benchmarks.common.target import Data, finite, made_target, measured, side_of, subject, told
 from benchmarks.repair.files import agreement, answers, quantized_tensors, size
 from benchmarks.repair.places import places_of
 from conrepair.data.feeds import DataReference
@@ -46,7 +46,7 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Returns:
         "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also what `scoring.score`
-        takes, and what tables show.
+        takes, "off" (what is wrong with the target that nobody put in), and what tables show.
     """
     return measured(_measured, payload, folder)
 
@@ -54,7 +54,8 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     data = Data(payload["data"])
     found = made_target(payload, data, scratch, meant=True)
-    return repaired(payload | {"base": found.meant}, data, found.side, found.injected, scratch)
+    value = repaired(payload | {"base": found.meant}, data, found.side, found.injected, scratch)
+    return value | ({"off": found.off} if found.off else {})
 
 
 def repaired(
@@ -81,14 +82,16 @@ def repaired(
         quantized=framework(models["target"].framework).describe(models["target"]).quantized,
     )
     judge = _Judge(payload["source"], _unseen(data, payload["samples"], scratch), options, scratch)
+    off = ""
     if options.quantized and injected and (faults := judge.judge(payload["base"], "base")["faults"]):
-        raise UnfitError("unverified", f"called faulty without the fault: {'; '.join(faults[0]['evidence'])}")
+        off = f"called faulty without the fault: {'; '.join(faults[0]['evidence'])}"
     source, target = (subject(side, data.reference) for side in (payload["source"], made))
     started = time.perf_counter()
     found = localize_models(source, target, scratch / "localization", options)
     seconds = time.perf_counter() - started
     value: dict[str, Any] = {
         "injected": injected,
+        "off": off,
         "found": [told(fault) for fault in found.faults],
         "localize_seconds": seconds,
         "base": judge.answers(payload["base"] if injected else made),

@@ -86,6 +86,14 @@ def test_everything_that_went_wrong_is_listed_by_name() -> None:
     assert "| fault-0-0 | " not in text  # always repaired
 
 
+def test_what_was_off_before_the_fault_is_told_by_itself() -> None:
+    off = row(10, group="quantized", value=left(off="called faulty without the fault"))
+    assert sums([*rows(), off]) == sums(rows())
+    text = report([*rows(), off])
+    assert "## Off by itself (1)" in text
+    assert f"| {off.case.name} | called faulty without the fault | 1 | left | 5.0e-01 | 5.0e-01 | 1 |" in text
+
+
 def test_tables_go_by_group_and_format() -> None:
     native = dataclasses.replace(case(1, group="native"), format="tflite")
     text = report([row(), Row(native, "measured", "", left())])
