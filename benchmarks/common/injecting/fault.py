@@ -13,12 +13,9 @@ import numpy.typing as npt
 from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
 
-__all__ = ["EPSILONS", "Array", "Means", "OwnFault", "other_epsilon"]
+__all__ = ["Array", "Means", "OwnFault"]
 
 Array = npt.NDArray[Any]
-
-EPSILONS = (1e-3, 1e-5, 1e-6, 1e-12)
-"""Of norms, by default: Keras', PyTorch's, that of many transformers, BERT's."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +48,3 @@ class Means:
     opened: Callable[[Model], Any]
     write: Callable[[Any, Path], Model]
     faults: dict[str, OwnFault]
-
-
-def other_epsilon(now: float, generator: np.random.Generator) -> float:
-    """One of the others'."""
-    others = [item for item in EPSILONS if not 0.5 < item / max(now, 1e-30) < 2]
-    return float(generator.choice(others))
