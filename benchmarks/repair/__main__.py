@@ -18,8 +18,9 @@ Cases are run in a random order that's always the same, so that a part of them s
 written as they come, and a run that was interrupted is continued; --fresh begins anew.
 
 "--cases older" are the conversions of the older ConRepAIr, see `benchmarks.repair.older.cases`; the photos of the
-target are prepared rightly or wrongly. What counts is the share of photos whose best class differs, measured by a
-second audit of what came out: the repaired file if there's one, fed by the recipe that repair set if it set one.
+target are prepared rightly or wrongly, or it has a fault. What counts is the share of photos whose best class
+differs, measured by a second audit of what came out: the repaired file if there's one, fed by the recipe that repair
+set if it set one.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _older(options: argparse.Namespace) -> int:
         return 0
     rows = run_older(cases, options.photos, options.json, fresh=options.fresh)
     _tell(options, report_older(rows))
-    return int(any(row.after != 0 for row in rows))
+    return int(any(row.after != 0 or row.left for row in rows))
 
 
 def _tell(options: argparse.Namespace, text: str) -> None:

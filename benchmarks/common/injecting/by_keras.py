@@ -135,6 +135,14 @@ def _dilated(entry: dict[str, Any], _: np.random.Generator) -> str:
     return f"dilation_rate is {entry['config']['dilation_rate']} instead of {before}"
 
 
+def _transposed(entry: dict[str, Any], _: np.random.Generator) -> str:
+    axes = list(entry["config"]["axes"])
+    places = [axes.index(axis) for axis in (2, 3)]
+    axes[places[0]], axes[places[1]] = 3, 2
+    before, entry["config"]["axes"] = entry["config"]["axes"], axes
+    return f"axes are {axes} instead of {before}"
+
+
 def _keeps_size(config: dict[str, Any]) -> bool:
     return bool(config["padding"] == "same" and max(config["strides"]) == 1 and max(config["kernel_size"]) > 1)
 
@@ -153,6 +161,9 @@ BY_KERAS = Means(
             Kind.GRAPH, _WEIGHTED, _activated, lambda config: config["activation"] == "linear"
         ),
         "gelu-approximated": _configured(Kind.GRAPH, ("Gelu",), _exact),
+        "axes-exchanged": _configured(
+            Kind.STRUCTURE, ("Transpose",), _transposed, lambda config: len(config.get("axes") or ()) == 4
+        ),
         "dilation": _configured(Kind.HYPERPARAMETERS, ("Conv2D",), _dilated, _keeps_size),
         **{key: _configured(Kind.HYPERPARAMETERS, (sort,), _number(key)) for key, sort in _NUMBERS.items()},
     },

@@ -62,23 +62,24 @@ class _Opened:
     def named(self, *sorts: str) -> list[str]:
         return [name for name, item in self.operators.items() if self.sort(item) in sorts]
 
-    def numbers(self, name: str, place: int) -> Any:
-        """A constant operand of float32; None for others."""
+    def numbers(self, name: str, place: int, dtype: Any = np.float32) -> Any:
+        """A constant operand of a type; None for others."""
         inputs = self.operators[name].inputs
         if place >= len(inputs) or inputs[place] < 0:
             return None
         tensor = self.tensor(inputs[place])
         data = self.model.buffers[tensor.buffer].data
-        if data is None or not len(data) or tensor.type != self.schema.TensorType.FLOAT32:
+        wanted = getattr(self.schema.TensorType, np.dtype(dtype).name.upper())
+        if data is None or not len(data) or tensor.type != wanted:
             return None
-        return np.frombuffer(bytes(data), np.float32).reshape(tensor.shape)
+        return np.frombuffer(bytes(data), dtype).reshape(tensor.shape)
 
     def own(self, name: str, place: int, array: Any) -> None:
         """Give an operator numbers of its own."""
         import copy
 
         buffer = self.schema.BufferT()
-        buffer.data = np.frombuffer(np.ascontiguousarray(array, np.float32).tobytes(), np.uint8)
+        buffer.data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
         self.model.buffers.append(buffer)
         tensor = copy.copy(self.tensor(self.operators[name].inputs[place]))
         tensor.buffer = len(self.model.buffers) - 1
@@ -156,6 +157,29 @@ def _exchanged(opened: _Opened, name: str, _: np.random.Generator) -> str:
     return f"the operands of {name} are exchanged"
 
 
+def _keeping_size(opened: _Opened) -> list[str]:
+    options = ((name, opened.operators[name].builtinOptions) for name in opened.named(*_WEIGHTED[:2]))
+    return [name for name, item in options if item.padding == 0 and item.strideH == item.dilationHFactor == 1]
+
+
+def _dilated(opened: _Opened, name: str, _: np.random.Generator) -> str:
+    options = opened.operators[name].builtinOptions
+    options.dilationHFactor = options.dilationWFactor = 2
+    return f"{name} is dilated by 2"
+
+
+def _transposed(opened: _Opened, name: str, _: np.random.Generator) -> str:
+    order = opened.numbers(name, 1, np.int32)
+    swapped = [{2: 3, 3: 2}.get(int(axis), int(axis)) for axis in order]
+    opened.own(name, 1, np.array(swapped, np.int32))
+    return f"{name} has the axes {swapped} instead of {order.tolist()}"
+
+
+def _transpositions(opened: _Opened) -> list[str]:
+    found = ((name, opened.numbers(name, 1, np.int32)) for name in opened.named("TRANSPOSE"))
+    return [name for name, order in found if order is not None and len(order) == 4]
+
+
 BY_TFLITE = Means(
     "by-tflite",
     _Opened,
@@ -164,6 +188,8 @@ BY_TFLITE = Means(
         **{name: _numbers(1, compute, words, 0) for name, (compute, words) in WEIGHTS.items()},
         **{name: _numbers(2, compute, words) for name, (compute, words) in BIASES.items()},
         "operator-replaced": OwnFault(Kind.GRAPH, lambda opened: opened.named(*_OTHERS), _replaced),
+        "axes-exchanged": OwnFault(Kind.STRUCTURE, _transpositions, _transposed),
+        "dilation": OwnFault(Kind.HYPERPARAMETERS, _keeping_size, _dilated),
         "operands-exchanged": OwnFault(
             Kind.GRAPH, lambda opened: opened.named("SUB", "DIV", "CONCATENATION"), _exchanged
         ),
