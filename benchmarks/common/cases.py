@@ -14,19 +14,13 @@ from benchmarks.common.injecting.by_tflite import BY_TFLITE
 from benchmarks.common.injecting.by_torch import BY_TORCH
 from benchmarks.common.injecting.inject import OWN_FAULTS
 from benchmarks.common.making import FOLDED, KEPT, OWN
-from benchmarks.common.models import LARGE, MIDDLE, MODELS, SMALL, BenchmarkModel
+from benchmarks.common.models import DEVELOPMENT_SEEDS, LARGE, MIDDLE, MODELS, REPORTING_SEEDS, SMALL, BenchmarkModel
 from benchmarks.common.rewriting import REWRITINGS
 from benchmarks.common.sides import KERAS, SAVEDMODEL, TFLITE, conversions
 from benchmarks.systematic.faults import FAULTS
 from conrepair.faults.catalogue import faults
 
-__all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "Case", "plan"]
-
-DEVELOPMENT_SEEDS = (11, 12)
-"""To look at while localization is worked on."""
-
-REPORTING_SEEDS = (90_001, 90_002)
-"""For reported figures only. Nobody looks at single cases of these to mend something."""
+__all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "Case", "plan", "seeds_of"]
 
 CORRECT, INTENDED = "correct", "intended"
 ONNX, CONVERTED, NATIVE, SEVERAL = "onnx", "converted", "native", "several"
@@ -139,10 +133,17 @@ def plan(models: Sequence[str], seeds: Sequence[int], *, quick: bool = False) ->
     chosen = [MODELS[name] for name in models if not (quick and MODELS[name].size == LARGE)]
     cases: list[Case] = []
     for place, model in enumerate(chosen):
-        builder = _Plan(model, seeds[:1] if quick or model.size != SMALL else seeds, place, quick=quick)
+        builder = _Plan(model, seeds_of(model, seeds, quick=quick), place, quick=quick)
         cases += [*builder.onnx(), *builder.converted(), *builder.native(), *builder.by_frameworks()]
         cases += [*builder.several(), *builder.correct()]
     return list({case.name: case for case in cases}.values())
+
+
+def seeds_of(model: BenchmarkModel, seeds: Sequence[int], *, quick: bool) -> Sequence[int]:
+    """Of the faults that are put into a model: its own, if it has one."""
+    if model.seed:
+        return (model.seed,)
+    return seeds[:1] if quick or model.size != SMALL else seeds
 
 
 class _Plan:

@@ -32,6 +32,7 @@ from pathlib import Path
 
 from benchmarks.common.cases import Case
 from benchmarks.common.continuing import run_rows
+from benchmarks.common.models import MODELS
 from benchmarks.common.rows import read_rows
 from benchmarks.common.running import add_options, chosen_cases, run_cases
 from benchmarks.repair.cases import asked_by_command, plan
@@ -68,7 +69,7 @@ def main() -> int:
 
 def _older(options: argparse.Namespace) -> int:
     try:
-        cases = chosen_older(options.only, options.case)
+        cases = chosen_older(options.only or list(MODELS), options.case)
     except ValueError as error:
         sys.exit(str(error))
     if options.list:

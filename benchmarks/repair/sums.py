@@ -22,7 +22,8 @@ class Sums:
         left: How many of those.
         failed: How many repairs failed, of all.
         placed: Share of the repaired ones of those, where that's known.
-        minimal: The same.
+        placed_of: How many of those it's known of.
+        minimal: Share of the repaired ones of those, where that's known.
         minimal_of: How many of those it's known of.
         double: Cases with two faults.
         double_repaired: Share of those.
@@ -49,6 +50,7 @@ class Sums:
     left: int
     failed: int
     placed: float | None
+    placed_of: int
     minimal: float | None
     minimal_of: int
     double: int
@@ -76,6 +78,7 @@ def sums(rows: Iterable[Row]) -> Sums:
     single, double, triple = ([row for row in asked if row.case.count == count] for count in (1, 2, 3))
     faulty, correct = [*single, *double, *triple], [row for row in asked if not row.case.count]
     mended = [row for row in single if _is(row, "repaired")]
+    placed = [row for row in mended if row.score.placed is not None]
     known = [row for row in mended if row.score.minimal is not None]
     changed = [row for row in faulty if _is(row, "repaired") or _is(row, "partly")]
     measured = [row for row in faulty if row.status == "measured"]
@@ -86,7 +89,8 @@ def sums(rows: Iterable[Row]) -> Sums:
         sum(_is(row, "partly") for row in single),
         sum(_is(row, "left") for row in single),
         sum(row.status == "failed" for row in asked),
-        _share([row for row in mended if row.score.placed is not None], lambda row: row.score.placed is True),
+        _share(placed, lambda row: row.score.placed is True),
+        len(placed),
         _share(known, lambda row: row.score.minimal is True),
         len(known),
         len(double),

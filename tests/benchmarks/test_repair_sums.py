@@ -59,10 +59,10 @@ def test_nothing_has_no_shares() -> None:
 
 def test_the_table_of_what_is_wanted() -> None:
     text = report(rows())
-    assert "| single faults fully repaired | 95 % | 55.6 % of 9 |" in text
+    assert "| single faults fully repaired | 95 % | 55.6 % of 9 | at least 21.2 % |" in text
     assert "| double faults fully repaired | 90 % | 50.0 % of 2 |" in text
-    assert "| made worse | 0 | 1 |" in text
-    assert "| correct conversions touched | 0 | 1 of 4 |" in text
+    assert "| made worse | 0 | 1 of 12 | at most 38.5 % |" in text
+    assert "| correct conversions touched | 0 | 1 of 4 | at most 80.6 % |" in text
     assert "| minimal, of repaired single faults | 95 % | 80.0 % of 5 |" in text
     assert "| written back and verified | 90 % | 87.5 % of 8 |" in text
 
