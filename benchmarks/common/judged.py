@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.common.bounds import interval
-from benchmarks.common.rows import CaseRow
+from benchmarks.common.rows import CaseRow, disagreements
 from benchmarks.localization.scoring import Score, score
 
 __all__ = ["JudgedRow", "JudgedSums", "judged_sums", "judged_tables", "listed"]
@@ -135,6 +135,7 @@ def judged_tables(rows: Sequence[JudgedRow], keys: dict[str, Callable[[JudgedRow
     parts += [_table(title, rows, key) for title, key in keys.items()]
     statuses = sorted({row.status for row in rows})
     parts.append("; ".join(f"{sum(row.status == status for row in rows)} {status}" for status in statuses) + "\n")
+    parts.append(disagreements(rows))
     parts += listed(
         "Right targets that are accused or undecided", [row for row in rows if row.wrong and not row.faulty]
     )

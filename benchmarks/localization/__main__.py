@@ -39,7 +39,7 @@ _TIMEOUT = 300.0
 
 
 def main() -> int:
-    """Run and print; returns 1 for a false alarm, a failure, or a fault that isn't detected."""
+    """Run and print; returns 1 for a false alarm, a failure, a fault that isn't detected, or a contradiction."""
     options = _options()
     if options.tables:
         print(report(read_rows(Row, options.tables)[1]))
@@ -55,7 +55,8 @@ def main() -> int:
         options.output.write_text(text, encoding="utf-8")
     print(text)
     whole = sums(rows)
-    return int(bool(whole.false_alarms or whole.failed or (whole.detected or 1.0) < 1))
+    wrong = whole.false_alarms or whole.failed or (1.0 if whole.detected is None else whole.detected) < 1
+    return int(bool(wrong or any(row.agrees is False for row in rows)))
 
 
 def _run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.common.bounds import at_least, at_most
+from benchmarks.common.rows import disagreements
 from benchmarks.localization.rows import Row, Sums, sums
 
 __all__ = ["report"]
@@ -27,7 +28,7 @@ def report(rows: Sequence[Row]) -> str:
     parts.append(_table("model", rows, lambda row: row.case.model))
     parts.append(_table("group, format", rows, lambda row: f"{row.case.group}, {row.case.format}"))
     parts.append(_table("kind", [row for row in rows if row.kind], lambda row: row.kind))
-    parts += [_off(rows), *_lists(rows)]
+    parts += [disagreements(rows), _off(rows), *_lists(rows)]
     return "\n".join(part for part in parts if part)
 
 

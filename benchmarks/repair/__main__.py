@@ -50,7 +50,7 @@ _BESIDE = 600.0  # seconds that all the rest of a case may take
 
 
 def main() -> int:
-    """Run and print; returns 1 for a target that was made worse, a correct one that was touched, or a failure."""
+    """Run and print; returns 1 for a target made worse, a correct one touched, a failure, or a contradiction."""
     options = _options()
     if options.tables:
         print(report(read_rows(Row, options.tables)[1]))
@@ -64,7 +64,7 @@ def main() -> int:
     rows = _run(options, cases)
     _tell(options, report(rows))
     whole = sums(rows)
-    return int(bool(whole.worse or whole.touched or whole.failed))
+    return int(bool(whole.worse or whole.touched or whole.failed or any(row.agrees is False for row in rows)))
 
 
 def _older(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.common.bounds import at_least, at_most
 from benchmarks.common.cases import INTENDED
+from benchmarks.common.rows import disagreements
 from benchmarks.repair.rows import Row
 from benchmarks.repair.sums import Sums, sums
 
@@ -36,7 +37,7 @@ def report(rows: Sequence[Row]) -> str:
     ]
     parts.append(_table("group, format", rows, lambda row: f"{row.case.group}, {row.case.format}"))
     parts.append(_table("kind", [row for row in rows if row.kind], lambda row: row.kind))
-    parts += [_by_fault(rows), _off(rows), *_lists(rows)]
+    parts += [disagreements(rows), _by_fault(rows), _off(rows), *_lists(rows)]
     return "\n".join(part for part in parts if part)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.changes import Changes, changes
+from benchmarks.common.outputs import outputs_verdict
 from benchmarks.common.target import Data, finite, made_target, measured, side_of, subject, told
 from benchmarks.repair.files import agreement, answers, quantized_tensors, size
 from benchmarks.repair.places import places_of
@@ -89,7 +90,11 @@ def repaired(
     started = time.perf_counter()
     found = localize_models(source, target, scratch / "localization", options)
     seconds = time.perf_counter() - started
+    narrow = options.quantized or payload["precision"]
     value: dict[str, Any] = {
+        "compared": "" if narrow else outputs_verdict(payload["source"], made, data, options.samples),
+        "verdict": str(found.verdict),
+        "exit": 1,
         "injected": injected,
         "off": off,
         "found": [told(fault) for fault in found.faults],
@@ -140,6 +145,7 @@ def _unseen(data: Data, seen: int, scratch: Path) -> DataReference:
 def _claims(result: RepairResult) -> dict[str, Any]:
     """What the repair itself says."""
     return {
+        "exit": int(not result.mended),
         "mended": result.mended,
         "edits": list(result.edits),
         "effects": list(result.effects),
