@@ -72,4 +72,4 @@ def test_commands_agree_on_what_is_measured(monkeypatch: pytest.MonkeyPatch, tmp
     chosen = ["--only", "perceptron", *(part for name in names for part in ("--case", name))]
     _measured(localization, localized.Row, tmp_path / "localized.json", monkeypatch, *chosen)
     _measured(repair, repaired.Row, tmp_path / "repaired.json", monkeypatch, *chosen[:4])
-    _measured(attention, JudgedRow, tmp_path / "attention.json", monkeypatch, "--first", "4")
+    _measured(attention, JudgedRow, tmp_path / "attention.json", monkeypatch, "--first", "6")
