@@ -14,6 +14,8 @@ Change = Callable[[Array, np.random.Generator], Array]
 
 
 def _filters_exchanged(array: Array, generator: np.random.Generator, axis: int) -> Array:
+    if array.shape[axis] < 2:
+        return array.copy()
     one, two = generator.permutation(array.shape[axis])[:2]
     order = np.arange(array.shape[axis])
     order[[one, two]] = order[[two, one]]
