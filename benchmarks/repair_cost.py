@@ -125,8 +125,8 @@ def time_repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "differing" (answers on them), "fault" (in words), "localize_command" and "repair_command" (seconds).
     """
     data = Data(payload["data"])
-    made, injected = made_target(payload, data, folder)
-    source, target = (subject(side, data.reference) for side in (payload["source"], made))
+    made = made_target(payload, data, folder)
+    source, target = (subject(side, data.reference) for side in (payload["source"], made.side))
     options = Options(samples=_LOCALIZED, batch_size=_BATCH)
     localization = 0.0
     for name in ("warming", "localization"):
@@ -137,13 +137,13 @@ def time_repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     started = time.perf_counter()
     result = repair_models(source, target, folder / "repaired", RepairOptions(options, unseen=unseen))
     repair = time.perf_counter() - started
-    paths = [side["model"]["path"] for side in (payload["source"], made)]
+    paths = [side["model"]["path"] for side in (payload["source"], made.side)]
     commands = {
         f"{verb}_command": _command([verb, *paths, "--data", payload["data"], *more], folder / f"{verb}-command")
         for verb, more in (("localize", []), ("repair", ["--samples", str(data.reference.count)]))
     }
     return commands | {
-        "fault": injected[0]["words"],
+        "fault": made.injected[0]["words"],
         "localization": localization,
         "repair": repair,
         "ratio": repair / localization,

@@ -7,22 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.common.injecting.by_exporter import BY_EXPORTER
+from benchmarks.common.injecting.by_keras import BY_KERAS
+from benchmarks.common.injecting.by_protobuf import BY_PROTOBUF
+from benchmarks.common.injecting.by_tflite import BY_TFLITE
+from benchmarks.common.injecting.by_torch import BY_TORCH
+from benchmarks.common.injecting.inject import OWN_FAULTS
 from benchmarks.common.making import FOLDED, KEPT, OWN
-from benchmarks.common.models import LARGE, MIDDLE, MODELS, SMALL, BenchmarkModel
+from benchmarks.common.models import DEVELOPMENT_SEEDS, LARGE, MIDDLE, MODELS, REPORTING_SEEDS, SMALL, BenchmarkModel
 from benchmarks.common.rewriting import REWRITINGS
 from benchmarks.common.sides import KERAS, SAVEDMODEL, TFLITE, conversions
+from benchmarks.systematic.faults import FAULTS
 from conrepair.faults.catalogue import faults
 
-__all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "Case", "plan"]
-
-DEVELOPMENT_SEEDS = (11, 12)
-"""To look at while localization is worked on."""
-
-REPORTING_SEEDS = (90_001, 90_002)
-"""For reported figures only. Nobody looks at single cases of these to mend something."""
+__all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "Case", "plan", "seeds_of"]
 
 CORRECT, INTENDED = "correct", "intended"
 ONNX, CONVERTED, NATIVE, SEVERAL = "onnx", "converted", "native", "several"
+FRAMEWORK, EXPORTER = "framework", "exporter"
 
 _ROUTES = {
     "tflite": ("onnx-keras", "keras-tflite"),
@@ -30,7 +32,16 @@ _ROUTES = {
     "keras": ("onnx-keras",),
     "tensorflow": ("onnx-keras", "keras-savedmodel"),
 }
-_REWRITTEN_SEED = 5
+_BASES = {
+    BY_TORCH.name: (OWN, "torch"),
+    BY_EXPORTER.name: (OWN, "onnx"),
+    BY_KERAS.name: (KERAS, "keras"),
+    BY_TFLITE.name: (TFLITE, "tflite"),
+}
+"""What frameworks put faults into, and what comes out."""
+
+_UNFOLDED = {name for name, fault in FAULTS.items() if fault.unfolded}
+_EXPORTED_TOO = 3  # one of so many faults that PyTorch puts in is exported to ONNX, with it
 _SETS = {SMALL: 6, MIDDLE: 3, LARGE: 1}  # of two and of three faults, for each seed
 
 
@@ -44,10 +55,15 @@ class _Strides:
     mixed: int
     converted: int
     native: int
+    framework: int
 
 
-_FULL = {SMALL: _Strides(1, 4, 2, 6, 1, 2), MIDDLE: _Strides(1, 6, 2, 8, 5, 8), LARGE: _Strides(2, 14, 6, 14, 18, 28)}
-_QUICK = {SMALL: _Strides(5, 56, 6, 56, 18, 18), MIDDLE: _Strides(28, 0, 28, 0, 56, 56)}
+_FULL = {
+    SMALL: _Strides(1, 4, 2, 6, 1, 2, 1),
+    MIDDLE: _Strides(1, 6, 2, 8, 5, 8, 3),
+    LARGE: _Strides(2, 14, 6, 14, 18, 28, 9),
+}
+_QUICK = {SMALL: _Strides(5, 56, 6, 56, 18, 18, 9), MIDDLE: _Strides(28, 0, 28, 0, 56, 56, 31)}
 _QUICK_SIDES = frozenset(
     {
         *(f"{FOLDED}>{name}" for name in ("onnx-normalise", "onnx-onnxslim", "onnx-onnxsim", "onnx2torch")),
@@ -117,9 +133,17 @@ def plan(models: Sequence[str], seeds: Sequence[int], *, quick: bool = False) ->
     chosen = [MODELS[name] for name in models if not (quick and MODELS[name].size == LARGE)]
     cases: list[Case] = []
     for place, model in enumerate(chosen):
-        builder = _Plan(model, seeds[:1] if quick or model.size != SMALL else seeds, place, quick=quick)
-        cases += [*builder.onnx(), *builder.converted(), *builder.native(), *builder.several(), *builder.correct()]
+        builder = _Plan(model, seeds_of(model, seeds, quick=quick), place, quick=quick)
+        cases += [*builder.onnx(), *builder.converted(), *builder.native(), *builder.by_frameworks()]
+        cases += [*builder.several(), *builder.correct()]
     return list({case.name: case for case in cases}.values())
+
+
+def seeds_of(model: BenchmarkModel, seeds: Sequence[int], *, quick: bool) -> Sequence[int]:
+    """Of the faults that are put into a model: its own, if it has one."""
+    if model.seed:
+        return (model.seed,)
+    return seeds[:1] if quick or model.size != SMALL else seeds
 
 
 class _Plan:
@@ -161,6 +185,24 @@ class _Plan:
                 for seed in self._seeds:
                     yield self._one(NATIVE, FOLDED, base, fault.name, seed, format=target)
 
+    def by_frameworks(self) -> Iterator[Case]:
+        """Faults that frameworks put in themselves, and those of an exporter made wrong on purpose."""
+        names = list(OWN_FAULTS)
+        stride = self._strides.framework
+        for number, name in enumerate(names[self._place % stride :: stride] if stride else []):
+            means, _ = OWN_FAULTS[name]
+            base, target = _BASES.get(means.name, (FOLDED, "onnx"))
+            if means is BY_PROTOBUF and name.removeprefix(f"{means.name}-") in _UNFOLDED:
+                if not self._model.normalized:
+                    continue
+                base = KEPT
+            group = EXPORTER if means is BY_EXPORTER else FRAMEWORK
+            source = base if means is BY_PROTOBUF else FOLDED
+            for seed in self._seeds:
+                yield self._one(group, source, base, name, seed, format=target)
+                if means is BY_TORCH and number % _EXPORTED_TOO == 0:
+                    yield self._one(group, source, base, name, seed, format="onnx", route=("torch-onnx-dynamo",))
+
     def several(self) -> Iterator[Case]:
         """Two and three faults at once; the next in a random row where one has no place."""
         counts = (2, 3) * _SETS[self._model.size]
@@ -179,7 +221,7 @@ class _Plan:
         for start in starts[:1] if self._quick else starts:
             for rewriting in REWRITINGS:
                 if not self._quick or self._model.size == SMALL or rewriting in _QUICK_REWRITINGS:
-                    yield Case(CORRECT, name, start, start, rewriting=rewriting, seed=_REWRITTEN_SEED)
+                    yield Case(CORRECT, name, start, start, rewriting=rewriting, seed=self._seeds[0])
         for other in [OWN, *starts[1:]]:
             yield Case(CORRECT, name, other, FOLDED)
         for item in conversions(self._model.normalized):

@@ -112,7 +112,7 @@ def run_judged(
     if options.output:
         options.output.write_text(text + "\n", encoding="utf-8")
     print(text)
-    return int(any(row.wrong for row in rows))
+    return int(any(row.wrong or row.agrees is False for row in rows))
 
 
 def case_of(payload: Mapping[str, Any]) -> Case:

@@ -6,14 +6,12 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from scipy.stats import beta
-
-from benchmarks.common.rows import CaseRow
+from benchmarks.common.bounds import interval
+from benchmarks.common.rows import CaseRow, disagreements
 from benchmarks.localization.scoring import Score, score
 
-__all__ = ["JudgedRow", "JudgedSums", "interval", "judged_sums", "judged_tables", "listed"]
+__all__ = ["JudgedRow", "JudgedSums", "judged_sums", "judged_tables", "listed"]
 
-_CONFIDENCE = 0.95
 _FAULTY, _UNDECIDED = "faulty", "undecided"
 _WORDS, _SHOWN = 160, 3
 _HEADER = (
@@ -123,16 +121,6 @@ def judged_sums(rows: Iterable[JudgedRow]) -> JudgedSums:
     )
 
 
-def interval(count: int, cases: int) -> tuple[float, float]:
-    """The 95 % interval of a share by Clopper and Pearson (Biometrika 26, 1934), exact for few cases."""
-    if not cases:
-        return 0.0, 1.0
-    tail = (1 - _CONFIDENCE) / 2
-    low = float(beta.ppf(tail, count, cases - count + 1)) if count else 0.0
-    high = float(beta.ppf(1 - tail, count + 1, cases - count)) if count < cases else 1.0
-    return low, high
-
-
 def judged_tables(rows: Sequence[JudgedRow], keys: dict[str, Callable[[JudgedRow], str]]) -> str:
     """Tables of sums, then what isn't as it should be.
 
@@ -147,6 +135,7 @@ def judged_tables(rows: Sequence[JudgedRow], keys: dict[str, Callable[[JudgedRow
     parts += [_table(title, rows, key) for title, key in keys.items()]
     statuses = sorted({row.status for row in rows})
     parts.append("; ".join(f"{sum(row.status == status for row in rows)} {status}" for status in statuses) + "\n")
+    parts.append(disagreements(rows))
     parts += listed(
         "Right targets that are accused or undecided", [row for row in rows if row.wrong and not row.faulty]
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import networks
+from benchmarks.common import drawn_networks, networks
 from benchmarks.common.digits import read_digits
 from benchmarks.common.models import MODELS, BenchmarkModel
 from conrepair.converters.registry import converter
@@ -20,7 +20,8 @@ from conrepair.data.photos import read_photo_folder
 from conrepair.data.recipe import apply_numeric, apply_spatial
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.builders import build_from_factory, calibration_inputs
-from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.factories import call_factory
+from conrepair.frameworks.model import Factory, Model, from_json, to_json
 from conrepair.frameworks.registry import framework
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.jobs import convert as run_converter
@@ -90,7 +91,7 @@ def build(wanted: BenchmarkModel, folder: Path) -> Model:
     """The network with its weights, as what PyTorch loads."""
     weights = None
     if wanted.trained:
-        weights = _trained()
+        weights = _trained(wanted)
     elif wanted.pretrained:
         weights = zoo_model(wanted.pretrained)[1]
     return build_from_factory(
@@ -99,21 +100,25 @@ def build(wanted: BenchmarkModel, folder: Path) -> Model:
         weights=None if weights is None else {"path": str(weights), "sha256": sha256_of(weights)},
         inputs=[to_json(spec) for spec in wanted.inputs],
         initialize="as-built" if weights else "variance-preserving",
-        seed=_SEED,
+        seed=wanted.seed or _SEED,
         folder=folder,
     )
 
 
-def _trained() -> Path:
-    """The weights of the network of digits, trained once for each version of its code and of PyTorch."""
+def _trained(wanted: BenchmarkModel) -> Path:
+    """The weights of a network of digits, trained once for each version of its code and of PyTorch."""
     import torch
 
-    code = hashlib.sha256(Path(networks.__file__).read_bytes() + torch.__version__.encode()).hexdigest()
-    path = cache_folder() / f"digits-cnn-{_SEED}-{code[:16]}.pt"
+    seed = wanted.seed or _SEED
+    code = Path(networks.__file__).read_bytes() + Path(drawn_networks.__file__).read_bytes()
+    about = f"{torch.__version__}{wanted.kwargs}".encode()
+    path = cache_folder() / f"{wanted.name}-{seed}-{hashlib.sha256(code + about).hexdigest()[:16]}.pt"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
+        torch.manual_seed(seed)
+        network = call_factory(Factory(wanted.factory, wanted.kwargs))
         with whole_output(path) as temporary:
-            networks.train_digits_cnn(temporary, _SEED)
+            networks.train_on_digits(network, temporary)
     return path
 
 
@@ -157,12 +162,15 @@ def side_of(model: Model) -> dict[str, Any]:
 
 def _inputs(wanted: BenchmarkModel) -> list[np.ndarray]:
     if wanted.trained:
-        return [read_digits()[0][-wanted.samples :]]
+        pictures = read_digits()[0][-networks.HELD_OUT :]
+        order = np.random.default_rng(wanted.seed).permutation(len(pictures)) if wanted.seed else slice(None)
+        return [pictures[order][-wanted.samples :]]
     if wanted.recipe:
         return [photo_inputs(wanted)]
     # Other than those that random networks' statistics were set on.
+    first = _INPUT_SEED + wanted.seed
     return [
-        calibration_inputs(dataclasses.replace(spec, shape=(wanted.samples, *spec.shape[1:])), _INPUT_SEED + place)
+        calibration_inputs(dataclasses.replace(spec, shape=(wanted.samples, *spec.shape[1:])), first + place)
         for place, spec in enumerate(wanted.inputs)
     ]
 

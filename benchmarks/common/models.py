@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
+from benchmarks.common.benchmark_model import LARGE, MIDDLE, SMALL, BenchmarkModel
+from benchmarks.common.drawn import drawn
 from benchmarks.common.networks import FEATURES, STEPS, TOKENS, WORDS
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.zoo.architectures import select
 from conrepair.zoo.catalog import zoo_model
 
-__all__ = ["LARGE", "MIDDLE", "MODELS", "SMALL", "BenchmarkModel"]
+__all__ = [
+    "DEVELOPMENT_SEEDS",
+    "LARGE",
+    "MIDDLE",
+    "MODELS",
+    "REPORTING_SEEDS",
+    "SMALL",
+    "BenchmarkModel",
+    "models_of",
+]
 
-SMALL, MIDDLE, LARGE = 0, 1, 2
+DEVELOPMENT_SEEDS = (11, 12)
+"""To look at while localization is worked on."""
 
+REPORTING_SEEDS = (90_001, 90_002)
+"""For reported figures only. Nobody looks at single cases of these to mend something."""
 
-@dataclass(frozen=True)
-class BenchmarkModel:
-    """A network that faults are put into.
-
-    Attributes:
-        name: For people, and in the names of cases.
-        factory: What builds it.
-        inputs: That it takes.
-        size: `SMALL`, `MIDDLE` or `LARGE`.
-        kwargs: Of the factory.
-        pretrained: Name in the zoo, whose weights it gets; "" for random ones that keep the variance.
-        trained: Whether it's trained on digits.
-        normalized: Whether it has BatchNorm, which exporters fold or keep.
-        recipe: How photos become its inputs; "" for random inputs.
-        samples: How many inputs are compared.
-        unseen: How many more verify what the first ones found.
-        batch_size: At once.
-    """
-
-    name: str
-    factory: str
-    inputs: tuple[TensorSpec, ...]
-    size: int = SMALL
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    pretrained: str = ""
-    trained: bool = False
-    normalized: bool = False
-    recipe: str = ""
-    samples: int = 8
-    unseen: int = 64
-    batch_size: int = 4
+_REPORTED = ("efficientnet-lite0", "inception-v3")
 
 
 def _own(name: str, *inputs: TensorSpec, trained: bool = False) -> BenchmarkModel:
@@ -102,5 +84,12 @@ MODELS: dict[str, BenchmarkModel] = {
         _pretrained("efficientnet_lite0"),
         _random("resnet101", 224),
         _random("inception_v3", 299),
+        *(model for seed in REPORTING_SEEDS for model in drawn(seed)),
     )
 }
+
+
+def models_of(seeds: Sequence[int]) -> list[str]:
+    """Names of the networks that faults of some seeds are put into: development and reporting share none."""
+    reporting = bool(set(seeds) & set(REPORTING_SEEDS))
+    return [model.name for model in MODELS.values() if reporting == (model.seed > 0 or model.name in _REPORTED)]

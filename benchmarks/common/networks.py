@@ -9,6 +9,7 @@ from benchmarks.common.digits import read_digits
 
 __all__ = [
     "FEATURES",
+    "HELD_OUT",
     "STEPS",
     "TOKENS",
     "WORDS",
@@ -16,14 +17,17 @@ __all__ = [
     "encoder",
     "perceptron",
     "recurrent",
-    "train_digits_cnn",
+    "train_on_digits",
     "two_inputs",
 ]
 
 WORDS, TOKENS = 50, 12  # of the encoder's text
 STEPS, FEATURES = 9, 6  # of the recurrent network's series
-_EPOCHS, _BATCH, _HELD_OUT = 6, 64, 297
-_LEAST_ACCURACY = 0.95
+HELD_OUT = 297
+"""Pictures, the last ones, that no network is trained on."""
+
+_EPOCHS, _BATCH = 6, 64
+_LEAST_ACCURACY = 0.8
 
 
 def digits_cnn() -> Any:
@@ -55,12 +59,12 @@ def digits_cnn() -> Any:
     return Network()
 
 
-def train_digits_cnn(path: Path, seed: int) -> float:
+def train_on_digits(network: Any, path: Path) -> float:
     """Train on scikit-learn's digits for some seconds, and save the weights.
 
     Args:
+        network: Takes pictures of 8 x 8.
         path: Of the state dict.
-        seed: Of weights and batches.
 
     Returns:
         The share of right answers on pictures that were held out.
@@ -70,11 +74,9 @@ def train_digits_cnn(path: Path, seed: int) -> float:
     """
     import torch
 
-    torch.manual_seed(seed)
     pictures, labels = (torch.from_numpy(array) for array in read_digits())
-    network = digits_cnn()
     optimizer = torch.optim.Adam(network.parameters(), 3e-3)
-    seen = len(pictures) - _HELD_OUT
+    seen = len(pictures) - HELD_OUT
     for _ in range(_EPOCHS):
         for rows in torch.randperm(seen).split(_BATCH):
             optimizer.zero_grad()

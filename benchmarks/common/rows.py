@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.common.cases import Case
+from conrepair.evaluate.verdict import Verdict
 from conrepair.runtime.files import whole_output
 from conrepair.runtime.workers import Outcome, Success
 
-__all__ = ["CaseRow", "read_rows", "row_of", "write_rows"]
+__all__ = ["CaseRow", "disagreements", "read_rows", "row_of", "write_rows"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,18 @@ class CaseRow(abc.ABC):
         """What it's worth, a dataclass; None where that can't be said."""
 
     @property
+    def off(self) -> str:
+        """What is wrong with the target that nobody put in; "" where that's nothing."""
+        return str(self.result.get("off", ""))
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether localization doesn't pass what comparing outputs calls faulty; None where one wasn't asked."""
+        if self.status != "measured" or not self.result.get("compared"):
+            return None
+        return self.result["compared"] != Verdict.FAULTY or not Verdict(self.result["verdict"]).is_right
+
+    @property
     def kind(self) -> str:
         """Of the injected fault, where there's one."""
         injected = self.result.get("injected", [])
@@ -47,6 +60,14 @@ class CaseRow(abc.ABC):
 
 
 Row = TypeVar("Row", bound=CaseRow)
+
+
+def disagreements(rows: Sequence[CaseRow]) -> str:
+    """Rows in which commands contradict each other, by name, and of how many."""
+    asked = [row for row in rows if row.agrees is not None]
+    found = [row for row in asked if not row.agrees]
+    lines = [f"disagreements: {len(found)} of {len(asked)}", *(f"- `{row.case.name}`" for row in found)]
+    return "\n".join(lines) + "\n"
 
 
 def row_of(sort: type[Row], case: Case, outcome: Outcome | str) -> Row:

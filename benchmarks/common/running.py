@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.common.cases import DEVELOPMENT_SEEDS, REPORTING_SEEDS, Case
 from benchmarks.common.lanes import run_all
-from benchmarks.common.models import MODELS
+from benchmarks.common.models import MODELS, models_of
 from benchmarks.common.sides import Sides
 from conrepair.converters.registry import converter
 from conrepair.runtime.workers import Job, Outcome, Success, Workers
@@ -39,7 +39,7 @@ _ORDER = 1
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What chooses cases, and where results go."""
     parser.add_argument("--quick", action="store_true", help="some of each sort, without the two largest models")
-    parser.add_argument("--only", type=_models, default=list(MODELS), metavar="MODEL,...", help=", ".join(MODELS))
+    parser.add_argument("--only", type=_models, metavar="MODEL,...", help=", ".join(MODELS))
     parser.add_argument("--formats", type=_names, metavar="FORMAT,...", help="of targets")
     add_case_options(parser, list(SEEDS), "only so many of each model, of a random order")
 
@@ -84,7 +84,11 @@ def chosen_cases(options: argparse.Namespace, plan: Plan) -> list[Case]:
         options: From `add_options`.
         plan: Takes models' names, seeds and `quick`.
     """
-    cases = plan(options.only, SEEDS[options.seeds], quick=options.quick)
+    networks = models_of(SEEDS[options.seeds])
+    if others := set(options.only or ()) - set(networks):
+        sys.exit(f"{min(others)} is no network of the {options.seeds} seeds; those are {', '.join(networks)}")
+    only = options.only or networks
+    cases = plan(only, SEEDS[options.seeds], quick=options.quick)
     if options.case:
         found = [case for case in cases if case.name in options.case]
         if len(found) < len(set(options.case)):
@@ -98,9 +102,7 @@ def chosen_cases(options: argparse.Namespace, plan: Plan) -> list[Case]:
         and (not options.groups or case.group in options.groups)
     ]
     shuffled = [chosen[index] for index in np.random.default_rng(_ORDER).permutation(len(chosen))]
-    firsts = {
-        case for name in options.only for case in [item for item in shuffled if item.model == name][: options.first]
-    }
+    firsts = {case for name in only for case in [item for item in shuffled if item.model == name][: options.first]}
     return [case for case in shuffled if case in firsts]
 
 

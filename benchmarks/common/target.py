@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.common.injecting.inject import OWN_FAULTS, inject_by_framework, layers_otherwise
 from benchmarks.common.making import convert
 from benchmarks.common.rewriting import REWRITINGS
 from benchmarks.common.truth import Truth, named_nodes, truth_of
+from benchmarks.common.unfit import UnfitError
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.faults.catalogue import faults
 from conrepair.faults.fault import Fault
 from conrepair.faults.inject import inject
-from conrepair.faults.inject_file import inject_natively
+from conrepair.faults.inject_file import has_place, inject_natively
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
@@ -28,7 +30,7 @@ from conrepair.metrics.tensors import compare_tensors
 from conrepair.onnx_passes.files import load, save
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["AGREE", "Data", "UnfitError", "finite", "made_target", "measured", "side_of", "subject", "told"]
+__all__ = ["AGREE", "Data", "Target", "UnfitError", "finite", "made_target", "measured", "side_of", "subject", "told"]
 
 AGREE = 1e-4
 """Relative L2 of outputs, up to which a conversion counts as correct."""
@@ -37,18 +39,21 @@ _INJECTION_SAMPLES = 2
 _EVIDENCE = 3  # lines that are kept
 
 
-@dataclasses.dataclass
-class UnfitError(Exception):
-    """The case can't be measured.
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What a case is about.
 
     Attributes:
-        status: "no place" for the fault; "not injected": putting it in failed; "no model" came out of a converter;
-            "unverified": a conversion that was meant to be correct isn't.
-        words: More.
+        side: The target.
+        injected: Each with "fault", "kind", "words", "effect", "target_layers" and "source_layers".
+        meant: What it would be without what was injected.
+        off: What is wrong with it that nobody put in: a converter's own work, off by more than `AGREE`; or "".
     """
 
-    status: str
-    words: str = ""
+    side: dict[str, Any]
+    injected: list[dict[str, Any]]
+    meant: dict[str, Any]
+    off: str = ""
 
 
 class Data:
@@ -71,7 +76,7 @@ class Data:
         return next(iter(batches(reader, inputs, count))).feeds
 
 
-def made_target(payload: Mapping[str, Any], data: Data, scratch: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def made_target(payload: Mapping[str, Any], data: Data, scratch: Path, *, meant: bool = False) -> Target:
     """Make the target that a case is about.
 
     Args:
@@ -79,25 +84,29 @@ def made_target(payload: Mapping[str, Any], data: Data, scratch: Path) -> tuple[
             "rewriting", "route", "agree" (whether the target must compute the same).
         data: To inject by.
         scratch: Receives the files.
-
-    Returns:
-        Its side, and what was injected: each with "fault", "kind", "words", "effect", "target_layers" and
-        "source_layers".
+        meant: Whether to convert what has no fault by the same route, too.
 
     Raises:
         UnfitError: if there's no such target.
     """
-    side, injected = payload["base"], []
+    side, injected, right = payload["base"], [], payload["base"]
     if payload["faults"]:
-        side, injected = _injected(payload, data, scratch)
+        side, injected, right = _injected(payload, data, scratch)
     if payload["rewriting"]:
         side = _rewritten(payload, side, scratch)
-    made = _converted(side, payload["route"], scratch)
+    made, off = _converted(side, payload["route"], scratch), ""
     if injected and payload["route"] and (error := _disagreement(side, made, data)) > AGREE:
-        raise UnfitError("unverified", f"the conversion of the faulty model differs by {error:.1e}")
+        off = f"the conversion of the faulty model differs by {error:.1e}"
     if not injected and payload["agree"] and (error := _disagreement(payload["source"], made, data)) > AGREE:
-        raise UnfitError("unverified", f"the target differs by {error:.1e}: a fault that nobody injected")
-    return made, injected
+        off = f"the target differs by {error:.1e}: a fault that nobody injected"
+    if not injected:
+        right = made
+    elif payload["route"] and (meant or payload["faults"][0] in OWN_FAULTS):
+        right = _converted(right, payload["route"], scratch / "meant")
+        if payload["faults"][0] in OWN_FAULTS:  # else localization may name the source's layers, which are known
+            models = (from_json(Model, item["model"]) for item in (right, made))
+            injected[0]["target_layers"] = sorted(layers_otherwise(*models))
+    return Target(made, injected, right, off)
 
 
 def side_of(model: Model) -> dict[str, Any]:
@@ -155,11 +164,16 @@ def _inputs(side: Mapping[str, Any]) -> tuple[TensorSpec, ...]:
 # --- faults -----------------------------------------------------------------------------------------------
 
 
-def _injected(payload: Mapping[str, Any], data: Data, scratch: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _injected(
+    payload: Mapping[str, Any], data: Data, scratch: Path
+) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
+    """The faulty model, what is wrong with it, and the right one."""
+    if payload["faults"][0] in OWN_FAULTS:
+        return _injected_by_framework(payload, data, scratch)
     catalogue = {fault.name: fault for fault in faults()}
     side, listed = payload["base"], []
     avoid: frozenset[str] = frozenset()
-    generator = np.random.default_rng(payload["seed"])
+    generator, placed = np.random.default_rng(payload["seed"]), False
     for place, name in enumerate(payload["faults"]):
         try:
             found = _inject(side, catalogue[name], data, generator, scratch / f"injected-{place}", avoid)
@@ -167,13 +181,36 @@ def _injected(payload: Mapping[str, Any], data: Data, scratch: Path) -> tuple[di
         except Exception as error:
             raise UnfitError("not injected", f"{name}: {type(error).__name__}: {error}"[:300]) from error
         if found is None:
+            placed |= has_place(from_json(Model, side["model"]), catalogue[name])
             continue
         side, truth, about = found
         avoid |= truth.target
         listed.append(about | {"target_layers": sorted(truth.target), "source_layers": sorted(truth.source)})
         if len(listed) == payload["count"]:
-            return side, listed
-    raise UnfitError("no place")
+            return side, listed, payload["base"]
+    raise UnfitError("no effect" if placed and len(payload["faults"]) == 1 else "no place")
+
+
+def _injected_by_framework(
+    payload: Mapping[str, Any], data: Data, scratch: Path
+) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
+    (name, *_), base = payload["faults"], payload["base"]
+    feeds, generator = data.feeds(base, _INJECTION_SAMPLES), np.random.default_rng(payload["seed"])
+    try:
+        found = inject_by_framework(from_json(Model, base["model"]), name, feeds, generator, scratch / "injected")
+    except UnfitError:
+        raise
+    # Whatever an injection raises, it isn't what is measured.
+    except Exception as error:
+        raise UnfitError("not injected", f"{name}: {type(error).__name__}: {error}"[:300]) from error
+    about = {
+        "fault": name,
+        "kind": str(OWN_FAULTS[name][1].kind),
+        "words": found.words,
+        "effect": finite(found.effect),
+    }
+    layers = {"target_layers": sorted(found.target), "source_layers": sorted(found.source)}
+    return side_of(found.model), [about | layers], side_of(found.meant)
 
 
 def _inject(
@@ -220,7 +257,7 @@ def _written(model: Any, path: Path) -> dict[str, Any]:
 def _converted(side: dict[str, Any], route: Sequence[str], scratch: Path) -> dict[str, Any]:
     for place, name in enumerate(route):
         folder = scratch / f"step-{place}"
-        folder.mkdir()
+        folder.mkdir(parents=True)
         try:
             side = convert({"side": side, "converter": name, "options": {}}, folder)["side"]
         # Whatever a converter raises, it can't write this model.

@@ -19,8 +19,8 @@ class Row(CaseRow):
 
     @property
     def counts(self) -> bool:
-        """Whether localization was asked."""
-        return self.status in {"measured", "failed"}
+        """Whether localization was asked, and nothing is wrong but what was injected."""
+        return self.status in {"measured", "failed"} and not self.off
 
     @property
     def score(self) -> Score | None:
@@ -32,7 +32,7 @@ class Row(CaseRow):
     @property
     def false_alarm(self) -> bool:
         """Whether a correct target is called faulty."""
-        return self.case.group in {CORRECT, INTENDED} and bool(self.result.get("found"))
+        return self.case.group in {CORRECT, INTENDED} and self.counts and bool(self.result.get("found"))
 
     @property
     def missed(self) -> bool:

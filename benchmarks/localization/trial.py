@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common.outputs import outputs_verdict
 from benchmarks.common.target import Data, finite, made_target, measured, subject, told
 from conrepair.evaluate.intent import Intent
 from conrepair.localize.models import localize_models
@@ -22,15 +23,16 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         folder: For files; they're removed.
 
     Returns:
-        "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also "injected", "found",
-        "verdict", "output_error", "notes", "seconds".
+        "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also "injected", "off"
+        (what is wrong with the target that nobody put in), "found", "verdict", "compared" (what comparing outputs
+        alone says; "" where fewer bits were asked for), "output_error", "notes", "seconds".
     """
     return measured(_measured, payload, folder)
 
 
 def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     data = Data(payload["data"])
-    made, injected = made_target(payload, data, scratch)
+    target = made_target(payload, data, scratch)
     intent = Intent(asked=payload["precision"] or None)
     options = Options(
         samples=payload["samples"],
@@ -39,13 +41,17 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
         quantized=intent.quantized,
     )
     started = time.perf_counter()
-    source, target = (subject(side, data.reference) for side in (payload["source"], made))
-    result = localize_models(source, target, scratch / "localization", options)
+    one, two = (subject(side, data.reference) for side in (payload["source"], target.side))
+    result = localize_models(one, two, scratch / "localization", options)
     seconds = time.perf_counter() - started
+    asked = payload["precision"]
+    compared = "" if asked else outputs_verdict(payload["source"], target.side, data, payload["samples"])
     return {
-        "injected": injected,
+        "injected": target.injected,
+        "off": target.off,
         "found": [told(fault) for fault in result.faults],
         "verdict": str(result.verdict),
+        "compared": compared,
         "output_error": finite(result.output_error),
         "notes": list(result.notes),
         "seconds": seconds,

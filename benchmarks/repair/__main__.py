@@ -18,8 +18,9 @@ Cases are run in a random order that's always the same, so that a part of them s
 written as they come, and a run that was interrupted is continued; --fresh begins anew.
 
 "--cases older" are the conversions of the older ConRepAIr, see `benchmarks.repair.older.cases`; the photos of the
-target are prepared rightly or wrongly. What counts is the share of photos whose best class differs, measured by a
-second audit of what came out: the repaired file if there's one, fed by the recipe that repair set if it set one.
+target are prepared rightly or wrongly, or it has a fault. What counts is the share of photos whose best class
+differs, measured by a second audit of what came out: the repaired file if there's one, fed by the recipe that repair
+set if it set one.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pathlib import Path
 
 from benchmarks.common.cases import Case
 from benchmarks.common.continuing import run_rows
+from benchmarks.common.models import MODELS
 from benchmarks.common.rows import read_rows
 from benchmarks.common.running import add_options, chosen_cases, run_cases
 from benchmarks.repair.cases import asked_by_command, plan
@@ -48,7 +50,7 @@ _BESIDE = 600.0  # seconds that all the rest of a case may take
 
 
 def main() -> int:
-    """Run and print; returns 1 for a target that was made worse, a correct one that was touched, or a failure."""
+    """Run and print; returns 1 for a target made worse, a correct one touched, a failure, or a contradiction."""
     options = _options()
     if options.tables:
         print(report(read_rows(Row, options.tables)[1]))
@@ -62,12 +64,12 @@ def main() -> int:
     rows = _run(options, cases)
     _tell(options, report(rows))
     whole = sums(rows)
-    return int(bool(whole.worse or whole.touched or whole.failed))
+    return int(bool(whole.worse or whole.touched or whole.failed or any(row.agrees is False for row in rows)))
 
 
 def _older(options: argparse.Namespace) -> int:
     try:
-        cases = chosen_older(options.only, options.case)
+        cases = chosen_older(options.only or list(MODELS), options.case)
     except ValueError as error:
         sys.exit(str(error))
     if options.list:
@@ -75,7 +77,7 @@ def _older(options: argparse.Namespace) -> int:
         return 0
     rows = run_older(cases, options.photos, options.json, fresh=options.fresh)
     _tell(options, report_older(rows))
-    return int(any(row.after != 0 for row in rows))
+    return int(any(row.after != 0 or row.left for row in rows))
 
 
 def _tell(options: argparse.Namespace, text: str) -> None:

@@ -35,7 +35,7 @@ def plan(models: Sequence[str], seeds: Sequence[int], *, quick: bool = False) ->
     chosen = cases.plan(models, seeds, quick=quick)
     for place, name in enumerate(models):
         if MODELS[name].size == SMALL:
-            row = seeds[:1] if quick else seeds
+            row = cases.seeds_of(MODELS[name], seeds, quick=quick)
             chosen += [*_several(name, row, quick=quick), *_quantized(name, row, place, quick=quick)]
     return list({case.name: case for case in chosen}.values())
 

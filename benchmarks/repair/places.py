@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from conrepair.editors.editor import Editor
 from conrepair.editors.registry import open_editor
@@ -21,7 +20,7 @@ from conrepair.repair.edits import (
 )
 from conrepair.repair.patch import Patch
 
-__all__ = ["layers_of", "places_of"]
+__all__ = ["places_of"]
 
 
 def places_of(patch: Patch, target: Model) -> list[list[str]]:
@@ -56,26 +55,3 @@ def _place(edit: Edit, editor: Editor) -> frozenset[str]:
 
 def _names(nodes: Sequence[Node], editor: Editor) -> frozenset[str]:
     return frozenset(name for node in nodes for name in editor.names(node))
-
-
-def layers_of(
-    injected: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]], *, converted: bool
-) -> frozenset[str]:
-    """The layers of the target's file that have an injected fault.
-
-    Args:
-        injected: Each with "target_layers" and "source_layers".
-        found: By localization, with the same.
-        converted: Whether the target was converted on after the injection, so that its layers have other names; then
-            they are those that localization names together with a source's layer at fault.
-    """
-    if not converted:
-        return frozenset(_all(injected, "target_layers"))
-    sources = set(_all(injected, "source_layers"))
-    named = [fault for fault in found if sources & set(fault["source_layers"])]
-    return frozenset(_all(named, "target_layers"))
-
-
-def _all(entries: Sequence[Mapping[str, Any]], name: str) -> Iterator[str]:
-    for entry in entries:
-        yield from entry[name]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from benchmarks.common.cases import INTENDED
 from benchmarks.common.rows import CaseRow
 from benchmarks.repair.scoring import Score, score
+from conrepair.evaluate.verdict import Verdict
 
 __all__ = ["Row"]
 
@@ -17,8 +18,16 @@ class Row(CaseRow):
 
     @property
     def counts(self) -> bool:
-        """Whether a repair was asked for."""
-        return self.status in {"measured", "failed"} and self.case.group != INTENDED
+        """Whether a repair was asked for, and nothing is wrong but what was injected."""
+        return self.status in {"measured", "failed"} and self.case.group != INTENDED and not self.off
+
+    @property
+    def agrees(self) -> bool | None:
+        """The same, and the command of repair doesn't end well where something is left."""
+        agrees = super().agrees
+        if not agrees or self.result["compared"] != Verdict.FAULTY:
+            return agrees
+        return self.result["exit"] != 0 or self.score.outcome == "repaired"
 
     @property
     def score(self) -> Score:

@@ -14,6 +14,8 @@ __all__ = ["Score", "score"]
 _AS_BEFORE = 1.01  # times the error before: rounding makes no target worse
 _AS_CONVERTED = 2.0  # times the error of the target before the fault, which eight bits alone make
 _SIZE = 0.05
+_MORE_OPERATORS = 1  # what is part of another operator in one file, as an activation, is one of its own in an edit
+_MORE_ELEMENTS = 4  # numbers that such an operator takes as constants: axes, bounds
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,10 @@ class Score:
     Attributes:
         outcome: For a faulty target "repaired" (no answer differs on unseen samples and no layer is at fault),
             "partly", "worse", or "left" (no edits). For a right one "untouched" or "touched".
-        minimal: Every edit is about an injected layer; None without edits, and in another format than the target's.
+        placed: Every edit is about an injected layer; None without edits, in another format than the target's, and
+            where nobody knows the injected layers.
+        minimal: Beside that, edits, operators and numbers are no more than what was injected; None as well where that
+            isn't known.
         written: The file is of the target's format, and runs; None without edits.
         kept: As many weights in few bits as in the target before or with the fault, or between, and the size within
             5 % of theirs; None without edits, or where none are meant to be.
@@ -31,6 +36,7 @@ class Score:
     """
 
     outcome: str
+    placed: bool | None = None
     minimal: bool | None = None
     written: bool | None = None
     kept: bool | None = None
@@ -51,11 +57,11 @@ def score(result: Mapping[str, Any], *, faulty: bool) -> Score:
         return Score("worse")  # a file that came was written to
     if not changed:
         return Score("left", honest=not result.get("mended"))
-    outcome = _outcome(result)
-    at_fault = set(result["at_fault"])
+    outcome, placed = _outcome(result), _placed(result)
     return Score(
         outcome,
-        minimal=all(at_fault & set(place) for place in result["places"]) if result["file"]["own_format"] else None,
+        placed,
+        minimal=_minimal(result) if placed else placed,
         written=result["file"]["own_format"] and result["after"]["runs"],
         kept=_kept(result["file"]),
         honest=not result["mended"] or outcome == "repaired",
@@ -79,6 +85,24 @@ def _outcome(result: Mapping[str, Any]) -> str:
     if more_error or after["top1"] > before["top1"] or len(after["faults"]) > len(before["faults"]):
         return "worse"
     return "partly"
+
+
+def _placed(result: Mapping[str, Any]) -> bool | None:
+    at_fault = set(result["at_fault"])
+    if not result["file"]["own_format"] or not at_fault:
+        return None
+    return all(at_fault & set(place) for place in result["places"])
+
+
+def _minimal(result: Mapping[str, Any]) -> bool | None:
+    injected, repaired = result["injected_changes"], result["repaired_changes"]
+    if injected is None or repaired is None:
+        return None
+    return bool(
+        len(result["edits"]) <= max(injected["operators"] + injected["parameters"], len(result["injected"]))
+        and repaired["operators"] <= injected["operators"] + _MORE_OPERATORS
+        and repaired["elements"] <= injected["elements"] + _MORE_ELEMENTS
+    )
 
 
 def _error(side: Mapping[str, Any]) -> float:

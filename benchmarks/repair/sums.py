@@ -21,7 +21,10 @@ class Sums:
         partly: How many of those.
         left: How many of those.
         failed: How many repairs failed, of all.
-        minimal: Share of the repaired ones of those.
+        placed: Share of the repaired ones of those, where that's known.
+        placed_of: How many of those it's known of.
+        minimal: Share of the repaired ones of those, where that's known.
+        minimal_of: How many of those it's known of.
         double: Cases with two faults.
         double_repaired: Share of those.
         triple: Cases with three faults.
@@ -46,7 +49,10 @@ class Sums:
     partly: int
     left: int
     failed: int
+    placed: float | None
+    placed_of: int
     minimal: float | None
+    minimal_of: int
     double: int
     double_repaired: float | None
     triple: int
@@ -72,6 +78,8 @@ def sums(rows: Iterable[Row]) -> Sums:
     single, double, triple = ([row for row in asked if row.case.count == count] for count in (1, 2, 3))
     faulty, correct = [*single, *double, *triple], [row for row in asked if not row.case.count]
     mended = [row for row in single if _is(row, "repaired")]
+    placed = [row for row in mended if row.score.placed is not None]
+    known = [row for row in mended if row.score.minimal is not None]
     changed = [row for row in faulty if _is(row, "repaired") or _is(row, "partly")]
     measured = [row for row in faulty if row.status == "measured"]
     times = [(row.result["localize_seconds"], row.result["repair_seconds"]) for row in measured]
@@ -81,7 +89,10 @@ def sums(rows: Iterable[Row]) -> Sums:
         sum(_is(row, "partly") for row in single),
         sum(_is(row, "left") for row in single),
         sum(row.status == "failed" for row in asked),
-        _share(mended, lambda row: row.score.minimal is True),
+        _share(placed, lambda row: row.score.placed is True),
+        len(placed),
+        _share(known, lambda row: row.score.minimal is True),
+        len(known),
         len(double),
         _share(double, lambda row: _is(row, "repaired")),
         len(triple),

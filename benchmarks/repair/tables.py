@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from benchmarks.common.bounds import at_least, at_most
 from benchmarks.common.cases import INTENDED
+from benchmarks.common.rows import disagreements
 from benchmarks.repair.rows import Row
 from benchmarks.repair.sums import Sums, sums
 
 __all__ = ["report"]
 
 _HEADER = (
-    "single", "repaired", "partly", "left", "failed", "minimal", "double", "repaired", "triple", "repaired", "worse",
-    "changed", "written", "bits kept", "correct", "touched", "untrue", "tried", "edits", "localize s", "repair s",
-    "ratio", "longest s",
+    "single", "repaired", "partly", "left", "failed", "placed", "minimal", "double", "repaired", "triple", "repaired",
+    "worse", "changed", "written", "bits kept", "correct", "touched", "untrue", "tried", "edits", "localize s",
+    "repair s", "ratio", "longest s",
 )  # fmt: skip
 _WORDS, _ENTRIES = 200, 3
 
@@ -22,10 +24,11 @@ _WORDS, _ENTRIES = 200, 3
 def report(rows: Sequence[Row]) -> str:
     """Tables of sums, then everything that isn't as it should be.
 
-    "repaired": no answer differs on samples that the repair didn't see, and no layer is at fault. "minimal": of the
-    repaired ones with a single fault, those whose edits are all about the injected layer. "written": of the targets
-    that were changed for the better, those whose file, in the target's own format, loads and runs. "untrue": results
-    that claim more than was measured.
+    "repaired": no answer differs on samples that the repair didn't see, and no layer is at fault. "placed": of the
+    repaired ones with a single fault, those whose edits are all about the injected layer; "minimal": those that
+    change no more operators and numbers than the fault did, either. "written": of the targets that were changed for
+    the better, those whose file, in the target's own format, loads and runs. "untrue": results that claim more than
+    was measured.
     """
     parts = [
         _wanted(sums(rows)),
@@ -34,21 +37,30 @@ def report(rows: Sequence[Row]) -> str:
     ]
     parts.append(_table("group, format", rows, lambda row: f"{row.case.group}, {row.case.format}"))
     parts.append(_table("kind", [row for row in rows if row.kind], lambda row: row.kind))
-    parts += [_by_fault(rows), *_lists(rows)]
+    parts += [disagreements(rows), _by_fault(rows), _off(rows), *_lists(rows)]
     return "\n".join(part for part in parts if part)
 
 
 def _wanted(item: Sums) -> str:
-    lines = [
-        ("single faults fully repaired", "95 %", f"{_percent(item.repaired)} of {item.single}"),
-        ("double faults fully repaired", "90 %", f"{_percent(item.double_repaired)} of {item.double}"),
-        ("made worse", "0", str(item.worse)),
-        ("correct conversions touched", "0", f"{item.touched} of {item.correct}"),
-        ("minimal, of repaired single faults", "95 %", _percent(item.minimal)),
-        ("written back and verified", "90 %", f"{_percent(item.written)} of {item.changed}"),
-    ]
-    table = ["| | wanted | reached |", "|---|---|---|", *(f"| {' | '.join(line)} |" for line in lines)]
-    return "\n".join(table) + "\n"
+    """The whole, with bounds by Clopper and Pearson: 97.5 % confidence on the worse side."""
+    faulty = item.single + item.double + item.triple
+    shares = (
+        ("single faults fully repaired", "95 %", item.repaired, item.single),
+        ("double faults fully repaired", "90 %", item.double_repaired, item.double),
+        ("triple faults fully repaired", "90 %", item.triple_repaired, item.triple),
+        ("minimal, of repaired single faults", "95 %", item.minimal, item.minimal_of),
+        ("only layers at fault edited, of these", "", item.placed, item.placed_of),
+        ("written back and verified", "90 %", item.written, item.changed),
+    )
+    counts = (("made worse", item.worse, faulty), ("correct conversions touched", item.touched, item.correct))
+    lines = ["| | wanted | reached | 97.5 % bound |", "|---|---|---|---:|"]
+    for name, wanted, share, count in shares:
+        bound = f"at least {at_least(share, count)}" if count else ""
+        lines.append(f"| {name} | {wanted} | {_percent(share)} of {count} | {bound} |")
+    for name, number, count in counts:
+        bound = f"at most {at_most(number, count)}" if count else ""
+        lines.append(f"| {name} | 0 | {number} of {count} | {bound} |")
+    return "\n".join(lines) + "\n"
 
 
 def _table(title: str, rows: Sequence[Row], key: Callable[[Row], str]) -> str:
@@ -66,6 +78,7 @@ def _cells(item: Sums) -> list[str]:
         str(item.partly),
         str(item.left),
         str(item.failed),
+        _percent(item.placed),
         _percent(item.minimal),
         str(item.double),
         _percent(item.double_repaired),
@@ -111,8 +124,25 @@ def _by_fault(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _off(rows: Sequence[Row]) -> str:
+    """What becomes of targets that were wrong before anything was injected."""
+    chosen = [row for row in rows if row.off]
+    if not chosen:
+        return ""
+    titles = ("case", "what's wrong", "found", "outcome", "error before", "after", "left")
+    lines = [f"## Off by itself ({len(chosen)})", "", f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    for row in chosen:
+        result = row.result
+        sides = [result["before"], result["after"] or result["before"]]
+        errors = ["infinite" if side["error"] is None else f"{side['error']:.1e}" for side in sides]
+        found, left = str(len(result["found"])), str(len(sides[1]["faults"]))
+        lines.append(f"| {' | '.join((row.case.name, row.off[:_WORDS], found, row.score.outcome, *errors, left))} |")
+    return "\n".join([*lines, ""])
+
+
 def _lists(rows: Sequence[Row]) -> Iterator[str]:
     counted = [row for row in rows if row.counts]
+    repaired = [row for row in counted if row.score.outcome == "repaired"]
     sections: dict[str, list[Row]] = {
         "Made worse": [row for row in counted if row.score.outcome == "worse"],
         "Correct, and touched": [row for row in counted if row.score.outcome == "touched"],
@@ -120,13 +150,17 @@ def _lists(rows: Sequence[Row]) -> Iterator[str]:
         "Failed": [row for row in counted if row.status == "failed"],
         "Not written back": [row for row in counted if row.score.written is False],
         "Not in as few bits as before": [row for row in counted if row.score.kept is False],
-        "Repaired elsewhere": [row for row in counted if row.score.outcome == "repaired" and not row.score.minimal],
+        "Repaired elsewhere": [row for row in repaired if row.score.placed is False],
+        "Repaired by more than was injected": [
+            row for row in repaired if row.score.placed and row.score.minimal is False
+        ],
+        "Repaired, and it isn't known whether by little": [row for row in repaired if row.score.minimal is None],
         "Repaired partly": [row for row in counted if row.score.outcome == "partly"],
         "Left": [row for row in counted if row.score.outcome == "left"],
         "Changed on purpose, and touched": [
             row for row in rows if row.case.group == INTENDED and row.score.outcome in {"touched", "failed"}
         ],
-        "No such case": [row for row in rows if row.status in {"unverified", "no model", "not injected"}],
+        "No such case": [row for row in rows if row.status in {"no model", "not injected"}],
     }
     for title, chosen in sections.items():
         if chosen:
@@ -152,6 +186,9 @@ def _told(row: Row) -> Iterator[str]:
         yield f"  - {result['tried']} candidates in {result['repair_seconds']:.1f} s{ended}"
     for edit in result.get("edits", [])[:_ENTRIES]:
         yield f"  - edit: {edit[:_WORDS]}"
+    for name in ("injected", "repaired"):
+        if (counts := result.get(f"{name}_changes")) is not None:
+            yield f"  - {name}: {', '.join(f'{count} {what}' for what, count in counts.items())} changed"
     for name in ("before", "after"):
         if (side := result.get(name)) is not None:
             error = "infinite" if side["error"] is None else f"{side['error']:.1e}"

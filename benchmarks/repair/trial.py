@@ -6,16 +6,19 @@ import dataclasses
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common.target import Data, UnfitError, finite, made_target, measured, side_of, subject, told
+from benchmarks.common.changes import Changes, changes
+from benchmarks.common.outputs import outputs_verdict
+from benchmarks.common.target import Data, finite, made_target, measured, side_of, subject, told
 from benchmarks.repair.files import agreement, answers, quantized_tensors, size
-from benchmarks.repair.places import layers_of, places_of
+from benchmarks.repair.places import places_of
 from conrepair.data.feeds import DataReference
+from conrepair.editors.registry import open_editor
 from conrepair.evaluate.intent import Intent
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, from_json
@@ -26,7 +29,7 @@ from conrepair.repair.options import RepairOptions
 from conrepair.repair.patch import PATCH, read_patch
 from conrepair.repair.repair import repair_models
 from conrepair.repair.result import RepairResult
-from conrepair.runtime.errors import UsageError
+from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["repaired", "run"]
@@ -44,15 +47,16 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Returns:
         "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also what `scoring.score`
-        takes, and what tables show.
+        takes, "off" (what is wrong with the target that nobody put in), and what tables show.
     """
     return measured(_measured, payload, folder)
 
 
 def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     data = Data(payload["data"])
-    made, injected = made_target(payload, data, scratch)
-    return repaired(payload, data, made, injected, scratch)
+    found = made_target(payload, data, scratch, meant=True)
+    value = repaired(payload | {"base": found.meant}, data, found.side, found.injected, scratch)
+    return value | ({"off": found.off} if found.off else {})
 
 
 def repaired(
@@ -61,7 +65,7 @@ def repaired(
     """Repair a target, and measure what came of it.
 
     Args:
-        payload: As `run` takes it, without what a target is made by.
+        payload: As `run` takes it, without what a target is made by; "base" is the target without the fault.
         data: Samples.
         made: The target.
         injected: What's wrong with it.
@@ -79,14 +83,20 @@ def repaired(
         quantized=framework(models["target"].framework).describe(models["target"]).quantized,
     )
     judge = _Judge(payload["source"], _unseen(data, payload["samples"], scratch), options, scratch)
+    off = ""
     if options.quantized and injected and (faults := judge.judge(payload["base"], "base")["faults"]):
-        raise UnfitError("unverified", f"called faulty without the fault: {'; '.join(faults[0]['evidence'])}")
+        off = f"called faulty without the fault: {'; '.join(faults[0]['evidence'])}"
     source, target = (subject(side, data.reference) for side in (payload["source"], made))
     started = time.perf_counter()
     found = localize_models(source, target, scratch / "localization", options)
     seconds = time.perf_counter() - started
+    narrow = options.quantized or payload["precision"]
     value: dict[str, Any] = {
+        "compared": "" if narrow else outputs_verdict(payload["source"], made, data, options.samples),
+        "verdict": str(found.verdict),
+        "exit": 1,
         "injected": injected,
+        "off": off,
         "found": [told(fault) for fault in found.faults],
         "rules": [{"words": rule.words, "layers": list(rule.layers)} for rule in found.rules],
         "localize_seconds": seconds,
@@ -107,10 +117,9 @@ def repaired(
         if result.model is not None:
             # In another format layers have other names: there nobody knows which are injected.
             places = [] if result.delivery else places_of(read_patch(out / PATCH)[0], models["target"])
-            at_fault = layers_of(injected, value["found"], converted=bool(payload["route"]))
             value |= {
                 "places": places,
-                "at_fault": sorted(at_fault),
+                **_extent(_model(payload["base"]), models["target"], result.model, injected, bool(payload["route"])),
                 "after": judge.written(result.model, "after"),
                 "file": _file(models["target"], result.model, _model(payload["base"])),
             }
@@ -137,6 +146,7 @@ def _unseen(data: Data, seen: int, scratch: Path) -> DataReference:
 def _claims(result: RepairResult) -> dict[str, Any]:
     """What the repair itself says."""
     return {
+        "exit": int(not result.mended),
         "mended": result.mended,
         "edits": list(result.edits),
         "effects": list(result.effects),
@@ -188,6 +198,39 @@ class _Judge:
             }
         finally:
             self.seconds += time.perf_counter() - started
+
+
+def _extent(
+    meant: Model, target: Model, repaired: Model, injected: Sequence[Mapping[str, Any]], converted: bool
+) -> dict[str, Any]:
+    """Where the fault is, and how much of the file it and its repair change.
+
+    Of a target that was converted with its fault in it, the layers at fault are those that the source converted
+    without it has otherwise; where the converter wrote more than half of the file otherwise, nobody knows them.
+    """
+    fault = _changed(meant, target)
+    at_fault = {name for item in injected for name in item["target_layers"]}
+    if converted:
+        nodes = len(open_editor(target).graph.nodes)
+        known = fault is not None and fault.operators + fault.parameters <= nodes / 2
+        at_fault = set(fault.layers) if fault is not None and known else set()
+        fault = fault if known else None
+    mended = _changed(target, repaired)
+    return {
+        "at_fault": sorted(at_fault),
+        "injected_changes": None if fault is None else fault.counts,
+        "repaired_changes": None if mended is None else mended.counts,
+    }
+
+
+def _changed(before: Model, after: Model) -> Changes | None:
+    """None for files that can't be compared."""
+    if before.framework != after.framework:
+        return None
+    try:
+        return changes(before, after)
+    except ConrepairError:
+        return None
 
 
 def _file(target: Model, repaired: Model, meant: Model) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.common.generated import case_of
 from benchmarks.common.located import located, located_sides, saved, unfit
 from benchmarks.common.otherwise import rewritten
-from benchmarks.common.target import Data, made_target, measured
+from benchmarks.common.target import Data, UnfitError, made_target, measured
 from benchmarks.rightness.making import feeds_of, written
 
 __all__ = ["run"]
@@ -54,5 +54,7 @@ def _converted(case: dict[str, Any], side: dict[str, Any], feeds: dict[str, Any]
     path = scratch / "given.npz"
     np.savez(path, **feeds)
     data = Data(str(path))
-    made, _ = made_target(case | {"source": side, "base": side}, data, scratch)
-    return {"compared": "", "effect": None, "rounding": None} | located_sides(side, made, data, scratch)
+    made = made_target(case | {"source": side, "base": side}, data, scratch)
+    if made.off:
+        raise UnfitError("unverified", made.off)
+    return {"compared": "", "effect": None, "rounding": None} | located_sides(side, made.side, data, scratch)

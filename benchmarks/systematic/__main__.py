@@ -57,7 +57,7 @@ def main() -> int:
     if options.output:
         options.output.write_text(text + "\n", encoding="utf-8")
     print(text)
-    return int(any(row.counts and row.score.outcome != "repaired" for row in rows))
+    return int(any(row.agrees is False or (row.counts and row.score.outcome != "repaired") for row in rows))
 
 
 def _options() -> argparse.Namespace:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.common.judged import interval, listed
+from benchmarks.common.rows import disagreements
 from benchmarks.repair.rows import Row
 from benchmarks.systematic.cases import EVERYWHERE, ONCE
 
@@ -64,7 +65,7 @@ def report(rows: Sequence[Row]) -> str:
         everywhere, once = pairs.get((model, fault, EVERYWHERE)), pairs.get((model, fault, ONCE))
         cells = [*_everywhere(everywhere), *_once(once)]
         lines.append(f"| {model} | {fault} | {' | '.join(cells)} |")
-    parts = ["\n".join(lines) + "\n", "\n".join(_sums(rows)) + "\n"]
+    parts = ["\n".join(lines) + "\n", "\n".join(_sums(rows)) + "\n", disagreements(rows)]
     parts += listed("Failed", [row for row in rows if row.status == "failed"])
     return "\n".join(parts)
 

@@ -20,7 +20,7 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.verify import relative_error
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["ATTEMPTS", "LEAST_EFFECT", "Injection", "inject"]
+__all__ = ["ATTEMPTS", "LEAST_EFFECT", "Injection", "inject", "prepared"]
 
 LEAST_EFFECT = 1e-4  # relative L2 of an output
 ATTEMPTS = 8
@@ -66,14 +66,14 @@ def inject(
         The faulty model; None when the fault has no place in this model, or none where it changes an answer
         (several are tried).
     """
-    prepared = _prepared(model)
-    expected = _run(prepared, feeds)
-    count = len(fault.places(prepared.graph))
+    ready = prepared(model)
+    expected = _run(ready, feeds)
+    count = len(fault.places(ready.graph))
     attempts = 0
     for index in generator.permutation(count):
         if attempts == ATTEMPTS:
             break
-        changed = prepared.clone()
+        changed = ready.clone()
         change = fault.change(fault.places(changed.graph)[int(index)], generator)
         names = frozenset(str(node.name) for node in change.nodes)
         if names & avoid:
@@ -85,19 +85,19 @@ def inject(
     return None
 
 
-def _prepared(model: onnx_ir.Model) -> onnx_ir.Model:
-    """Constants as initializers, shapes inferred, every node with a name of its own."""
-    prepared = model.clone()
-    LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(prepared)
-    infer_shapes(prepared)
+def prepared(model: onnx_ir.Model) -> onnx_ir.Model:
+    """A copy that places are looked for in: constants as initializers, shapes inferred, a name for every node."""
+    copy = model.clone()
+    LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(copy)
+    infer_shapes(copy)
     taken: set[str] = set()
-    for node in prepared.graph:
+    for node in copy.graph:
         name = str(node.name or node.outputs[0].name)
         while name in taken:
             name += "'"
         node.name = name
         taken.add(name)
-    return prepared
+    return copy
 
 
 def _effect(

@@ -14,7 +14,7 @@ import onnx_ir
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.registry import open_editor
 from conrepair.faults.fault import Fault, Kind
-from conrepair.faults.inject import ATTEMPTS, LEAST_EFFECT, inject
+from conrepair.faults.inject import ATTEMPTS, LEAST_EFFECT, inject, prepared
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array
@@ -22,7 +22,7 @@ from conrepair.onnx_passes.files import load
 from conrepair.onnx_passes.verify import relative_error
 from conrepair.runtime.files import make_folder, sha256_of, whole_output
 
-__all__ = ["FileInjection", "inject_file", "inject_natively"]
+__all__ = ["FileInjection", "has_place", "inject_file", "inject_natively"]
 
 _REFUSALS = 64  # places at which a format can't express the fault, before giving up
 
@@ -128,6 +128,18 @@ def inject_natively(
             break
         editor = open_editor(model)
     return None
+
+
+def has_place(model: Model, fault: Fault[Any]) -> bool:
+    """Whether a model has what a fault is about, even where it would change no answer.
+
+    Raises:
+        UsageError: if models of this framework can't be edited.
+        ModelLoadError: if the model can't be read.
+    """
+    if model.framework == "onnx" and fault.places(prepared(load(model.path)).graph):
+        return True
+    return fault.native is not None and bool(fault.native.places(open_editor(model).graph))
 
 
 def _kept(model: Model, folder: Path) -> Model:

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.common.cases import Case
+from benchmarks.localization.rows import Row, sums
 from benchmarks.localization.scoring import score
+from benchmarks.localization.tables import report
 
 
 def fault(*layers: str, source: tuple[str, ...] = (), kind: str = "graph") -> dict[str, Any]:
@@ -48,3 +51,15 @@ def test_of_several_faults_each_needs_a_name_and_its_kind() -> None:
 def test_nothing_found() -> None:
     scored = score([fault("a")], [])
     assert not any((scored.detected, scored.first, scored.top3, scored.kind, scored.all_named))
+
+
+def test_a_conversion_that_is_off_by_itself_is_no_false_alarm() -> None:
+    found = fault("a") | {"evidence": [], "introduced_error": 0.2, "noise_floor": 1e-6}
+    result = {"found": [found], "injected": [], "verdict": "faulty", "output_error": 0.2, "seconds": 1.0}
+    right = Row(Case("correct", "m", "s", "b"), "measured", "", result)
+    off = Row(right.case, "measured", "", result | {"off": "the target differs by 2.0e-01"})
+    assert (right.false_alarm, off.false_alarm, off.missed) == (True, False, False)
+    assert sums([right, off]) == sums([right])
+    text = report([right, off])
+    assert "## Off by itself (1)" in text
+    assert "| m:s:b | the target differs by 2.0e-01 | faulty | 2.0e-01 | graph: a |" in text

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.repair.files import agreement, quantized_tensors, size
-from benchmarks.repair.places import layers_of, places_of
+from benchmarks.repair.places import places_of
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.model import Model
 from conrepair.repair.edits import Graft, Remove, SetParameter
@@ -85,13 +85,3 @@ def test_an_inserted_operator_is_about_both_sides(model: Model) -> None:
 def test_tensors_in_eight_bits_are_counted(model: Model) -> None:
     assert quantized_tensors(model) == 1
     assert size(Path(model.path)) == Path(model.path).stat().st_size
-
-
-def test_layers_of_a_converted_target_are_those_that_localization_names_with_the_source() -> None:
-    injected = [{"target_layers": ["conv"], "source_layers": ["conv", "relu"]}]
-    found = [
-        {"target_layers": ["keras_conv"], "source_layers": ["conv"]},
-        {"target_layers": ["keras_dense"], "source_layers": ["dense"]},
-    ]
-    assert layers_of(injected, found, converted=False) == {"conv"}
-    assert layers_of(injected, found, converted=True) == {"keras_conv"}

@@ -16,7 +16,7 @@ from benchmarks.common import making as common
 from benchmarks.common.models import MODELS
 from benchmarks.repair import __main__ as benchmark
 from benchmarks.repair.older import making, run
-from benchmarks.repair.older.cases import CASES, OlderCase, chosen
+from benchmarks.repair.older.cases import CASES, FAULTS, FAULTY, OlderCase, chosen
 from benchmarks.repair.older.making import Made, NotMadeError, with_answers
 from benchmarks.repair.older.rows import OlderRow, read_older, write_older
 from benchmarks.repair.older.tables import report_older
@@ -181,3 +181,35 @@ def test_a_conversion_is_audited_repaired_and_measured(
     assert row.classes > 3
     wrong = recipe != "torchvision"
     assert (row.found, bool(row.recipe), row.before > 0) == (("preprocessing",) if wrong else (), wrong, wrong)  # type: ignore[operator]
+
+
+def test_each_conversion_has_one_fault_of_each_sort() -> None:
+    assert len({case.name for case in FAULTY}) == len(FAULTY) == 3 * 12 * 4
+    assert {case.fault for case in FAULTY} == set(FAULTS)
+    assert all(case.recipe == "torchvision" for case in FAULTY)
+    assert chosen([], ["mobilenet-v2:keras>tflite:graph"])[0].published
+
+
+def test_a_fault_is_put_into_what_is_converted(tmp_path: Path) -> None:
+    """Into ONNX in front of PyTorch; the conversion has it, and answers otherwise."""
+    onnx_side = common.make({"model": "digits-cnn", "samples": 2}, tmp_path)["sides"]["onnx"]
+    for place, fault in enumerate(FAULTS):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        payload = {"side": onnx_side, "fault": fault, "converter": "onnx2torch", "seed": 1}
+        found = making.make_faulty(payload, folder)
+        assert found["side"]["model"]["framework"] == "torch"
+        assert found["words"]
+
+
+def test_faulty_conversions_are_told_by_themselves() -> None:
+    rows = [
+        OlderRow(FAULTY[0].name, "measured", photos=4, before=0.5, after=0.0, found=("parameters",), injected="w"),
+        OlderRow(FAULTY[1].name, "measured", photos=4, before=0.0, after=0.0, injected="d"),
+        OlderRow(CASES[0].name, "measured", photos=4, before=0.0, after=0.0),
+        OlderRow(CASES[1].name, "measured", photos=4, before=0.5, after=0.0, found=("preprocessing",)),
+    ]
+    text = report_older(rows)
+    assert "In 1 of these 2 cases nothing is wrong, and the other 1 have the same fault of preprocessing" in text
+    assert f"| {FAULTY[0].name} | w | 4 | 50.00 % | parameters |  | 0.00 % |  |" in text
+    assert "Of 2 targets with a fault 1 are said to have one. In 1 of them none is left" in text

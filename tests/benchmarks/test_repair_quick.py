@@ -8,16 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.common.cases import DEVELOPMENT_SEEDS
 from benchmarks.common.rows import read_rows
 from benchmarks.repair import __main__ as benchmark
+from benchmarks.repair.cases import plan
 from benchmarks.repair.rows import Row
 from benchmarks.repair_cost import measure
 
 pytestmark = pytest.mark.slow
 
-_FAULT = "perceptron:onnx:onnx:weights-scaled@11"
-_NATIVE = "perceptron:onnx:onnx>onnx-keras>keras-tflite:weights-scaled@11"
-_RIGHT = "perceptron:onnx:onnx>onnx-keras>keras-tflite"
+_WEIGHTS = {"weights-disturbed", "weights-scaled", "weights-zeroed"}
+_CASES = plan(["perceptron"], DEVELOPMENT_SEEDS)
+_FAULT, _NATIVE = (
+    next(case.name for case in _CASES if (case.group, case.format) == sort and case.faults[0] in _WEIGHTS)
+    for sort in (("onnx", "onnx"), ("native", "tflite"))
+)
+_RIGHT = next(case.name for case in _CASES if case.group == "correct" and case.format == "tflite")
 
 
 def test_faults_are_repaired_and_a_correct_conversion_is_left_alone(

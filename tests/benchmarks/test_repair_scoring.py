@@ -76,7 +76,27 @@ def test_a_target_that_was_written_to_is_worse() -> None:
     [([["conv"]], True), ([["conv", "relu"], ["conv"]], True), ([["conv"], ["relu"]], False), ([["relu"]], False)],
 )
 def test_every_edit_must_be_about_an_injected_layer(places: list[list[str]], minimal: bool) -> None:
-    assert score(result(places=places), faulty=True).minimal is minimal
+    found = score(result(places=places, edits=["one"]), faulty=True)
+    assert (found.placed, found.minimal) == (minimal, minimal)
+
+
+@pytest.mark.parametrize(
+    ("repaired", "edits", "minimal"),
+    [
+        ({"operators": 1, "parameters": 1, "elements": 94}, 1, True),
+        ({"operators": 12, "parameters": 0, "elements": 0}, 1, False),  # a graft where one number was wrong
+        ({"operators": 0, "parameters": 1, "elements": 9000}, 1, False),  # a whole weight where one filter was
+        ({"operators": 0, "parameters": 1, "elements": 90}, 2, False),
+    ],
+)
+def test_a_repair_is_as_small_as_what_was_injected(repaired: dict[str, int], edits: int, minimal: bool) -> None:
+    found = score(result(repaired_changes=repaired, edits=["edit"] * edits), faulty=True)
+    assert (found.placed, found.minimal) == (True, minimal)
+
+
+def test_nobody_knows_how_small_a_repair_of_unknown_layers_is() -> None:
+    assert score(result(at_fault=[]), faulty=True).minimal is None
+    assert score(result(injected_changes=None), faulty=True).minimal is None
 
 
 def test_another_format_is_not_written_back() -> None:

@@ -40,7 +40,8 @@ def test_every_figure() -> None:
     assert found.single == 9  # with the one that failed, without the one that has no place
     assert found.repaired == pytest.approx(5 / 9)
     assert (found.partly, found.left, found.worse, found.failed) == (1, 1, 1, 1)
-    assert found.minimal == pytest.approx(4 / 5)
+    assert found.placed == found.minimal == pytest.approx(4 / 5)
+    assert found.minimal_of == 5
     assert (found.double, found.double_repaired) == (2, 0.5)
     assert (found.triple, found.triple_repaired) == (1, 1.0)
     assert found.changed == 8
@@ -58,11 +59,11 @@ def test_nothing_has_no_shares() -> None:
 
 def test_the_table_of_what_is_wanted() -> None:
     text = report(rows())
-    assert "| single faults fully repaired | 95 % | 55.6 % of 9 |" in text
+    assert "| single faults fully repaired | 95 % | 55.6 % of 9 | at least 21.2 % |" in text
     assert "| double faults fully repaired | 90 % | 50.0 % of 2 |" in text
-    assert "| made worse | 0 | 1 |" in text
-    assert "| correct conversions touched | 0 | 1 of 4 |" in text
-    assert "| minimal, of repaired single faults | 95 % | 80.0 % |" in text
+    assert "| made worse | 0 | 1 of 12 | at most 38.5 % |" in text
+    assert "| correct conversions touched | 0 | 1 of 4 | at most 80.6 % |" in text
+    assert "| minimal, of repaired single faults | 95 % | 80.0 % of 5 |" in text
     assert "| written back and verified | 90 % | 87.5 % of 8 |" in text
 
 
@@ -83,6 +84,14 @@ def test_everything_that_went_wrong_is_listed_by_name() -> None:
     assert f"`{case(6).name}`" in text
     assert "| fault-6-0 | 1 | 0 | 0 | 1 | 0 | 0 |" in text
     assert "| fault-0-0 | " not in text  # always repaired
+
+
+def test_what_was_off_before_the_fault_is_told_by_itself() -> None:
+    off = row(10, group="quantized", value=left(off="called faulty without the fault"))
+    assert sums([*rows(), off]) == sums(rows())
+    text = report([*rows(), off])
+    assert "## Off by itself (1)" in text
+    assert f"| {off.case.name} | called faulty without the fault | 1 | left | 5.0e-01 | 5.0e-01 | 1 |" in text
 
 
 def test_tables_go_by_group_and_format() -> None:

@@ -10,9 +10,10 @@ import pytest
 from benchmarks.attention.networks import build
 from benchmarks.attention.samples import samples
 from benchmarks.attention.spec import networks, writing_of
+from benchmarks.common.bounds import interval
 from benchmarks.common.cases import Case
 from benchmarks.common.exact import difference, in_float32
-from benchmarks.common.judged import JudgedRow, interval, judged_sums
+from benchmarks.common.judged import JudgedRow, judged_sums
 from benchmarks.common.otherwise import OF_PICTURES, OTHERWISE, rewritten
 from benchmarks.common.plain_graph import PlainGraph
 from benchmarks.common.target import UnfitError

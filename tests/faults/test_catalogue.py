@@ -21,11 +21,12 @@ SIZES: dict[str, tuple[int, ...]] = {
     "w": (8, 3, 3, 3), "b": (8,), "g": (8,), "h": (8,), "m": (8,), "v": (8,), "d": (8, 8, 3, 3), "k": (8, 8, 3, 3),
     "e": (8,), "u": (16, 16), "q": (16,), "t": (9, 8), "s": (8, 8), "lw": (1, 24, 6), "lr": (1, 24, 6), "lb": (1, 48),
     "gw": (1, 18, 6), "gr": (1, 18, 6), "gb": (1, 36), "six": (), "zero": (), "pads": (8,), "scales": (4,),
-    "rows": (8, 8),
+    "rows": (8, 8), "root": (), "mask": (8, 8),
 }  # fmt: skip
 NUMBERS: dict[str, Any] = {
     "six": np.float32(0.8), "zero": np.float32(0), "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
-    "scales": np.array([1, 1, 1.5, 1.5], np.float32),
+    "scales": np.array([1, 1, 1.5, 1.5], np.float32), "root": np.float32(2.5),
+    "mask": np.triu(np.full((8, 8), -1e4, np.float32), 1),
 }  # fmt: skip
 
 IMAGE = "float[n, 3, 12, 12] x"
@@ -80,6 +81,36 @@ MODELS = {
         p = Softmax (a)
         b = Add (p, a)
         y = Gelu (b)
+        """,
+    ),
+    "twice": (
+        f"({IMAGE}) => (float[n, 8, 12, 12] y)",
+        """
+        c = Conv <pads = [1, 1, 1, 1], kernel_shape = [3, 3]> (x, w, b)
+        n1 = BatchNormalization <epsilon = 0.001> (c, g, h, m, v)
+        r = Clip (n1, zero, six)
+        f = Conv <pads = [2, 2, 2, 2], dilations = [2, 2]> (r, d, e)
+        n2 = BatchNormalization <epsilon = 0.001> (f, g, h, m, v)
+        y = Clip (n2, zero, six)
+        """,
+    ),
+    "attention": (
+        "(float[n, 8, 8] x) => (float[n, 8, 8] y)",
+        """
+        one = MatMul (x, s)
+        turned = Transpose <perm = [0, 2, 1]> (x)
+        products = MatMul (one, turned)
+        scaled = Div (products, root)
+        masked = Add (scaled, mask)
+        shares = Softmax (masked)
+        z = MatMul (shares, x)
+        two = MatMul (z, rows)
+        back = Transpose <perm = [0, 2, 1]> (z)
+        others = MatMul (two, back)
+        less = Div (others, root)
+        hidden = Add (less, mask)
+        parts = Softmax (hidden)
+        y = MatMul (parts, z)
         """,
     ),
     "lstm": (

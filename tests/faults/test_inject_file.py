@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 
 from conrepair.faults.catalogue import faults
 from conrepair.faults.fault import Fault
-from conrepair.faults.inject_file import FileInjection, inject_file
+from conrepair.faults.inject_file import FileInjection, has_place, inject_file
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.files import sha256_of
@@ -142,3 +143,17 @@ def test_weights_of_integers_in_onnx_files_have_places_too(tmp_path: Path) -> No
         assert [node.input for node in after.node] == [node.input for node in before.node]
         changed = [one.name for one, two in zip(before.initializer, after.initializer, strict=True) if one != two]
         assert changed == ["qw"]
+
+
+def test_an_epsilon_that_changes_nothing_has_a_place_and_no_effect(tmp_path: Path) -> None:
+    network = "one (float[2, 4] x, float[4] w) => (float[2, 4] y) { y = LayerNormalization <epsilon = 1e-5> (x, w) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 18]> {network}'), tmp_path / "one.onnx")
+    model = model_of("onnx", tmp_path / "one.onnx")
+    fault = next(fault for fault in faults() if fault.name == "epsilon-of-another-library")
+    feeds = {"x": np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32), "w": np.ones(4, np.float32)}
+    for scale, expected in ((np.float32(100), False), (np.float32(1e-3), True)):
+        scaled = feeds | {"x": feeds["x"] * scale}
+        found = inject_file(model, fault, scaled, np.random.default_rng(0), tmp_path / "out")
+        assert (found is not None) == expected
+    assert has_place(model, fault)
+    assert not has_place(model, next(fault for fault in faults() if fault.name == "gates-permuted"))

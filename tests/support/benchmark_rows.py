@@ -34,6 +34,8 @@ def result(**more: Any) -> dict[str, Any]:
         "in_time": True,
         "places": [["conv"]],
         "at_fault": ["conv"],
+        "injected_changes": {"operators": 0, "parameters": 1, "elements": 90},
+        "repaired_changes": {"operators": 0, "parameters": 1, "elements": 90},
         "file": {
             "own_format": True,
             "bytes": 1000,

@@ -10,7 +10,7 @@ import onnx
 from benchmarks.common.otherwise import convolutions, moves, pieces, products, units
 from benchmarks.common.otherwise.tools import TOOLS
 from benchmarks.common.otherwise.work import Change, Work
-from benchmarks.common.target import UnfitError
+from benchmarks.common.unfit import UnfitError
 
 __all__ = ["OF_PICTURES", "OTHERWISE", "rewritten"]
 

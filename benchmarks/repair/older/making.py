@@ -1,4 +1,4 @@
-"""The models that are converted, each made and converted on once.
+"""The models that are converted, each made and converted on once, some with a fault.
 
 MobileNetV2 is pretrained. ResNet101 and InceptionV3 have random weights. Such a network gives nearly the same answers
 to every photo: what its features have in common over all photos outweighs what they tell apart. So the mean answer on
@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common.making import build, photo_inputs, side_of
+from benchmarks.common.injecting.inject import OWN_FAULTS, inject_by_framework
+from benchmarks.common.making import build, convert, photo_inputs, side_of
 from benchmarks.common.models import MODELS
+from benchmarks.common.unfit import UnfitError
 from benchmarks.repair.older.cases import RIGHT, OlderCase
 from conrepair.converters.routes import find_route
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.factories import call_factory
-from conrepair.frameworks.model import Model
+from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.workers import Job, Success, Workers
@@ -32,8 +36,18 @@ _FRAMEWORKS = {"torch": "torch", "keras": "keras", "tf": "tensorflow", "tflite":
 _CHAINS = {"torch": (), "keras": ("keras",), "tf": ("keras", "tf"), "tflite": ("keras", "tflite")}
 """How a model of each format is made of PyTorch's."""
 
+_OWN = ("keras", "tflite")  # targets that faults are put into themselves
+_MEANS = {"onnx": "by-protobuf", "keras": "by-keras", "tflite": "by-tflite"}
+_NAMES = {
+    "weights": ("two-filters-exchanged",),
+    "hyperparameters": ("dilation", "pads-shifted", "bound", "bound-lost"),
+    "structure": ("axes-exchanged",),
+    "graph": ("shortcut-missing", "operator-replaced", "activation-missing"),
+}
+"""Faults of each sort, the first that has a place."""
+
 _TIMEOUT = 1200.0
-_PHOTOS, _AT_ONCE = 24, 8
+_PHOTOS, _AT_ONCE, _AT_A_TIME = 24, 8, 2
 
 
 class NotMadeError(Exception):
@@ -50,6 +64,7 @@ class Made:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[tuple[str, ...], dict[str, Any] | str] = {}
+        self._faulty: dict[OlderCase, dict[str, Any] | str] = {}
 
     def make(self, cases: Iterable[OlderCase], workers: Workers) -> None:
         """Make the sides of cases, and what is on the way to them, where they aren't there yet."""
@@ -71,6 +86,34 @@ class Made:
                 raise NotMadeError(side)
         source, target = (side for side in found if not isinstance(side, str))
         return source, target
+
+    def put_in(self, case: OlderCase, workers: Workers) -> None:
+        """Make the faulty target of a case whose sides are made.
+
+        The fault is put into the file in front of the last conversion; into the target where that's a Keras or TFLite
+        file. Neither is done by an editor of repair.
+        """
+        key = _steps(case.model, _chains(case)[1])
+        own = case.target in _OWN
+        side = self._known[key if own else key[:-1]]
+        if isinstance(side, str) or isinstance(self._known[key], str):
+            return
+        payload = {"side": side, "fault": case.fault, "converter": "" if own else key[-1], "seed": _seed(case)}
+        folder = self._folder / f"faulty-{len(self._faulty)}"
+        folder.mkdir(parents=True)
+        outcome = workers.call(Job("benchmarks.repair.older.making:make_faulty", payload, folder, timeout=_TIMEOUT))
+        self._faulty[case] = outcome.value if isinstance(outcome, Success) else f"{case.fault}: {outcome}"
+
+    def faulty(self, case: OlderCase) -> tuple[dict[str, Any], str]:
+        """The target with the fault, and what is wrong with it.
+
+        Raises:
+            NotMadeError: if it couldn't be made.
+        """
+        found = self._faulty.get(case, "the conversion without a fault couldn't be made")
+        if isinstance(found, str):
+            raise NotMadeError(found)
+        return found["side"], found["words"]
 
     def _made(self, key: tuple[str, ...], workers: Workers) -> dict[str, Any] | str:
         *before, last = key
@@ -115,6 +158,49 @@ def make(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         photos = photo_inputs(dataclasses.replace(wanted, recipe=RIGHT, samples=_PHOTOS))
         model = with_answers(model, photos)
     return {"side": side_of(dataclasses.replace(model, inputs=framework("torch").describe(model).inputs))}
+
+
+def _seed(case: OlderCase) -> int:
+    """Another place for each case."""
+    return zlib.crc32(case.name.encode())
+
+
+def make_faulty(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """In a worker: put a fault into a model, and convert it.
+
+    Args:
+        payload: "side", "fault" (its sort), "seed", "converter" ("" for none).
+        folder: Receives files.
+
+    Returns:
+        "side" and "words".
+
+    Raises:
+        UnfitError: if the model has no place for such a fault.
+    """
+    model = from_json(Model, payload["side"]["model"])
+    means = _MEANS[model.framework]
+    specs = (from_json(TensorSpec, spec) for spec in payload["side"]["inputs"])
+    feeds = {spec.name: _noise(spec) for spec in specs}
+    names = [f"{means}-{name}" for name in _NAMES[payload["fault"]] if f"{means}-{name}" in OWN_FAULTS]
+    for place, name in enumerate(names):
+        generator = np.random.default_rng(payload["seed"])
+        try:
+            found = inject_by_framework(model, name, feeds, generator, folder / str(place))
+        except UnfitError:
+            continue
+        side = side_of(found.model)
+        if payload["converter"]:
+            (folder / "converted").mkdir()
+            step = {"side": side, "converter": payload["converter"], "options": {}}
+            side = convert(step, folder / "converted")["side"]
+        return {"side": side, "words": found.words}
+    raise UnfitError("no place", f"none of {', '.join(names)}")
+
+
+def _noise(spec: TensorSpec) -> np.ndarray:
+    shape = [size if isinstance(size, int) else _AT_A_TIME for size in spec.shape]
+    return np.random.default_rng(0).standard_normal(shape).astype(spec.dtype)
 
 
 def with_answers(model: Model, photos: np.ndarray) -> Model:

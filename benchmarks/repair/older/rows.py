@@ -30,6 +30,7 @@ class OlderRow:
         edits: Of the target's file, in words.
         left: Kinds of the faults that the repair leaves.
         seconds: Of the first audit.
+        injected: What is wrong with the target, in words.
     """
 
     name: str
@@ -44,6 +45,7 @@ class OlderRow:
     edits: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     seconds: float = 0.0
+    injected: str = ""
 
 
 def read_older(path: Path) -> tuple[dict[str, Any], list[OlderRow]]:

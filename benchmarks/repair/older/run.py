@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -53,14 +54,20 @@ def measure(cases: Sequence[OlderCase], photos: int, folder: Path) -> Iterator[O
         folder: For models and audits.
     """
     made = Made(folder / "models")
-    for _, group in itertools.groupby(cases, key=lambda case: (case.model, case.published)):
+    for _, group in itertools.groupby(cases, key=lambda case: (case.model, case.published, bool(case.fault))):
         some = list(group)
         with some_workers(1) as workers:  # which are gone, with what converters keep in memory, before the audits
             made.make(some, workers)
+            for case in some:
+                if case.fault:
+                    made.put_in(case, workers)
         for case in some:
             try:
-                source, target = made.sides(case)
+                (source, target), words = made.sides(case), ""
+                if case.fault:
+                    target, words = made.faulty(case)
                 row = audited(case, source, target, photos, folder / "audits")
+                row = dataclasses.replace(row, injected=words)
             except (ConrepairError, NotMadeError) as error:
                 row = OlderRow(case.name, "failed", str(error))
             yield row

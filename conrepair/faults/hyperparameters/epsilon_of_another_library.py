@@ -9,18 +9,22 @@ from conrepair.faults.fault import Change, Fault, Kind
 from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import operators
 
-__all__ = ["FAULT"]
+__all__ = ["EPSILONS", "FAULT", "other_epsilon"]
+
+EPSILONS = (1e-3, 1e-5, 1e-6, 1e-12)
+"""Of Keras, of PyTorch, of many vision transformers and RMS norms, of BERT."""
 
 _OPERATORS = ("BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization")
 
 
-def _other(epsilon: float) -> float:
-    return 1e-1 if epsilon < 1e-2 else 1e-5
+def other_epsilon(epsilon: float, generator: np.random.Generator) -> float:
+    """One of those that it isn't."""
+    return float(generator.choice([other for other in EPSILONS if not np.isclose(other, epsilon, rtol=0.1, atol=0)]))
 
 
 def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
     before = node.attributes["epsilon"].as_float() if "epsilon" in node.attributes else 1e-5
-    after = _other(before)
+    after = other_epsilon(before, generator)
     node.attributes["epsilon"] = onnx_ir.AttrFloat32("epsilon", after)
     return Change((node,), f"{node.name}: epsilon is {after:g} instead of {before:g}")
 
@@ -33,6 +37,7 @@ FAULT = Fault(
     places=operators(*_OPERATORS),
     change=_change,
     native=attributes_changed(
-        _OPERATORS, lambda node, _: {"epsilon": _other(float(str(node.attributes["epsilon"])))}
+        _OPERATORS,
+        lambda node, generator: {"epsilon": other_epsilon(float(str(node.attributes["epsilon"])), generator)},
     ),
 )
