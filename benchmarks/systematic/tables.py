@@ -38,10 +38,11 @@ def named_places(row: Row) -> int:
 
 def ruled_places(row: Row) -> int:
     """How many of those the largest rule names: all of them where they are found to be one fault."""
-    counts = (
-        sum(not set(rule["layers"]).isdisjoint(place["target_layers"]) for place in places_of(row))
-        for rule in row.result["rules"]
-    )
+    found = row.result["found"]
+    rules = [
+        [item for item in found if set(rule["layers"]) & set(item["target_layers"])] for rule in row.result["rules"]
+    ]
+    counts = (sum(any(_meet(place, item) for item in items) for place in places_of(row)) for items in rules)
     return max(counts, default=0)
 
 

@@ -46,7 +46,7 @@ _READINGS = (as_written, with_functions, fused, rearranged)
 _WRITTEN = 0.15  # weight of what conversions write otherwise
 _MASKING = -1e4  # what's this low, added to scores or put in their place, takes part in nothing
 _FACTORS = {"alpha", "beta"}
-_NUMBERS = re.compile(r"(?<![\w.])[-+]?\d[\d.e+-]*(?: to [-+]?\d[\d.e+-]*)?(?![\w])|\[[^]]*\]")
+_SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
 
 
 @dataclass(frozen=True)
@@ -318,19 +318,22 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             return
         folding = explain_folding(source, target, role)
         if folding is not None:
-            yield Finding(folding[0], f"`{target.layer}`: {folding[1]}", *where, rule=_without_numbers(folding[1]))
+            yield Finding(folding[0], f"`{target.layer}`: {folding[1]}", *where, rule=folding[1])
             continue
         difference = rounded_before_folding(difference, source, target, role)
         named = f" ({theirs.name})" if theirs.name else ""
         plural = "are" if role in {"weight", "W", "R"} else "is"
         label = "weights" if role == "weight" else role
         weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
+        rule = f"the {label} of {called(target)} {plural} {difference.words}"
+        if difference.kind is Kind.PRECISION:  # whichever layers and parameters it's of
+            rule = f"weights are {_SIGNED.sub('int', difference.words)}"
         yield Finding(
             difference.kind,
             f"the {label}{named} of `{target.layer}` {plural} {difference.words}",
             *where,
             weight=weight,
-            rule=f"the {label} of {called(target)} {plural} {_without_numbers(difference.words)}",
+            rule=rule,
         )
 
 
@@ -341,11 +344,6 @@ def _both_mask(source: Parameter, target: Parameter) -> bool:
         return False
     other = one != two
     return bool(other.any() and (one[other] <= _MASKING).all() and (two[other] <= _MASKING).all())
-
-
-def _without_numbers(words: str) -> str:
-    """What is the same for several layers: how far one is off, and how many slices it has, isn't."""
-    return _NUMBERS.sub("..", words)
 
 
 def _taken_away(source: Step, target: Step) -> Node | None:

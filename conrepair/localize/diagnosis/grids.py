@@ -13,7 +13,7 @@ __all__ = ["Grid", "grid_of"]
 _OFF = 2e-3  # of a step, that a value may be off its grid: what single precision makes of a product with a scale
 _HALF_STEP = 0.505  # of a step, that rounding moves a value by at most
 _LEAST = 8  # values of a slice: fewer lie on some grid by chance
-_GROUPS = (256, 128, 64, 32, 16)  # neighbours along the last axis that share a scale
+_GROUPS = (256, 128, 64, 32, 16)  # neighbours that share a scale
 _BITS = (2, 3, 4, 5, 6, 7, 8)
 _FLOATS = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
@@ -27,7 +27,7 @@ class Grid:
     Attributes:
         dtype: "int8", "uint4", "float8_e4m3fn": a type that holds the steps.
         granularity: "tensor", "channel" or "group".
-        axis: Of the channels; None for a tensor, the last one for groups.
+        axis: Of the channels, or along which groups lie; None for a tensor.
         count: How many scales there are.
     """
 
@@ -42,7 +42,7 @@ class Grid:
         where = {
             "tensor": "one scale for the whole tensor",
             "channel": f"a scale for each of {self.count} slices of axis {self.axis}",
-            "group": f"{self.count} scales, for groups along the last axis",
+            "group": f"{self.count} scales, for groups of neighbours",
         }
         return f"rounded to {self.dtype}, {where[self.granularity]}, and stored as real numbers"
 
@@ -79,9 +79,23 @@ def _slices(original: Values, values: Values) -> Iterator[tuple[str, int | None,
             count = values.shape[axis]
             before, rows = (np.moveaxis(array, axis, 0).reshape(count, -1) for array in (original, values))
             yield "channel", axis, before, rows
+    for axis in dict.fromkeys((values.ndim - 1, 0)) if values.ndim > 1 else ():
+        for turned in (False, True):
+            yield from _grouped(original, values, axis, turned=turned)
+
+
+def _grouped(
+    original: Values, values: Values, axis: int, *, turned: bool
+) -> Iterator[tuple[str, int | None, Values, Values]]:
+    """Neighbours along an axis, or of one slice of it, so many at a time, the last ones fewer."""
+    sides = [np.moveaxis(array, axis, 0 if turned else -1) for array in (original, values)]
+    flat = [array.reshape(len(array), -1) if turned else array.reshape(-1, array.shape[-1]) for array in sides]
+    width = flat[0].shape[1]
     for size in _GROUPS:
-        if values.ndim > 1 and values.shape[-1] % size == 0 and values.shape[-1] > size:
-            yield "group", values.ndim - 1, original.reshape(-1, size), values.reshape(-1, size)
+        if width > size:
+            # Zeros lie on each of the grids, and are no largest value.
+            before, rows = (np.pad(array, ((0, 0), (0, -width % size))).reshape(-1, size) for array in flat)
+            yield "group", axis, before, rows
 
 
 def _on_grid(original: Values, rows: Values) -> Iterator[str]:

@@ -83,7 +83,8 @@ def origin_findings(region: Region) -> Iterator[Finding]:
         node = None if layout is None or layout.is_plain else _origin(name, region)
         if partner is None or node is None:
             continue
-        chain = [other.layer for other in _moves_before(node, region)]
+        moves = list(_moves_before(node, region))
+        chain = [other.layer for other in moves]
         other = region.source.graph.producers.get(region.partners.get(node.outputs[0], partner))
         words = f"`{chain[-1]}` gives what the source has, its axes in another order ({layout})"
         ours = layers_of(region.source) if other is None else (other.layer, *layers_of(region.source))
@@ -94,6 +95,7 @@ def origin_findings(region: Region) -> Iterator[Finding]:
             (*reversed(chain), *layers_of(region.target)),
             f"turned {chain[-1]}",
             _PROBABLY,
+            f"{moves[-1].native} gives axes in another order",
         )
 
 
@@ -133,7 +135,9 @@ def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region)
         ]
         if right and tuple(range(len(perm))) not in right:  # or else it's one too many
             words = f"`{node.layer}` has perm {list(perm)}, and {list(right[0])} would give the source's order"
-            yield Finding(Kind.HYPERPARAMETERS, words, layers_of(region.source), (node.layer,), f"at {node.layer}")
+            rule = f"{node.native} has another perm than gives the source's order"
+            where = layers_of(region.source), (node.layer,), f"at {node.layer}"
+            yield Finding(Kind.HYPERPARAMETERS, words, *where, rule=rule)
 
 
 def _undone(node: Node, places: Array) -> Array | None:
@@ -157,7 +161,8 @@ def _finding(stage: _Moved, region: Region) -> Finding:
     last = stage.nodes[-1]
     layers = tuple(dict.fromkeys(node.layer for node in reversed(stage.nodes)))
     words = f"`{last.layer}` lays values out in another order: no transposition gives what the source has"
-    return Finding(Kind.STRUCTURE, words, layers_of(region.source), layers, f"at {last.layer}")
+    rule = f"{last.native} lays values out in another order"
+    return Finding(Kind.STRUCTURE, words, layers_of(region.source), layers, f"at {last.layer}", rule=rule)
 
 
 def _moves(side: Side, begin: str, places: Array) -> Iterator[_Moved]:

@@ -46,7 +46,8 @@ def mask_findings(region: Region) -> Iterator[Finding]:
                     sides = (first.layer, one.layer), (second.layer, two.layer)
                     kind = Kind.PARAMETERS if first.parameters else Kind.HYPERPARAMETERS
                     cause = f"at {second.layer}"
-                    found[cause] = Finding(kind, f"{words} `{first.layer}` in the source", *sides, cause)
+                    rule = f"{second.native} that masks are computed with has other numbers"
+                    found[cause] = Finding(kind, f"{words} `{first.layer}` in the source", *sides, cause, rule=rule)
     yield from found.values()
 
 

@@ -37,10 +37,16 @@ def wiring_findings(region: Region) -> Iterator[Finding]:
             *names,
             f"lost {lost}",
             weight=0.7,
+            rule=_rule(region.target, names[1][0], "doesn't read a tensor that the source's does"),
         )
     elif added:
         yield Finding(
-            Kind.GRAPH, f"{added} is read by `{names[1][0]}` in the target only", *names, f"added {added}", weight=0.5
+            Kind.GRAPH,
+            f"{added} is read by `{names[1][0]}` in the target only",
+            *names,
+            f"added {added}",
+            weight=0.5,
+            rule=_rule(region.target, names[1][0], "reads a tensor that the source's doesn't"),
         )
 
 
@@ -67,7 +73,12 @@ def _order(region: Region, ours: Sequence[str], theirs: Sequence[str]) -> Iterat
                 (one.layer,),
                 (two.layer,),
                 f"order {two.layer}",
+                rule=f"the operands of {two.native} are in another order",
             )
+
+
+def _rule(side: Side, layer: str, words: str) -> str:
+    return next((f"{node.native} {words}" for node in side.nodes if node.layer == layer), "")
 
 
 def _reader_layers(side: Side, names: Sequence[str]) -> tuple[str, ...]:
