@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
+import signal
 import sys
 import time
 from pathlib import Path
@@ -77,6 +78,7 @@ def _run(mutants: list[Mutant], options: argparse.Namespace) -> list[Row]:
     left = [mutant for mutant in mutants if (mutant.line, mutant.key) not in known]
     if not left:
         return rows
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy goes, and what runs in it
     warmed(WARM)
     with copied(_ROOT) as copy:
         tests = reached(copy, _ROOT, FOLDERS, _KEPT / "reached.json", _say)

@@ -92,6 +92,7 @@ def tests_in(groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
 
 def _work(root: Path, answer: Path, work: Callable[..., dict[str, Any]], args: tuple[object, ...]) -> None:
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.chdir(root)
     sys.path.insert(0, str(root))
     os.environ |= {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -168,7 +168,7 @@ def reached(copy: Path, root: Path, folders: Sequence[str], kept: Path, say: Cal
             file: {test: time for test, time in row["seconds"].items() if test not in row["failed"]}
             for file, row in rows.items()
         },
-        {file: row["lines"] for file, row in rows.items()},
+        {file: _named(row) for file, row in rows.items()},
     )
 
 
@@ -180,11 +180,24 @@ def _measured(file: str) -> dict[str, Any]:
     pytest.main(["-q", "-m", "not slow", "-p", "no:cacheprovider", file], plugins=[contexts])
     measured.stop()
     data = measured.get_data()
-    lines: dict[str, dict[int, list[str]]] = {}
+    tests = list(contexts.seconds)
+    place = {test: index for index, test in enumerate([*tests, _OF_FILE])}
+    lines: dict[str, dict[int, list[int]]] = {}
     for name in data.measured_files():
-        known = {line: [test for test in tests if test] for line, tests in data.contexts_by_lineno(name).items()}
-        lines[str(Path(name).relative_to(Path.cwd()))] = {line: tests for line, tests in known.items() if tests}
+        known = {
+            line: [place[test] for test in found if test] for line, found in data.contexts_by_lineno(name).items()
+        }
+        lines[str(Path(name).relative_to(Path.cwd()))] = {line: found for line, found in known.items() if found}
     return {"seconds": contexts.seconds, "failed": contexts.failed, "lines": lines}
+
+
+def _named(row: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """The tests that reach lines, which are kept by their place."""
+    tests = [*row["seconds"], _OF_FILE]
+    return {
+        file: {line: [tests[place] for place in places] for line, places in lines.items()}
+        for file, lines in row["lines"].items()
+    }
 
 
 def _lines_with(name: re.Pattern[str], lines: Sequence[str]) -> set[int]:
