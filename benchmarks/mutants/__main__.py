@@ -25,7 +25,7 @@ from benchmarks.mutants.copying import copied, mutated
 from benchmarks.mutants.drawing import drawn
 from benchmarks.mutants.judging import DEVELOPMENT, FOLDERS, MODULES, REPORTING, WARM
 from benchmarks.mutants.mutant import Mutant
-from benchmarks.mutants.processes import forked, tests_in, warmed
+from benchmarks.mutants.processes import OUTPUT, forked, tests_in, warmed
 from benchmarks.mutants.reaching import Reached, reached
 from benchmarks.mutants.rows import Fate, Row, explanations, read_rows, table, unexplained, write_rows
 
@@ -109,6 +109,8 @@ def _tried(copy: Path, mutant: Mutant, tests: Reached, most: float) -> Row:
     passed = time.perf_counter() - started
     if told is None:
         return Row(mutant, Fate.TIMED_OUT, f"after {passed:.0f} s, {seconds:.0f} s are usual", passed)
+    if "broken" in told:
+        sys.exit(f"{mutant.text}\n{told['broken']}\n{(copy / OUTPUT).read_text()[-2000:]}")
     count = sum(map(len, groups.values()))
     return Row(mutant, Fate.CAUGHT if told["failed"] else Fate.SURVIVED, told["failed"] or f"{count} tests", passed)
 

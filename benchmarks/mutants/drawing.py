@@ -34,7 +34,7 @@ Variant = tuple[str, Operator, int]
 def drawn(root: Path, files: Sequence[str], seed: int) -> Iterator[Mutant]:
     """All mutants in a random order in which each next file has its turn, one for each place.
 
-    Changes of annotations, decorators and words for people are left out, and what doesn't compile.
+    Changes of annotations, decorators, checks of lengths and words for people are left out, and what doesn't compile.
 
     Args:
         root: Of the repository.
@@ -88,7 +88,7 @@ def _meaning(source: str) -> str | None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Without annotations, decorators and formatted text."""
+    """Without annotations, decorators, formatted text, and checks that zip makes of lengths."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns, node.decorator_list = None, []
@@ -100,7 +100,12 @@ class _Bare(ast.NodeTransformer):
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
         node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]  # whether by name or by place
-        node.posonlyargs, node.kwonlyargs = [], []
+        node.defaults = [*node.defaults, *(value for value in node.kw_defaults if value is not None)]
+        node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        node.keywords = [item for item in node.keywords if item.arg != "strict"]  # zip's check of lengths
         return self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:

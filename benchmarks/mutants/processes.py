@@ -16,9 +16,12 @@ from typing import Any
 
 import pytest
 
-__all__ = ["FORKED", "forked", "tests_in", "warmed"]
+__all__ = ["OUTPUT", "forked", "tests_in", "warmed"]
 
-FORKED = "forked.json"
+OUTPUT = "forked.txt"
+"""What tests print, in the copy."""
+
+_ANSWER = "forked.json"
 
 
 class Watch:
@@ -30,6 +33,13 @@ class Watch:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """See pytest."""
+        self._note(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """See pytest."""
+        self._note(report)
+
+    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if report.failed and not self.failed:
             self.failed = report.nodeid
 
@@ -57,7 +67,7 @@ def forked(root: Path, seconds: float, work: Callable[..., dict[str, Any]], *arg
         work: Called there.
         args: Of that.
     """
-    answer = root / FORKED
+    answer = root / _ANSWER
     answer.unlink(missing_ok=True)
     process = multiprocessing.get_context("fork").Process(target=_work, args=(root, answer, work, args))
     process.start()
@@ -85,8 +95,10 @@ def tests_in(groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     for file, tests in groups.items():
         watch = Watch()
         code = pytest.main(["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests], plugins=[watch])
+        if watch.failed:
+            return {"failed": watch.failed}
         if code != pytest.ExitCode.OK:
-            return {"failed": watch.failed or f"{file} ({code.name if isinstance(code, pytest.ExitCode) else code})"}
+            return {"failed": "", "broken": f"pytest ends with {code!r} in {file}, and no test fails"}
     return {"failed": ""}
 
 
@@ -97,7 +109,7 @@ def _work(root: Path, answer: Path, work: Callable[..., dict[str, Any]], args: t
     sys.path.insert(0, str(root))
     os.environ |= {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
-    output = os.open(root / "forked.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    output = os.open(root / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(output, stream)
     for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:

@@ -17,7 +17,7 @@ import coverage
 import pytest
 
 from benchmarks.mutants.mutant import Mutant
-from benchmarks.mutants.processes import forked
+from benchmarks.mutants.processes import OUTPUT, forked
 
 __all__ = ["Reached", "reached"]
 
@@ -155,7 +155,7 @@ def reached(copy: Path, root: Path, folders: Sequence[str], kept: Path, say: Cal
             started = time.perf_counter()
             found = forked(copy, _TIMEOUT, _measured, file)
             if found is None or "lines" not in found:
-                raise RuntimeError(f"{file} can't be measured: {found}; see {copy / 'forked.txt'}")
+                raise RuntimeError(f"{file} can't be measured: {found}\n{(copy / OUTPUT).read_text()[-2000:]}")
             rows[file] = {"digest": digest, **found}
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_text(json.dumps({**known, **{name: row for name, row in rows.items() if row}}))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import rewritten_networks as networks
 import small_models as small
+from random_graphs import Computed, drawn_feeds, graph_of
 from rewritten_networks import CUBE, damaged, feeds_of, opened, renamed
 
 from conrepair.localize.activations import Activations
@@ -199,3 +201,24 @@ def test_outputs_that_are_exchanged(tmp_path: Path) -> None:
         ("second", "b"),
     }
     assert {(pair.source, pair.target) for pair in by_place.outputs} == {("first", "b"), ("second", "a")}
+
+
+A_WAY_AROUND = (
+    "t0=Tanh(x) t1=Erf(t0) t2=Sin(t1) t3=Abs(t2) t4=Sin(t3,t0) y=Abs(t4,t0)",
+    "t1=Erf(x) t2=Sin(t1) t3=Abs(t2) extra=Softplus(t3) t4=Sin(extra,x) y=Abs(t4,x)",
+)
+
+
+def test_a_guess_that_makes_what_follows_wrong_is_another_one(tmp_path: Path) -> None:
+    """The target has lost its first operator and has one more: what the first that's left reads has other values."""
+    networks = []
+    for text in A_WAY_AROUND:
+        nodes = []
+        for place, (end, op, reads) in enumerate(re.findall(r"(\w+)=(\w+)\(([\w,]+)\)", text)):
+            nodes.append((f"n{place}", op, reads.split(","), [end]))
+        networks.append(Computed(graph_of(["x"], nodes, ["y"])))
+    feeds = drawn_feeds(networks[0].graph)
+    alignment = aligned(*networks, feeds, feeds, tmp_path)
+    found = {pair.target: pair.source for pair in alignment.pairs}
+    assert found["t1"] == "t1"
+    assert all(one == two for one, two in found.items() if two != "extra")

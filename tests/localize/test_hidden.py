@@ -62,3 +62,35 @@ def test_right_stays_right(tmp_path: Path) -> None:
     assert result.verdict is Verdict.EQUIVALENT
     assert result.coverage is not None
     assert result.coverage.explained is None
+
+
+def nearly_the_same(path: Path, off: float) -> Path:
+    """What is left of two products that differ in the fifth digit: rounding of either is a hundred thousand times as
+    large there."""
+    weight = drawn(8, 6, seed=1)
+    other = weight * (1 + 1e-4 * drawn(8, 6, seed=3, scale=1))
+    weight = weight * (1 + off * drawn(8, 6, seed=4, scale=1))
+    text = """small (float[batch, 8] x) => (float[batch, 6] y) {
+        a = Tanh (x)
+        h = MatMul (a, w)
+        g = MatMul (a, v)
+        d = Sub (h, g)
+        y = Mul (d, louder)
+    }"""
+    held = {"w": weight, "v": other, "louder": np.full(6, 1e4)}
+    return written(path, text, {name: array.astype(np.float32) for name, array in held.items()})
+
+
+@pytest.mark.parametrize(
+    ("off", "verdict", "words"),
+    [
+        (1e-7, Verdict.NOISE, "accumulated rounding"),  # no more than rounding on the way does to the outputs
+        (1e-6, Verdict.UNDECIDED, "rounding at `h` does as much"),  # more, and no more than rounding at one place
+        (1e-5, Verdict.FAULTY, "`h` introduces"),
+    ],
+)
+def test_what_rounding_does_as_well_is_no_fault(off: float, verdict: Verdict, words: str, tmp_path: Path) -> None:
+    source = nearly_the_same(tmp_path / "s.onnx", 0.0)
+    result = localized(source, nearly_the_same(tmp_path / "t.onnx", off), tmp_path)
+    assert (result.verdict, words in result.reason) == (verdict, True), result.reason
+    assert [fault.target_layers for fault in result.faults] == ([("h",)] if verdict is Verdict.FAULTY else [])

@@ -40,7 +40,7 @@ def piece(
     nodes = [Node(text, text, "Tanh", "Tanh", (), (text,)) for text in inside]
     ours, theirs = SimpleNamespace(nodes=nodes), SimpleNamespace(nodes=[Node("n", "n", "", "", (), (), {}, numbers)])
     judged = Judged(Cut(Pair(name, name, LAYOUT, 1.0, "")), introduced, introduced, 1e-6, guilty=True)
-    return Guilty(cast(Any, SimpleNamespace(source=ours, target=theirs)), judged)
+    return Guilty(cast(Any, SimpleNamespace(source=ours, target=theirs, name=name)), judged)
 
 
 def found(
@@ -54,7 +54,7 @@ def found(
         more: Faults that no piece explains.
         rows: Of tensors that aren't guilty, what is introduced there.
     """
-    measured = {item.judged.cut.pair.source: item.judged.introduced for item in pieces} | dict(rows or {})
+    measured = dict(rows or {}) | {item.judged.cut.pair.source: item.judged.introduced for item in pieces}
     result = localizations.made(
         len(pieces) + more,
         dict.fromkeys(range(len(pieces) + more), 0.5),
