@@ -134,6 +134,7 @@ def test_what_rounding_to_integers_explains(integers: Integers, owed: float, rea
         (error(WALK, 0.98), Integers(0.001, 9), None, Verdict.UNDECIDED),
         (error(0.099), Integers(0.05, 9), None, Verdict.QUANTIZED),
         (error(0.12), Integers(0.05, 9), None, Verdict.UNDECIDED),  # explained, and too much to be noise
+        (error(Integers(0.05, 9).owed), Integers(0.05, 9), None, Verdict.UNDECIDED),
         (error(0.16), Integers(0.05, 9), None, Verdict.FAULTY),
         (error(0.05), Integers(None, 9), None, Verdict.UNDECIDED),  # by estimate only
         (error(0.05, 0.97), Integers(None, 9), None, Verdict.FAULTY),  # beyond what quantization may do, even

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import Computed, all_values, disguised, drawn_feeds, graphs
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
-from conrepair.localize.matching import EQUAL, Pair, match
+from conrepair.localize.layout import layouts
+from conrepair.localize.matching import EQUAL, Pair, _with_usual_layouts, match
 from conrepair.localize.neighbourhood import Neighbourhood
 from conrepair.localize.samples import Samples
 from conrepair.localize.similarity import Similarity
@@ -130,3 +133,26 @@ def test_values_that_a_fault_has_changed_still_tell_the_layout() -> None:
     pairs = matched(graph((2, 5, 8)), mine, graph((10, 8)), theirs)
     assert {pair.source: pair.target for pair in pairs} == {"x": "x", "y": "y", "z": "z"}
     assert all(pair.layout.is_plain for pair in pairs)
+
+
+def pair_of(source: tuple[int, ...], target: tuple[int, ...], place: int) -> Pair:
+    return Pair(f"s{place}", f"t{place}", layouts(source, target)[place], 0.5, "")
+
+
+def test_what_values_do_not_tell_lies_as_most_do() -> None:
+    cube, turned = (4, 4, 4, 4), (0, 2, 3, 1)
+    choice = next(place for place, item in enumerate(layouts(cube, cube)) if item.axes == turned)
+    known = pair_of(cube, cube, choice)
+    plain = pair_of(cube, cube, 0)
+    assert [pair.layout.axes for pair in _with_usual_layouts([known, plain], [True, False])] == [turned, turned]
+    assert _with_usual_layouts([known, plain], [True, True]) == [known, plain]
+    assert _with_usual_layouts([plain], [False])[0].layout == layouts(cube, cube)[0]
+    by_shape = [pair_of((2, 3, 4, 5), (2, 4, 5, 3), 0) for _ in range(3)]
+    told = [pair.layout.axes for pair in _with_usual_layouts([*by_shape, plain], [False] * 4)]
+    assert told == [turned] * 4, "where only shapes say so"
+    others = _with_usual_layouts(
+        [*by_shape, plain, replace(plain, source="other"), plain], [False] * 3 + [True, False, False]
+    )
+    assert [pair.layout.axes for pair in others[3:]] == [(0, 1, 2, 3)] * 3, "values count more than shapes"
+    flat = pair_of((4, 4), (4, 4), 0)
+    assert _with_usual_layouts([known, flat], [True, False])[1] == flat, "of as many axes"

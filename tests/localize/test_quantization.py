@@ -13,6 +13,7 @@ from small_models import model_of
 
 from conrepair.converters.registry import converter
 from conrepair.data.feeds import DataReference
+from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -22,7 +23,12 @@ from conrepair.localize.matching import Pair
 from conrepair.localize.measurement import Cut
 from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.options import Options
-from conrepair.localize.quantization import QuantizationErrors
+from conrepair.localize.quantization import (
+    QuantizationErrors,
+    _quantizes_activations,
+    ranges_of,
+    rounding_error,
+)
 from conrepair.localize.reference import DISTURBANCE
 from conrepair.localize.result import Localization
 from conrepair.runtime.files import sha256_of
@@ -127,3 +133,67 @@ def test_values_beyond_what_calibration_has_seen(
     sides = (Subject(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
     options = Options(samples=_COUNT, batch_size=8, quantized=True, drawn=inputs_drawn)
     assert bool(localize_models(*sides, tmp_path / "work", options).faults) == is_guilty
+
+
+WHOLE = Parameter("w", (4, 4), "int8", lambda: np.ones((4, 4)))
+EIGHT = Parameter("v", (4, 4), "int8", lambda: np.ones((4, 4)), 8, (0.5,))
+
+
+@pytest.mark.parametrize(
+    ("reads", "meant"),
+    [("", True), ("r", False), ("q", True), ("d", True), ("rq", True), ("rrq", False), ("rqd", True)],
+)
+def test_activations_are_quantized_where_half_of_the_layers_read_such(reads: str, meant: bool) -> None:
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rdx"}
+    tensors["q"] = Tensor("q", (4, 4), "int8", Quantization(0.1, 0))
+    nodes = [Node("d", "d", "DequantizeLinear", "", ("q",), ("d",))]
+    for place, name in enumerate(reads):
+        weight = {"weight": WHOLE if place % 2 else EIGHT}
+        nodes.append(Node(f"m{place}", "", "MatMul", "", (name,), (f"y{place}",), {}, weight))
+    nodes.append(
+        Node(
+            "plain",
+            "",
+            "MatMul",
+            "",
+            ("r",),
+            ("y",),
+            {},
+            {"weight": Parameter("p", (4, 4), "float32", lambda: np.ones(4))},
+        )
+    )
+    assert _quantizes_activations(LayerGraph(("r", "q"), (), tensors, tuple(nodes))) is meant
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values", "step"),
+    [
+        (EIGHT, np.full((4, 4), 254.0), 0.5),
+        (EIGHT, np.full((4, 4), 12.7), 0.1),  # finer steps would do
+        (Parameter("v", (2,), "int32", lambda: np.ones(2), 32, (0.5,)), np.full(2, 1.0), 0.5),  # a bias's say nothing
+        (Parameter("v", (2,), "int16", lambda: np.ones(2), 16, (0.5,)), np.full(2, 32.767), 1e-3),
+        (Parameter("v", (2,), "int8", lambda: np.ones(2), 8, (3.0, 4.0)), np.full(2, 1e6), 12.5**0.5),
+        (WHOLE, np.full((4, 4), 100.0), 100 / 127),
+        (WHOLE, np.full((4, 4), 1000.0), 1.0),
+        (Parameter("b", (4,), "int8", lambda: np.ones(4)), np.full(4, 100.0), 0.0),
+        (Parameter("w", (4, 4), "float32", lambda: np.ones(4)), np.full(4, 100.0), 0.0),
+        (EIGHT, np.zeros((4, 4)), 0.0),
+        (EIGHT, np.zeros((0, 4)), 0.0),
+    ],
+)
+def test_what_the_bits_of_a_weight_explain(parameter: Parameter, values: np.ndarray, step: float) -> None:
+    size = float(np.abs(values).max(initial=0.0)) or 1.0
+    assert rounding_error(parameter, values) == pytest.approx(step / 12**0.5 / size)
+
+
+def test_ranges_are_those_of_the_same_values() -> None:
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rdyz"}
+    tensors["q"] = Tensor("q", (4, 4), "int8", Quantization(0.5, 1))
+    nodes = (
+        Node("quantize", "", "QuantizeLinear", "", ("r",), ("q",)),
+        Node("dequantize", "", "DequantizeLinear", "", ("q",), ("d",)),
+        Node("relu", "", "Relu", "", ("q",), ("y",)),
+    )
+    low, high = tensors["q"].stored or (0.0, 0.0)
+    assert (low, high) == (-129 * 0.5, 126 * 0.5)
+    assert ranges_of(LayerGraph(("r",), ("y",), tensors, nodes)) == dict.fromkeys("qdr", (low, high))

@@ -195,3 +195,10 @@ def test_all_elements_count_however_many() -> None:
         assert error.count == one.size
         assert error.max_abs == 1000.0
         assert error.relative_l2 == pytest.approx(1000 / np.sqrt(one.size), rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_integers_against_real_numbers_are_not_rounded(dtype: type) -> None:
+    found = RunningError()
+    found.add(np.array([2.0**24]), np.array([2**24 + 1], dtype))
+    assert found.max_abs == 1
