@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,14 @@ import pytest
 from onnx_networks import drawn, written
 from rewritten_networks import opened
 
+from conrepair.evaluate.compare import ComparedOutputs, OutputComparison
+from conrepair.evaluate.pairing import OutputPair
 from conrepair.evaluate.verdict import Verdict
+from conrepair.localize.hidden import Explained
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization
+from conrepair.metrics.tensors import compare_tensors
 
 CHANNELS, QUIET = 256, 3
 
@@ -94,3 +99,26 @@ def test_what_rounding_does_as_well_is_no_fault(off: float, verdict: Verdict, wo
     result = localized(source, nearly_the_same(tmp_path / "t.onnx", off), tmp_path)
     assert (result.verdict, words in result.reason) == (verdict, True), result.reason
     assert [fault.target_layers for fault in result.faults] == ([("h",)] if verdict is Verdict.FAULTY else [])
+
+
+def outputs(verdict: Verdict, *errors: float, mismatched: int = 0) -> ComparedOutputs:
+    plain = compare_tensors(np.ones(3), np.ones(3), rtol=0, atol=0)
+    found = [dataclasses.replace(plain, relative_l2=error, mismatched=mismatched) for error in errors]
+    pair = OutputPair("y", "y")
+    each = tuple(OutputComparison(pair, error, 0.0, False, None, verdict, "", (), ()) for error in found)
+    return ComparedOutputs(verdict, "", each, ())
+
+
+@pytest.mark.parametrize(
+    ("before", "left", "share"),
+    [
+        (outputs(Verdict.FAULTY, 0.1, 0.4), outputs(Verdict.FAULTY, 0.1, 0.05), 0.75),
+        (outputs(Verdict.FAULTY, 0.4), outputs(Verdict.EQUIVALENT, 0.1), 1.0),  # nothing that matters is left
+        (outputs(Verdict.FAULTY, 0.4), outputs(Verdict.UNDECIDED, 0.5), 0.0),
+        (outputs(Verdict.FAULTY), outputs(Verdict.FAULTY), 1.0),
+        (outputs(Verdict.FAULTY, 0.4, mismatched=1), outputs(Verdict.FAULTY, 0.4), 1.0),
+        (outputs(Verdict.FAULTY, 0.4), outputs(Verdict.FAULTY, 0.1, mismatched=1), 0.0),
+    ],
+)
+def test_the_share_that_guilty_pieces_bring(before: ComparedOutputs, left: ComparedOutputs, share: float) -> None:
+    assert Explained((), before, left).share == pytest.approx(share)
