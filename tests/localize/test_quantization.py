@@ -20,7 +20,7 @@ from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
-from conrepair.localize.measurement import Cut
+from conrepair.localize.measurement import Cut, CutOff
 from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.options import Options
 from conrepair.localize.quantization import (
@@ -197,3 +197,32 @@ def test_ranges_are_those_of_the_same_values() -> None:
     low, high = tensors["q"].stored or (0.0, 0.0)
     assert (low, high) == (-129 * 0.5, 126 * 0.5)
     assert ranges_of(LayerGraph(("r",), ("y",), tensors, nodes)) == dict.fromkeys("qdr", (low, high))
+
+
+@pytest.mark.parametrize(
+    ("beyond", "inputs_drawn", "explained"),
+    [
+        (1.0, False, True),
+        (1.25, False, True),
+        (1.3, False, False),
+        (1.3, True, True),
+        (2.0, True, True),
+        (2.1, True, False),
+    ],
+)
+def test_somewhat_larger_values_than_calibration_met_are_cut_off(
+    beyond: float, inputs_drawn: bool, explained: bool
+) -> None:
+    """The range is -2 to 2, in steps of 4 / 255; what a range doesn't hold is half of all."""
+    step = 4 / 255
+    tensors = {"q": Tensor("q", (4, 4), "uint8", Quantization(step, 128)), "r": Tensor("r", (4, 4), "float32")}
+    graph = LayerGraph(("r",), ("q",), tensors, (Node("n", "n", "QuantizeLinear", "", ("r",), ("q",)),))
+    values = np.full((4, 4), 2.0, np.float32)
+    cut = Cut(Pair("s", "q", layouts((4, 4), (4, 4))[0], 1.0, ""), cut_off=CutOff(-2.0, 2.0, beyond, 1.0, 4.0))
+    cut.introduced.add(values, values)
+    found = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
+    rounding = step / 12**0.5 / 2.0
+    assert found == pytest.approx(np.hypot(rounding, 0.5 if explained else 0.0), rel=0.02)
+    cut.disturbed = 3 * DISTURBANCE
+    amplified = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
+    assert amplified == pytest.approx(3 * found)
