@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -11,7 +13,8 @@ from onnx import numpy_helper
 from quantized_networks import converted, source, subject
 from small_models import model_of
 
-from conrepair.graph.layer_graph import Parameter
+from conrepair.graph.layer_graph import Node, Parameter
+from conrepair.localize import doubtful
 from conrepair.localize.doubtful import _is_doubtful, _unexplained
 from conrepair.localize.judgement import Judged
 from conrepair.localize.layout import layouts
@@ -82,3 +85,48 @@ def test_half_a_step_of_each_number_is_rounding() -> None:
         assert found == (pytest.approx(times * limit / size) if told else 0.0)
     assert _unexplained(right, stored(right[:3] * 2)) == 0.0, "of another size"
     assert _unexplained(right * 0, stored(right)) == 0.0, "no relative error of nothing"
+
+
+class Sides:
+    """Stands for the cuts: of each piece the readings are what's given."""
+
+    def sides(self, _pair: Pair) -> tuple[()]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("introduced", "off", "found"),
+    [
+        (0.1, 0.0, False),
+        (0.1, 0.01, False),  # its bits
+        (0.1, 0.3, True),
+        (0.1, 0.39, True),
+        (0.1, 0.41, False),  # so wrong a weight would do more
+        (0.02, 0.3, False),
+        (3.0, 0.3, True),
+    ],
+)
+def test_a_wrong_weight_explains_an_error_that_is_as_large(
+    introduced: float, off: float, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = np.random.default_rng(0).normal(size=(40, 50))
+    real = Parameter("r", right.shape, "float32", lambda: right)
+    signs = np.where(np.arange(right.size).reshape(right.shape) % 2, 1.0, -1.0)
+    given = stored(right + off * signs * float(np.sqrt(np.mean(right**2))))
+
+    def node(**parameters: Parameter) -> Node:
+        return Node("n", "n", "Conv", "Conv", (), (), {}, parameters)
+
+    plain = layouts((2, 3), (2, 3))[0]
+    item = Judged(Cut(Pair("s", "t", plain, 1.0, "")), introduced, introduced, 0.02, guilty=False)
+    cases = [
+        ([[(None, node(kernel=given)), (node(kernel=real), None), (node(kernel=real), node(kernel=given))]], found),
+        ([[(node(kernel=real), node(kernel=given))], [(node(kernel=real), node(kernel=stored(right)))]], False),
+        ([[(node(other=real), node(kernel=given))]], False),
+        ([[(node(kernel=real), node(kernel=replace(given, bits=None)))]], False),
+        ([[(node(kernel=real), node(kernel=replace(given, bits=32)))]], False),
+        ([[(node(kernel=real), node(kernel=replace(given, bits=16)))]], found or off == 0.01),
+    ]
+    for readings, expected in cases:
+        monkeypatch.setattr(doubtful, "pairings_of", lambda *_, readings=readings: readings)
+        assert doubtful._has_wrong_weight(cast(Any, Sides()), item) is expected

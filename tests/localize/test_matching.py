@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import Computed, all_values, disguised, drawn_feeds, graphs
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
+from conrepair.localize.guessing import Guess
 from conrepair.localize.layout import layouts
-from conrepair.localize.matching import EQUAL, Pair, _with_usual_layouts, match
+from conrepair.localize.matching import EQUAL, Pair, _guessed, _with_usual_layouts, match
 from conrepair.localize.neighbourhood import Neighbourhood
 from conrepair.localize.samples import Samples
 from conrepair.localize.similarity import Similarity
@@ -156,3 +158,12 @@ def test_what_values_do_not_tell_lies_as_most_do() -> None:
     assert [pair.layout.axes for pair in others[3:]] == [(0, 1, 2, 3)] * 3, "values count more than shapes"
     flat = pair_of((4, 4), (4, 4), 0)
     assert _with_usual_layouts([known, flat], [True, False])[1] == flat, "of as many axes"
+
+
+@pytest.mark.parametrize(("score", "confidence"), [(0.7, 0.7), (0.999, 0.99), (1.4, 0.99), (-0.2, 0.0)])
+def test_a_guess_is_never_sure(score: float, confidence: float) -> None:
+    side = Neighbourhood(LayerGraph((), (), {}, ()), ["a", "b"], {})
+    guess = Guess(0, 1, score, score, layouts((2, 3), (2, 3))[0], 0.5)
+    pair = _guessed(side, side, guess)
+    assert (pair.source, pair.target, pair.confidence) == ("a", "b", confidence)
+    assert "(correlation of the values 0.50)" in pair.evidence

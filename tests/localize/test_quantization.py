@@ -226,3 +226,17 @@ def test_somewhat_larger_values_than_calibration_met_are_cut_off(
     cut.disturbed = 3 * DISTURBANCE
     amplified = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
     assert amplified == pytest.approx(3 * found)
+
+
+def test_a_range_that_is_measured_as_it_runs_has_half_as_many_steps_each_way() -> None:
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "ry"}
+    node = Node("n", "n", "DynamicQuantizeLinear", "", ("r",), ("y",))
+    graph = LayerGraph(("r",), ("y",), tensors, (node,))
+    values = np.full((4, 4), 2.0, np.float32)
+    values[0, 0] = 8.0
+    read, end = (Cut(Pair("s", name, layouts((4, 4), (4, 4))[0], 1.0, "")) for name in "ry")
+    read.introduced.add(values, values)
+    size = float(np.sqrt(np.mean(values**2)))
+    found = QuantizationErrors(graph, [read, end], DISTURBANCE).expected(end, [node], ())
+    assert found == pytest.approx(8.0 / 127 / 12**0.5 / size)
+    assert QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ()) == 0.0, "nothing is known"

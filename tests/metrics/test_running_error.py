@@ -202,3 +202,10 @@ def test_integers_against_real_numbers_are_not_rounded(dtype: type) -> None:
     found = RunningError()
     found.add(np.array([2.0**24]), np.array([2**24 + 1], dtype))
     assert found.max_abs == 1
+
+
+def test_complex_numbers_are_pairs_of_real_ones() -> None:
+    found = RunningError()
+    found.add(np.complex64([3 + 4j, 0]), np.complex64([3 + 4j, 2j]))
+    assert found.relative_l2 == pytest.approx(0.4)
+    assert (found.max_abs, found.peak) == (2, 4)
