@@ -75,7 +75,7 @@ def forked(root: Path, seconds: float, work: Callable[..., dict[str, Any]], *arg
         process.join(seconds)
         ended = process.exitcode is not None
     finally:
-        if process.exitcode is None:
+        if process.pid is not None and process.exitcode is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.join()
     if not ended:

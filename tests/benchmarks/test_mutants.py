@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from benchmarks.mutants.copying import mutated
 from benchmarks.mutants.drawing import drawn
 from benchmarks.mutants.judging import MODULES
 from benchmarks.mutants.mutant import Mutant, mutant_of
+from benchmarks.mutants.processes import forked
 from benchmarks.mutants.reaching import Reached
 from benchmarks.mutants.rows import Fate, Row, explanations, read_rows, table, unexplained, write_rows
 
@@ -91,3 +94,19 @@ def test_mutants_by_hand_and_explanations_are_of_the_files_as_they_are() -> None
 def test_what_is_drawn_of_the_files_as_they_are() -> None:
     found = list(itertools.islice(drawn(ROOT, MODULES[:3], 1), 9))
     assert {mutant.file for mutant in found} == set(MODULES[:3])
+
+
+def answered(words: str) -> dict[str, str]:
+    return {"failed": words}
+
+
+def asleep() -> dict[str, str]:
+    time.sleep(60)
+    return {"failed": "nothing"}
+
+
+def test_what_a_process_of_its_own_says(tmp_path: Path) -> None:
+    assert forked(tmp_path, 60, answered, "a test") == {"failed": "a test"}
+    assert forked(tmp_path, 0.5, asleep) is None, "after a time-out"
+    told = forked(tmp_path, 60, os._exit, 3)
+    assert told == {"failed": "the process ended with 3"}

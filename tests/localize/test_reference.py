@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
 
+from conrepair.graph.layer_graph import Node
 from conrepair.localize.activations import Activations
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
 from conrepair.localize.measurement import CutOff, measure
 from conrepair.localize.reference import DISTURBANCE, Reference, _part, _stages, shaken
 from conrepair.metrics.running_error import relative_l2
+from conrepair.runtime.errors import InferenceError
 
 CHAIN = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(5)]
 
@@ -165,3 +168,31 @@ def test_as_many_batches_run_as_a_whole_as_asked(tmp_path: Path, whole: int) -> 
     assert [cut.full.relative_l2 > 0.01 for cut in cuts] == [False, True, True]
     assert [cut.cut_off is not None and cut.cut_off.beyond > 1 for cut in cuts] == [False, True, False]
     assert all(cut.disturbed > 0 and cut.other is None for cut in cuts)
+
+
+class Lacking(Computed):
+    """Has no kernel for one node."""
+
+    def apply(self, node: Node, reads: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        if node.name == "n2":
+            raise InferenceError("no kernel")
+        return super().apply(node, reads)
+
+
+def test_what_another_arithmetic_has_no_kernels_for_has_no_second_opinion(tmp_path: Path) -> None:
+    network = Computed(graph_of(["x"], CHAIN, ["t4"]))
+    other = Lacking(network.graph, dict.fromkeys(("n1", "n3", "n4"), lambda x: x * np.float32(1 + 1e-4)))
+    reference = Reference(network, tmp_path, second_opinion=lambda: other)
+    right = reference.batch(0, drawn_feeds(network.graph))
+    names = [name for _, _, _, (name,) in CHAIN]
+    right.compute(names)
+    found = reference.floors(right, ["x", *names], names)
+    told = {name: floor.other for name, floor in found.items()}
+    assert told == {
+        "t0": 0.0,
+        "t1": pytest.approx(1e-4, rel=1e-2),
+        "t2": None,
+        "t3": pytest.approx(1e-4, rel=1e-2),
+        "t4": pytest.approx(1e-4, rel=1e-2),
+    }
+    assert reference.second_outputs(right) is None
