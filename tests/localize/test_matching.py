@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_graphs import Computed, all_values, disguised, drawn_feeds, graphs
+from random_graphs import Computed, all_values, disguised, drawn_feeds, graph_of, graphs
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localize.guessing import Guess
@@ -167,3 +167,10 @@ def test_a_guess_is_never_sure(score: float, confidence: float) -> None:
     pair = _guessed(side, side, guess)
     assert (pair.source, pair.target, pair.confidence) == ("a", "b", confidence)
     assert "(correlation of the values 0.50)" in pair.evidence
+
+
+def test_of_equal_values_outputs_belong_together_whatever_they_are_called() -> None:
+    nodes = [("a", "Sin", ["x"], ["a"]), ("b", "Identity", ["a"], ["b"]), ("c", "Identity", ["a"], ["c"])]
+    source, target = (Computed(graph_of(["x"], nodes, [end])) for end in "cb")
+    found = {pair.source: pair.target for pair in paired(source, target, {"x": "x"})}
+    assert found == {"x": "x", "a": "a", "b": "c", "c": "b"}

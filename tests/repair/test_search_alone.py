@@ -15,6 +15,7 @@ from conrepair.editors.editor import NotEditableError
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
 from conrepair.repair import search as searching
+from conrepair.repair.criteria import unplaced
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.all import CHANGES, IN_FLOAT, REWRITINGS
 from conrepair.repair.proposals.proposal import Proposal
@@ -169,3 +170,18 @@ def test_a_search_goes_on_where_one_was_stopped(tmp_path: Path, monkeypatch: pyt
     assert bench.tried == ["c"]
     assert (outcome.tried, outcome.recalled) == (3, 2)
     assert nodes_of(outcome.state) == ["c"]
+
+
+def test_outputs_are_mended_behind_small_edits_and_before_pieces_are_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(edited: frozenset[str]) -> Found:
+        return found([] if "a" in edited else [piece("s")], 0.1, more=int("e" not in edited), rows={"s": 1e-7})
+
+    bench = Workbench(look, monkeypatch, {"change s": [["x"]], "rewrite s": [["a"]]})
+    ends = lambda now, *_: [(edit("e"),)] if unplaced(now) else []  # noqa: E731
+    monkeypatch.setattr(searching, "end_proposals", ends)
+    outcome = bench.run(tmp_path)
+    assert bench.tried[:4] == ["x", "e", "e x", "e a"]
+    assert nodes_of(outcome.state) == ["e", "a"]
+    assert [sorted(item.reach) for item in outcome.taken] == [[], ["s"]]
