@@ -105,7 +105,7 @@ class Reached:
         return sum(self.seconds[file][test] for test in found[file])
 
     def _places(self, mutant: Mutant) -> dict[str, set[int]]:
-        """Lines whose tests see a mutant; of what's read while a module is imported, those that use it."""
+        """Lines whose tests see a mutant; of a constant, or a field, those that use its name."""
         tree = ast.parse((self.root / mutant.file).read_text(encoding="utf-8"))
         around = [
             node
@@ -113,10 +113,10 @@ class Reached:
             if isinstance(node, ast.stmt) and node.lineno <= mutant.line <= (node.end_lineno or 0)
         ]
         inner, *outer = reversed(around)
-        if not outer and isinstance(inner, ast.Assign | ast.AnnAssign):
+        whole = outer[0] if outer and isinstance(outer[0], ast.ClassDef) else inner
+        if isinstance(inner, ast.Assign | ast.AnnAssign) and (not outer or whole is not inner):
             name = next(node.id for node in ast.walk(inner) if isinstance(node, ast.Name))
             return self._uses(re.compile(rf"\b{name}\b"))
-        whole = outer[0] if outer and isinstance(outer[0], ast.ClassDef) else inner
         end = whole.end_lineno or 0
         if not isinstance(whole, ast.FunctionDef | ast.ClassDef) and hasattr(whole, "body"):
             end = max(whole.body[0].lineno - 1, whole.lineno)  # the head of a loop or a condition

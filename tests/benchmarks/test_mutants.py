@@ -68,6 +68,8 @@ def test_which_tests_reach_a_mutant(root: Path) -> None:
     assert known.tests(inside, 100.0) == (wanted, 26.0)
     assert known.tests(constant, 22.0) == ({**wanted, "tests/test_b.py": ["short"]}, 21.0), "where it's used"
     assert known.tests(elsewhere, 100.0) == ({}, 0.0)
+    (root / "conrepair" / "a.py").write_text("class A:\n    field: int = 3\n\n\ndef f(a):\n\n\n    return a.field\n")
+    assert Reached(root, seconds, lines).tests(Mutant("conrepair/a.py", 2, "some", "", "", ""), 100.0)[0] == wanted
 
 
 def test_rows_are_kept_and_counted(tmp_path: Path) -> None:

@@ -24,6 +24,12 @@ def test_names_decide_where_both_have_the_same() -> None:
     assert len(left) == 4
 
 
+def test_one_that_has_its_name_keeps_no_other_from_a_partner() -> None:
+    pairs, left = pair_outputs({"a": drawn(4, 3), "b": drawn(4, 3)}, {"z": drawn(4, 3), "a": drawn(4, 3)})
+    assert [(pair.reference, pair.candidate) for pair in pairs] == [("a", "a"), ("b", "z")]
+    assert left == []
+
+
 def test_others_are_taken_in_order_where_they_fit() -> None:
     ours = {"a": drawn(4, 3), "b": drawn(4, 5), "c": drawn(4, 7)}
     theirs = {"x": drawn(4, 5), "y": drawn(4, 3), "a": drawn(4, 9), "z": drawn(4, 3)}
