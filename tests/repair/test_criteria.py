@@ -67,6 +67,8 @@ def test_pieces_are_known_by_what_the_source_computes() -> None:
     assert source_of(one) == "s"
     assert computed(one) == {"s", "a", "b"}
     assert reach(one) == {"s", "a", "b", "parameter w"}
+    assert computed(piece("s", inside=["a", "s"])) == {"s", "a"}
+    assert reach(piece("s", inside=["s"], parameters=["s"])) == {"s", "parameter s"}
     assert extent(pieces([one, other])) == {"s", "a", "b", "t", "c"}
     assert extent(pieces()) == frozenset()
     assert guiltiest(pieces([one, other])) == [other, one]
