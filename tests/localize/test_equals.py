@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conrepair.localize import equals
 from conrepair.localize.equals import _Around, _assigned
+from conrepair.localize.structure import AROUND, OWN
 
 _TABLE = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=9, unique=True)
 
@@ -56,3 +58,20 @@ def around(ours: list[list[int]], theirs: list[list[int]]) -> _Around:
 def test_what_neighbours_say(ours: list[list[int]], theirs: list[list[int]], expected: list[float]) -> None:
     found = around(ours, theirs).agreement(np.array([0.6, 0.8]))
     assert found.tolist() == pytest.approx(expected)
+
+
+def test_half_of_a_score_is_a_pairs_own_and_half_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = iter((0.4, 0.8))
+
+    class Side:
+        def __init__(self, *_: object) -> None:
+            self.told = next(told)
+
+        def agreement(self, score: np.ndarray) -> np.ndarray:
+            return np.full(len(score), self.told)
+
+    monkeypatch.setattr(equals, "_Around", Side)
+    structure = SimpleNamespace(surface=lambda *_: np.array([0.2, 1.0]))
+    side, places = SimpleNamespace(before=None, behind=None), np.arange(2)
+    found = equals._scores(*cast(Any, (side, side, None, structure, places, places)))
+    assert found.tolist() == pytest.approx([OWN * own + AROUND * 0.6 for own in (0.6, 1.0)])

@@ -209,3 +209,10 @@ def test_complex_numbers_are_pairs_of_real_ones() -> None:
     found.add(np.complex64([3 + 4j, 0]), np.complex64([3 + 4j, 2j]))
     assert found.relative_l2 == pytest.approx(0.4)
     assert (found.max_abs, found.peak) == (2, 4)
+
+
+def test_what_says_nothing_is_counted() -> None:
+    found = RunningError()
+    assert (found.count, found.untold, found.mismatched) == (0, 0, 0)
+    found.add(np.array([1.0, np.nan, np.inf, 2.0, np.nan]), np.array([1.0, np.nan, np.inf, 3.0, 4.0]))
+    assert (found.count, found.untold, found.mismatched) == (5, 2, 1)

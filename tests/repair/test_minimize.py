@@ -6,7 +6,8 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from mending import World, nodes_of
+from mending import World, nodes_of, piece
+from mending import found as pieces
 
 from conrepair.repair.minimize import minimized
 from conrepair.repair.state import State, Taken, patch_of
@@ -83,3 +84,20 @@ def test_it_ends_in_time(tmp_path: Path, tries: int) -> None:
     result, _ = small(world, [world.taken("s", "a", "b"), world.taken("t", "c", "d")], tries=tries)
     assert len(world.judged) <= tries + 1
     assert not result.found.result.faults
+
+
+def test_edits_that_are_needed_together_stay(tmp_path: Path) -> None:
+    """Each piece is clean without one of its edits, and the whole isn't as good."""
+    world = World(tmp_path, {"s": ["a"], "t": ["c"]})
+    state = world.state([world.taken("s", "a", "b"), world.taken("t", "c", "d")])
+
+    def judge(taken: tuple[Taken, ...]) -> State | None:
+        found = world.judge(taken)
+        if found is not None and len(world.judged) > 2:
+            return dataclasses.replace(found, found=pieces([piece("u")]))
+        return found
+
+    result = minimized(state, judge, lambda: len(world.judged) > 2, lambda _: None)
+    assert result is state
+    assert world.judged == [["b", "d"], ["a", "c"], ["a", "c"]]
+    assert world.kept == 1
