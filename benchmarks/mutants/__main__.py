@@ -65,7 +65,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=90.0, help="of tests, at most, for each mutant (90)")
     parser.add_argument("--json", type=Path, help="keeps what became of each; a run that has it goes on")
     parser.add_argument("--fresh", action="store_true", help="doesn't go on with that")
-    parser.add_argument("--again", action="store_true", help="tries those of it that nobody noticed once more")
+    parser.add_argument(
+        "--again", action="store_true", help="tries those of it once more that are neither noticed nor explained"
+    )
     parser.add_argument("--match", help="only mutants with this in their file, operator, or lines")
     parser.add_argument("--list", action="store_true", help="show the mutants")
     parser.add_argument("--tables", type=Path, help="show what such a file has")
@@ -77,7 +79,8 @@ def _run(mutants: list[Mutant], options: argparse.Namespace) -> list[Row]:
     about = {"seed": options.seed, "code": _digest()}
     rows = [] if options.fresh else _kept(path, about)
     if options.again:
-        rows = [row for row in rows if row.is_caught]
+        lost = unexplained(rows, explanations())
+        rows = [row for row in rows if row not in lost]
     known = {(row.mutant.line, row.mutant.key) for row in rows}
     left = [mutant for mutant in mutants if (mutant.line, mutant.key) not in known]
     if not left:

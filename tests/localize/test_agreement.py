@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from random_graphs import graph_of
+from random_graphs import Computed, drawn_feeds, graph_of
 
+from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.layer_graph import Node, Parameter
 from conrepair.localize.agreement import _joined, _precision, _tolerance_of
+from conrepair.localize.localize import localize_networks
 from conrepair.localize.options import Options
 
 
@@ -62,3 +66,18 @@ def test_what_is_tolerated_is_what_the_options_say() -> None:
     assert (found.rtol, found.relative_l2, found.noise_margin, found.quantized_top1) == (0.5, 0.25, 3.0, 0.125)
     assert found.atol == plain.atol
     assert _tolerance_of(Options(atol=0.75)).atol == 0.75
+
+
+@pytest.mark.parametrize(("other", "verdict"), [(3e-4, Verdict.NOISE), (3e-6, Verdict.FAULTY)])
+def test_another_arithmetic_says_what_rounding_does_to_outputs(
+    other: float, verdict: Verdict, tmp_path: Path
+) -> None:
+    nodes = [("a", "Sin", ["x"], ["a"]), ("b", "Sin", ["a"], ["b"])]
+    source, target, second = (
+        Computed(graph_of(["x"], nodes, ["b"]), {"b": lambda x, off=off: x * np.float32(1 + off)})
+        for off in (0.0, 5e-4, other)
+    )
+    batches = [(drawn_feeds(source.graph, seed),) * 2 for seed in (0, 1)]
+    found = localize_networks(source, target, batches, tmp_path, Options(), second_opinion=lambda: second).result
+    assert found.verdict is verdict, found.reason
+    assert ("measured" in found.reason) is (verdict is Verdict.NOISE)

@@ -62,3 +62,12 @@ def test_outputs_that_no_pair_stands_for() -> None:
     turned = layouts((4, 4, 4), (4, 4, 4))[1]
     (first, _) = output_pairs(source, target, [Pair("other", "c", turned, 0.5, "")], cubes)
     assert first.layout == turned, "as what stands for it lies"
+
+
+def test_whole_numbers_are_paired_by_their_axes() -> None:
+    source, target = network("n", "k", whole=("n", "k")), network("p", "q", "r", whole=("p", "q", "r"))
+    shapes = {"n": (2, 3), "k": (2,), "p": (5,), "q": None, "r": (7, 7)}
+    for side in (source, target):
+        for name in side.output_names.values():
+            side.graph.tensors[name] = Tensor(name, shapes[name], "int64")  # type: ignore[index]
+    assert partners(source, target, {}) == [("N", "R"), ("K", "P")]
