@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from random_graphs import Computed, all_values, disguised, drawn_feeds, graph_of, graphs
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
+from conrepair.localize import matching
+from conrepair.localize.equals import Same
 from conrepair.localize.guessing import Guess
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Pair, _guessed, _with_usual_layouts, match
@@ -174,3 +176,19 @@ def test_of_equal_values_outputs_belong_together_whatever_they_are_called() -> N
     source, target = (Computed(graph_of(["x"], nodes, [end])) for end in "cb")
     found = {pair.source: pair.target for pair in paired(source, target, {"x": "x"})}
     assert found == {"x": "x", "a": "a", "b": "c", "c": "b"}
+
+
+@pytest.mark.parametrize(("correlation", "told"), [(0.95, True), (0.9, True), (0.89, False)])
+def test_a_guess_tells_its_layout_where_values_are_nearly_the_same(
+    correlation: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cube = (4, 4, 4, 4)
+    odd = next(item for item in layouts(cube, cube) if item.axes == (0, 2, 3, 1))
+    graph = graph_of(["x"], [("a", "Sin", ["x"], ["a"])], ["a"], cube)
+    side = Neighbourhood(graph, ["x", "a"], dict.fromkeys(["x", "a"], cube))
+    samples = Samples(["x", "a"], {name: np.ones(cube, np.float32) for name in ("x", "a")}.__getitem__)
+    guess = Guess(1, 1, 0.6, 0.6, odd, correlation)
+    monkeypatch.setattr(matching, "guessed_pairs", lambda *_: [guess])
+    same = Same([], [], (np.full(2, -1), np.full(2, -1)), conclusive=False)
+    (pair,) = match(side, side, Similarity(samples, samples, EQUAL), Structure(side, side), same=same)
+    assert (pair.layout == odd) is told

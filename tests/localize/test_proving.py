@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -18,6 +19,7 @@ from conrepair.localize.evidence import Evidence
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Likeness, Pair
 from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.proving import _Trials
 from conrepair.localize.samples import Samples
 from conrepair.localize.similarity import Similarity
 from conrepair.localize.structure import Structure
@@ -96,3 +98,12 @@ def test_what_an_activation_cannot_hold_proves_nothing(high: float, holds: bool)
     similarity = Similarity(Samples(["x"], values.__getitem__), Samples(["q"], lambda _: values["x"]), EQUAL)
     evidence = Evidence(*sides, similarity, Structure(*sides), values.__getitem__, Likeness(0.05, 2.0))
     assert evidence.holds(Pair("x", "q", layouts((64,), (64,))[0], 0.5, "")) == holds
+
+
+def test_what_was_tried_is_less_likely() -> None:
+    trials = _Trials(cast(Any, None), cast(Any, None))
+    trials._tried.update({(3, 8), (5, 9), (4, 7)})
+    found = trials._shake(0.0, np.array([3, 5]), np.array([7, 8, 9]))
+    assert found.tolist() == [[0, -1, 0], [0, 0, -1]]
+    shaken = trials._shake(0.02, np.arange(90), np.arange(90))
+    assert 0.018 < np.std(shaken[10:, 10:]) < 0.022
