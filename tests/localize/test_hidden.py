@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,11 @@ from rewritten_networks import opened
 from conrepair.evaluate.compare import ComparedOutputs, OutputComparison
 from conrepair.evaluate.pairing import OutputPair
 from conrepair.evaluate.verdict import Verdict
-from conrepair.localize.hidden import Explained
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.hidden import Explained, _Runs
+from conrepair.localize.layout import layouts
 from conrepair.localize.localize import localize_networks
+from conrepair.localize.matching import Pair
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization
 from conrepair.metrics.tensors import compare_tensors
@@ -122,3 +126,33 @@ def outputs(verdict: Verdict, *errors: float, mismatched: int = 0) -> ComparedOu
 )
 def test_the_share_that_guilty_pieces_bring(before: ComparedOutputs, left: ComparedOutputs, share: float) -> None:
     assert Explained((), before, left).share == pytest.approx(share)
+
+
+class Runs(_Runs):
+    """Of four cuts; the outputs' error depends on which of them are fed."""
+
+    def __init__(self, error: Callable[[frozenset[str]], float], disturbed: float = 0.05) -> None:
+        plain = layouts((2, 3), (2, 3))[0]
+        self._cuts = [Pair(name, name, plain, 1.0, "") for name in "abcd"]
+        self._judged = {}
+        self._error, self._disturbed = error, disturbed
+
+    def outputs(
+        self, fed: Sequence[Pair], change: Callable[[str, Array], Array] | None = None, *, inputs: bool = True
+    ) -> ComparedOutputs:
+        error = self._error(frozenset(pair.target for pair in fed)) if change is None else self._disturbed
+        return outputs(Verdict.FAULTY if error > 0.1 else Verdict.NOISE, error)
+
+
+@pytest.mark.parametrize("needed", ["a", "b", "c", "d", "bd", "abc"])
+def test_the_last_cut_that_is_needed(needed: str) -> None:
+    runs = Runs(lambda fed: 0.0 if fed.issuperset(needed) else 0.4)
+    assert runs.last_needed(()) == (needed[-1], 0.4, 0.05)
+    known = [pair for pair in runs._cuts if pair.target == needed[0]]
+    assert (runs.last_needed(known) == (needed[-1], 0.4, 0.05)) is (len(needed) > 1)
+
+
+@pytest.mark.parametrize(("left", "tips"), [(0.05, False), (0.06, False), (0.07, True), (0.1, True)])
+def test_what_only_tips_the_scales_is_not_at_fault(left: float, tips: bool) -> None:
+    runs = Runs(lambda fed: 0.12 if len(fed) < 4 else left)
+    assert runs.last_needed(()) == (("d", 0.0, 0.0) if tips else ("d", 0.12, 0.05))

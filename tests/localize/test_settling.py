@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +118,31 @@ def test_doubtful_is_what_makes_wrong_what_reads_it(
     known = {f"t{place}": 1e-5 for place in range(1, 5)} | errors
     feeding = {f"t{place}": (f"t{place - 1}",) for place in range(1, 5)}
     assert _doubtful(target.graph, pairs, feeding, known, cleared) == expected
+
+
+class Dropped(Isolated):
+    """What reads a tensor is right as soon as that isn't fed any more, and by no other tensor in its place."""
+
+    def __init__(self) -> None:
+        self.tried: list[tuple[str, str]] = []
+
+    def errors(self, pairs: Sequence[Pair], wanted: Sequence[Pair]) -> dict[str, float]:
+        moved = [(pair.source, pair.target) for pair in pairs if pair.confidence < 1.0]
+        self.tried += moved
+        return {pair.target: 0.5 if moved and pair.target != "t0" else 1e-7 for pair in wanted}
+
+
+def test_a_pair_is_dropped_when_some_others_were_tried() -> None:
+    found = []
+    for prefix in "st":
+        names = [f"{prefix}{place}" for place in range(7)]
+        nodes = [("n1", "Sin", names[:1], [names[1]]), ("n2", "Sin", [names[1]], [names[2]])]
+        nodes += [(f"n{place}", "Sin", [names[2]], [names[place]]) for place in (3, 4, 5)]
+        graph = graph_of(names[:1], [*nodes, ("n6", "Sin", names[3:6], [names[6]])], names[-1:])
+        found.append(Neighbourhood(graph, names, dict.fromkeys(names, SHAPE)))
+    plain = layouts(SHAPE, SHAPE)[0]
+    pairs = [Pair(f"s{place}", f"t{place}", plain, 0.6 if place == 2 else 1.0, "") for place in (0, 2, 6)]
+    isolated = Dropped()
+    kept = settle((found[0], found[1]), pairs, isolated)
+    assert [pair.target for pair in kept] == ["t0", "t6"]
+    assert len(set(isolated.tried)) == 1 + 5, "itself, and five others"
