@@ -84,9 +84,7 @@ def table(rows: Sequence[Row], known: dict[tuple[str, str, str], str]) -> str:
     lines += [
         f"| {name} | " + " | ".join(str(found[column] or "") for column in columns) + " |" for name, found in groups
     ]
-    drawn = [row for row in rows if row.mutant.operator != _BY_HAND]
-    caught = sum(row.is_caught for row in drawn)
-    lines.append(f"\n{caught} of {len(drawn)} are caught ({caught / max(len(drawn), 1):.1%}).")
+    lines.append(f"\n{_summary([row for row in rows if row.mutant.operator != _BY_HAND], known)}")
     for row in rows:
         if not row.is_caught:
             lines.append(f"\n{row.mutant.text}\n  {row.fate}: {known.get(row.mutant.key, 'unexplained')}")
@@ -121,6 +119,13 @@ def write_rows(path: Path, about: dict[str, Any], rows: Sequence[Row]) -> None:
         for row in rows
     ]
     path.write_text(json.dumps({"about": about, "rows": kept}, indent=1), encoding="utf-8")
+
+
+def _summary(drawn: Sequence[Row], known: dict[tuple[str, str, str], str]) -> str:
+    caught = sum(row.is_caught for row in drawn)
+    matter = caught + len(unexplained(drawn, known))
+    all_of_them, those = (f"{caught} of {count} ({caught / max(count, 1):.1%})" for count in (len(drawn), matter))
+    return f"{all_of_them} are caught, {those} of those that aren't explained."
 
 
 def _told(row: Row, known: dict[tuple[str, str, str], str]) -> str:

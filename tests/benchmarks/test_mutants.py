@@ -81,7 +81,7 @@ def test_rows_are_kept_and_counted(tmp_path: Path) -> None:
     write_rows(tmp_path / "rows.json", {"seed": 1}, rows)
     assert read_rows(tmp_path / "rows.json") == ({"seed": 1}, rows)
     reasons = {ONE.key: "both are right"}
-    assert "1 of 2 are caught (50.0%)" in table(rows, reasons)
+    assert "1 of 2 (50.0%) are caught, 1 of 1 (100.0%) of those that aren't explained." in table(rows, reasons)
     assert "both are right" in table(rows, reasons)
     assert unexplained(rows, reasons) == [rows[2]]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,9 +18,11 @@ from conrepair.evaluate.pairing import OutputPair
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.hidden import Explained, _Runs
+from conrepair.localize.judgement import Judged
 from conrepair.localize.layout import layouts
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.matching import Pair
+from conrepair.localize.measurement import Cut
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization
 from conrepair.metrics.tensors import compare_tensors
@@ -156,3 +160,23 @@ def test_the_last_cut_that_is_needed(needed: str) -> None:
 def test_what_only_tips_the_scales_is_not_at_fault(left: float, tips: bool) -> None:
     runs = Runs(lambda fed: 0.12 if len(fed) < 4 else left)
     assert runs.last_needed(()) == (("d", 0.0, 0.0) if tips else ("d", 0.12, 0.05))
+
+
+def test_outputs_that_are_wrong_whatever_is_fed_are_at_fault_themselves() -> None:
+    runs = Runs(lambda _: 0.4)
+    one, two, right = (
+        outputs(verdict, error).outputs[0]
+        for verdict, error in ((Verdict.FAULTY, 0.2), (Verdict.UNDECIDED, 0.4), (Verdict.NOISE, 0.9))
+    )
+    named = [
+        dataclasses.replace(item, pair=OutputPair(name, name))
+        for name, item in (("one", one), ("two", two), ("right", right), ("lost", two))
+    ]
+    tensors = {"one": "a", "two": "b", "right": "c", "lost": "other"}
+    runs._given = cast(Any, SimpleNamespace(network=SimpleNamespace(output_names=tensors)))
+    runs.pairs = {pair.target: pair for pair in runs._cuts}
+    compared = ComparedOutputs(Verdict.FAULTY, "", tuple(named), ())
+    assert runs._wrong_end(compared) == ("b", 0.4, 0.0), "the furthest off of those that are wrong"
+    runs._judged = {"b": Judged(Cut(runs.pairs["b"]), 0.0, 0.0, 1e-6, guilty=False)}
+    assert runs._wrong_end(compared) == ("b", 0.4, 1e-6)
+    assert runs._wrong_end(ComparedOutputs(Verdict.FAULTY, "", tuple(named[2:]), ())) is None
