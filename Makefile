@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: run setup dev test test-all lint schema clean
+.PHONY: run setup dev test test-all lint schema mutants clean
 
 run: setup
 	$(BIN)/python main.py
@@ -29,6 +29,9 @@ lint: dev
 schema: setup
 	$(BIN)/python -m conrepair.config.schema
 	$(BIN)/python -m conrepair.report.localization.schema
+
+mutants: dev
+	$(BIN)/python -m benchmarks.mutants
 
 clean:
 	rm -rf .venv generated

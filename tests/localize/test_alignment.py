@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import rewritten_networks as networks
 import small_models as small
+from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
 from rewritten_networks import CUBE, damaged, feeds_of, opened, renamed
 
+from conrepair.graph.layer_graph import Tensor
 from conrepair.localize.activations import Activations
-from conrepair.localize.alignment import Alignment, align, comparable
+from conrepair.localize.alignment import Alignment, _without_harmless, align, comparable
 from conrepair.localize.layout import layouts
+from conrepair.localize.matching import Pair
+from conrepair.localize.neighbourhood import Neighbourhood
 from conrepair.networks.network import Network
 from conrepair.networks.registry import open_network
 
@@ -199,3 +208,74 @@ def test_outputs_that_are_exchanged(tmp_path: Path) -> None:
         ("second", "b"),
     }
     assert {(pair.source, pair.target) for pair in by_place.outputs} == {("first", "b"), ("second", "a")}
+
+
+A_WAY_AROUND = (
+    "t0=Tanh(x) t1=Erf(t0) t2=Sin(t1) t3=Abs(t2) t4=Sin(t3,t0) y=Abs(t4,t0)",
+    "t1=Erf(x) t2=Sin(t1) t3=Abs(t2) extra=Softplus(t3) t4=Sin(extra,x) y=Abs(t4,x)",
+)
+
+
+def test_a_guess_that_makes_what_follows_wrong_is_another_one(tmp_path: Path) -> None:
+    """The target has lost its first operator and has one more: what the first that's left reads has other values."""
+    networks = []
+    for text in A_WAY_AROUND:
+        nodes = []
+        for place, (end, op, reads) in enumerate(re.findall(r"(\w+)=(\w+)\(([\w,]+)\)", text)):
+            nodes.append((f"n{place}", op, reads.split(","), [end]))
+        networks.append(Computed(graph_of(["x"], nodes, ["y"])))
+    feeds = drawn_feeds(networks[0].graph)
+    alignment = aligned(*networks, feeds, feeds, tmp_path)
+    found = {pair.target: pair.source for pair in alignment.pairs}
+    assert found["t1"] == "t1"
+    assert all(one == two for one, two in found.items() if two != "extra")
+
+
+def harmless(errors: dict[str, float], far: dict[str, float], confidence: float = 0.5) -> set[str]:
+    """Which of all pairs of a chain of four tensors are left out."""
+    nodes = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(4)]
+    graph = graph_of(["x"], nodes, ["t3"])
+    side = Neighbourhood(graph, list(graph.order), dict.fromkeys(graph.order, SHAPE))
+    names = list(graph.order)
+    known = SimpleNamespace(far_errors=lambda places: [far[names[place]] for place in places])
+    plain = layouts(SHAPE, SHAPE)[0]
+    pairs = [Pair(name, name, plain, confidence, "") for name in names]
+    kept = _without_harmless(side, pairs, dict.fromkeys(names, 1e-7) | errors, cast(Any, known))
+    return {pair.target for pair in pairs} - {pair.target for pair in kept}
+
+
+@pytest.mark.parametrize(
+    ("errors", "far", "left_out"),
+    [
+        ({"t1": 0.5}, {}, {"t1"}),  # other values, from which the right ones are computed: no layer forgives that
+        ({"t1": math.inf}, {"t1": 0.5}, {"t1"}),
+        ({"t1": math.inf}, {"t1": 1e-6}, set()),
+        ({"t1": 9e-4}, {}, set()),
+        ({"t1": 1.1e-3}, {}, {"t1"}),
+        ({"t1": 0.5, "t2": 0.4}, {}, {"t2"}),  # what follows is wrong, too
+        ({"t1": 0.5, "t2": 0.4, "t3": 0.3}, {}, set()),
+        ({"t3": 0.5}, {}, set()),  # an output is one
+        ({"t1": 0.5, "t2": 2e-3}, {}, {"t2"}),
+        ({"t1": 0.5, "t2": 6e-5}, {}, set()),
+    ],
+)
+def test_what_gives_the_right_values_all_the_same_is_no_pair(
+    errors: dict[str, float], far: dict[str, float], left_out: set[str]
+) -> None:
+    assert harmless(errors, far) == left_out
+    assert harmless(errors, far, 1.0) == set(), "what's proven stays"
+
+
+def test_what_can_be_compared() -> None:
+    nodes = [("a", "Sin", ["x"], ["a"]), ("b", "Identity", ["a"], ["b"]), ("c", "Identity", ["b"], ["c"])]
+    graph = graph_of(["x"], nodes, ["c"])
+    assert comparable(graph) == ("x", "a", "c"), "a copy only where it's an output"
+    hidden = dataclasses.replace(graph, tensors={**graph.tensors, "a": Tensor("a", SHAPE, "int64")})
+    assert comparable(hidden) == ("x", "c")
+
+
+def test_what_has_no_partner() -> None:
+    plain = layouts(SHAPE, SHAPE)[0]
+    found = Alignment((Pair("a", "c", plain, 1.0, ""),), (), ("a", "b"), ("c", "d", "a"))
+    assert found.unpaired_sources == ("b",)
+    assert found.unpaired_targets == ("d", "a")

@@ -106,3 +106,8 @@ def test_a_network_in_few_bits_is_judged_by_all_elements() -> None:
     settings = {"operators": 1, "precision": "float32", "margin": 10.0}
     assert judge_cut(cut, **settings).guilty  # type: ignore[arg-type]
     assert not judge_cut(cut, quantization=1e-3, **settings).guilty  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("times", "guilty"), [(19.7, True), (20.3, False)])
+def test_twenty_times_the_full_runs_error_is_that_of_another_place(times: float, guilty: bool) -> None:
+    assert judged(0.5, 0.5 / times).guilty is guilty

@@ -72,3 +72,9 @@ def test_a_guess_is_proven_by_weights_behind_it(names: list[str]) -> None:
 
 def test_a_guess_that_nothing_right_comes_out_of_is_not_proven() -> None:
     assert learned("x", "h", ["r", "s", "y", "z"]) == (False, {})
+
+
+def test_what_comes_out_right_of_elsewhere_hides_nothing_behind_it() -> None:
+    """The Relu gives the values of what's fed, which doesn't lie behind itself; the layer behind it tells."""
+    assert learned("s", "h", ["r"]) == (False, {})
+    assert learned("s", "h", ["r", "y"]) == (True, {3: 1})

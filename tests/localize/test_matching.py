@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_graphs import Computed, all_values, disguised, drawn_feeds, graphs
+from random_graphs import Computed, all_values, disguised, drawn_feeds, graph_of, graphs
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
-from conrepair.localize.matching import EQUAL, Pair, match
+from conrepair.localize import matching
+from conrepair.localize.equals import Same
+from conrepair.localize.guessing import Guess
+from conrepair.localize.layout import layouts
+from conrepair.localize.matching import EQUAL, Pair, _guessed, _with_usual_layouts, match
 from conrepair.localize.neighbourhood import Neighbourhood
 from conrepair.localize.samples import Samples
 from conrepair.localize.similarity import Similarity
@@ -130,3 +137,58 @@ def test_values_that_a_fault_has_changed_still_tell_the_layout() -> None:
     pairs = matched(graph((2, 5, 8)), mine, graph((10, 8)), theirs)
     assert {pair.source: pair.target for pair in pairs} == {"x": "x", "y": "y", "z": "z"}
     assert all(pair.layout.is_plain for pair in pairs)
+
+
+def pair_of(source: tuple[int, ...], target: tuple[int, ...], place: int) -> Pair:
+    return Pair(f"s{place}", f"t{place}", layouts(source, target)[place], 0.5, "")
+
+
+def test_what_values_do_not_tell_lies_as_most_do() -> None:
+    cube, turned = (4, 4, 4, 4), (0, 2, 3, 1)
+    choice = next(place for place, item in enumerate(layouts(cube, cube)) if item.axes == turned)
+    known = pair_of(cube, cube, choice)
+    plain = pair_of(cube, cube, 0)
+    assert [pair.layout.axes for pair in _with_usual_layouts([known, plain], [True, False])] == [turned, turned]
+    assert _with_usual_layouts([known, plain], [True, True]) == [known, plain]
+    assert _with_usual_layouts([plain], [False])[0].layout == layouts(cube, cube)[0]
+    by_shape = [pair_of((2, 3, 4, 5), (2, 4, 5, 3), 0) for _ in range(3)]
+    told = [pair.layout.axes for pair in _with_usual_layouts([*by_shape, plain], [False] * 4)]
+    assert told == [turned] * 4, "where only shapes say so"
+    others = _with_usual_layouts(
+        [*by_shape, plain, replace(plain, source="other"), plain], [False] * 3 + [True, False, False]
+    )
+    assert [pair.layout.axes for pair in others[3:]] == [(0, 1, 2, 3)] * 3, "values count more than shapes"
+    flat = pair_of((4, 4), (4, 4), 0)
+    assert _with_usual_layouts([known, flat], [True, False])[1] == flat, "of as many axes"
+
+
+@pytest.mark.parametrize(("score", "confidence"), [(0.7, 0.7), (0.999, 0.99), (1.4, 0.99), (-0.2, 0.0)])
+def test_a_guess_is_never_sure(score: float, confidence: float) -> None:
+    side = Neighbourhood(LayerGraph((), (), {}, ()), ["a", "b"], {})
+    guess = Guess(0, 1, score, score, layouts((2, 3), (2, 3))[0], 0.5)
+    pair = _guessed(side, side, guess)
+    assert (pair.source, pair.target, pair.confidence) == ("a", "b", confidence)
+    assert "(correlation of the values 0.50)" in pair.evidence
+
+
+def test_of_equal_values_outputs_belong_together_whatever_they_are_called() -> None:
+    nodes = [("a", "Sin", ["x"], ["a"]), ("b", "Identity", ["a"], ["b"]), ("c", "Identity", ["a"], ["c"])]
+    source, target = (Computed(graph_of(["x"], nodes, [end])) for end in "cb")
+    found = {pair.source: pair.target for pair in paired(source, target, {"x": "x"})}
+    assert found == {"x": "x", "a": "a", "b": "c", "c": "b"}
+
+
+@pytest.mark.parametrize(("correlation", "told"), [(0.95, True), (0.9, True), (0.89, False)])
+def test_a_guess_tells_its_layout_where_values_are_nearly_the_same(
+    correlation: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cube = (4, 4, 4, 4)
+    odd = next(item for item in layouts(cube, cube) if item.axes == (0, 2, 3, 1))
+    graph = graph_of(["x"], [("a", "Sin", ["x"], ["a"])], ["a"], cube)
+    side = Neighbourhood(graph, ["x", "a"], dict.fromkeys(["x", "a"], cube))
+    samples = Samples(["x", "a"], {name: np.ones(cube, np.float32) for name in ("x", "a")}.__getitem__)
+    guess = Guess(1, 1, 0.6, 0.6, odd, correlation)
+    monkeypatch.setattr(matching, "guessed_pairs", lambda *_: [guess])
+    same = Same([], [], (np.full(2, -1), np.full(2, -1)), conclusive=False)
+    (pair,) = match(side, side, Similarity(samples, samples, EQUAL), Structure(side, side), same=same)
+    assert (pair.layout == odd) is told

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -12,12 +15,14 @@ from rewritten_networks import damaged, feeds_of, opened
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import LayerGraph, Tensor
+from conrepair.localize import proving
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment, align
 from conrepair.localize.evidence import Evidence
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Likeness, Pair
 from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.proving import _Trials
 from conrepair.localize.samples import Samples
 from conrepair.localize.similarity import Similarity
 from conrepair.localize.structure import Structure
@@ -96,3 +101,42 @@ def test_what_an_activation_cannot_hold_proves_nothing(high: float, holds: bool)
     similarity = Similarity(Samples(["x"], values.__getitem__), Samples(["q"], lambda _: values["x"]), EQUAL)
     evidence = Evidence(*sides, similarity, Structure(*sides), values.__getitem__, Likeness(0.05, 2.0))
     assert evidence.holds(Pair("x", "q", layouts((64,), (64,))[0], 0.5, "")) == holds
+
+
+def test_what_was_tried_is_less_likely() -> None:
+    trials = _Trials(cast(Any, None), cast(Any, None))
+    trials._tried.update({(3, 8), (5, 9), (4, 7)})
+    found = trials._shake(0.0, np.array([3, 5]), np.array([7, 8, 9]))
+    assert found.tolist() == [[0, -1, 0], [0, 0, -1]]
+    shaken = trials._shake(0.02, np.arange(90), np.arange(90))
+    assert 0.018 < np.std(shaken[10:, 10:]) < 0.022
+
+
+@pytest.mark.parametrize(
+    ("shown", "outputs", "fed"),
+    [
+        ([True, False], ["y"], 2),
+        ([False], ["y"], 1),
+        ([True] * 9, ["y"], 4),  # and no more often
+        ([True] * 9, ["x"], 0),  # whose outputs are explained
+    ],
+)
+def test_all_guesses_are_fed_at_once_as_long_as_that_shows_something(
+    shown: list[bool], outputs: list[str], fed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = layouts((2, 3), (2, 3))[0]
+    known = Pair("x", "x", plain, 1.0, "")
+    guesses = [Pair(name, name, plain, 0.5, "") for name in "hg"]
+    side = SimpleNamespace(names=list("xhgy"), place={name: n for n, name in enumerate("xhgy")})
+    side.graph = SimpleNamespace(outputs=outputs)
+    evidence = SimpleNamespace(source=side, target=side, known=lambda: [known], holds=lambda pair: pair.target == "h")
+    evidence.match = lambda _wanted: [known, *guesses]
+    calls: list[tuple[list[str], list[str]]] = []
+
+    def compute(pairs: Sequence[Pair], names: Sequence[str]) -> Any:
+        calls.append(([pair.target for pair in pairs], list(names)))
+
+    told = iter(shown)
+    monkeypatch.setattr(proving, "learn", lambda *_: next(told))
+    _Trials(cast(Any, evidence), compute).sweep()
+    assert calls == [(["x", "h"], ["h", "g", "y"])] * fed

@@ -13,16 +13,22 @@ from small_models import model_of
 
 from conrepair.converters.registry import converter
 from conrepair.data.feeds import DataReference
+from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
-from conrepair.localize.measurement import Cut
+from conrepair.localize.measurement import Cut, CutOff
 from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.options import Options
-from conrepair.localize.quantization import QuantizationErrors
+from conrepair.localize.quantization import (
+    QuantizationErrors,
+    _quantizes_activations,
+    ranges_of,
+    rounding_error,
+)
 from conrepair.localize.reference import DISTURBANCE
 from conrepair.localize.result import Localization
 from conrepair.runtime.files import sha256_of
@@ -127,3 +133,110 @@ def test_values_beyond_what_calibration_has_seen(
     sides = (Subject(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
     options = Options(samples=_COUNT, batch_size=8, quantized=True, drawn=inputs_drawn)
     assert bool(localize_models(*sides, tmp_path / "work", options).faults) == is_guilty
+
+
+WHOLE = Parameter("w", (4, 4), "int8", lambda: np.ones((4, 4)))
+EIGHT = Parameter("v", (4, 4), "int8", lambda: np.ones((4, 4)), 8, (0.5,))
+
+
+@pytest.mark.parametrize(
+    ("reads", "meant"),
+    [("", True), ("r", False), ("q", True), ("d", True), ("rq", True), ("rrq", False), ("rqd", True)],
+)
+def test_activations_are_quantized_where_half_of_the_layers_read_such(reads: str, meant: bool) -> None:
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rdx"}
+    tensors["q"] = Tensor("q", (4, 4), "int8", Quantization(0.1, 0))
+    nodes = [Node("d", "d", "DequantizeLinear", "", ("q",), ("d",))]
+    for place, name in enumerate(reads):
+        weight = {"weight": WHOLE if place % 2 else EIGHT}
+        nodes.append(Node(f"m{place}", "", "MatMul", "", (name,), (f"y{place}",), {}, weight))
+    nodes.append(
+        Node(
+            "plain",
+            "",
+            "MatMul",
+            "",
+            ("r",),
+            ("y",),
+            {},
+            {"weight": Parameter("p", (4, 4), "float32", lambda: np.ones(4))},
+        )
+    )
+    assert _quantizes_activations(LayerGraph(("r", "q"), (), tensors, tuple(nodes))) is meant
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values", "step"),
+    [
+        (EIGHT, np.full((4, 4), 254.0), 0.5),
+        (EIGHT, np.full((4, 4), 12.7), 0.1),  # finer steps would do
+        (Parameter("v", (2,), "int32", lambda: np.ones(2), 32, (0.5,)), np.full(2, 1.0), 0.5),  # a bias's say nothing
+        (Parameter("v", (2,), "int16", lambda: np.ones(2), 16, (0.5,)), np.full(2, 32.767), 1e-3),
+        (Parameter("v", (2,), "int8", lambda: np.ones(2), 8, (3.0, 4.0)), np.full(2, 1e6), 12.5**0.5),
+        (WHOLE, np.full((4, 4), 100.0), 100 / 127),
+        (WHOLE, np.full((4, 4), 1000.0), 1.0),
+        (Parameter("b", (4,), "int8", lambda: np.ones(4)), np.full(4, 100.0), 0.0),
+        (Parameter("w", (4, 4), "float32", lambda: np.ones(4)), np.full(4, 100.0), 0.0),
+        (EIGHT, np.zeros((4, 4)), 0.0),
+        (EIGHT, np.zeros((0, 4)), 0.0),
+    ],
+)
+def test_what_the_bits_of_a_weight_explain(parameter: Parameter, values: np.ndarray, step: float) -> None:
+    size = float(np.abs(values).max(initial=0.0)) or 1.0
+    assert rounding_error(parameter, values) == pytest.approx(step / 12**0.5 / size)
+
+
+def test_ranges_are_those_of_the_same_values() -> None:
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rdyz"}
+    tensors["q"] = Tensor("q", (4, 4), "int8", Quantization(0.5, 1))
+    nodes = (
+        Node("quantize", "", "QuantizeLinear", "", ("r",), ("q",)),
+        Node("dequantize", "", "DequantizeLinear", "", ("q",), ("d",)),
+        Node("relu", "", "Relu", "", ("q",), ("y",)),
+    )
+    low, high = tensors["q"].stored or (0.0, 0.0)
+    assert (low, high) == (-129 * 0.5, 126 * 0.5)
+    assert ranges_of(LayerGraph(("r",), ("y",), tensors, nodes)) == dict.fromkeys("qdr", (low, high))
+
+
+@pytest.mark.parametrize(
+    ("beyond", "inputs_drawn", "explained"),
+    [
+        (1.0, False, True),
+        (1.25, False, True),
+        (1.3, False, False),
+        (1.3, True, True),
+        (2.0, True, True),
+        (2.1, True, False),
+    ],
+)
+def test_somewhat_larger_values_than_calibration_met_are_cut_off(
+    beyond: float, inputs_drawn: bool, explained: bool
+) -> None:
+    """The range is -2 to 2, in steps of 4 / 255; what a range doesn't hold is half of all."""
+    step = 4 / 255
+    tensors = {"q": Tensor("q", (4, 4), "uint8", Quantization(step, 128)), "r": Tensor("r", (4, 4), "float32")}
+    graph = LayerGraph(("r",), ("q",), tensors, (Node("n", "n", "QuantizeLinear", "", ("r",), ("q",)),))
+    values = np.full((4, 4), 2.0, np.float32)
+    cut = Cut(Pair("s", "q", layouts((4, 4), (4, 4))[0], 1.0, ""), cut_off=CutOff(-2.0, 2.0, beyond, 1.0, 4.0))
+    cut.introduced.add(values, values)
+    found = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
+    rounding = step / 12**0.5 / 2.0
+    assert found == pytest.approx(np.hypot(rounding, 0.5 if explained else 0.0), rel=0.02)
+    cut.disturbed = 3 * DISTURBANCE
+    amplified = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
+    assert amplified == pytest.approx(3 * found)
+
+
+def test_a_range_that_is_measured_as_it_runs_has_half_as_many_steps_each_way() -> None:
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "ry"}
+    node = Node("n", "n", "DynamicQuantizeLinear", "", ("r",), ("y",))
+    graph = LayerGraph(("r",), ("y",), tensors, (node,))
+    values = np.full((4, 4), 2.0, np.float32)
+    values[0, 0] = 8.0
+    read, end = (Cut(Pair("s", name, layouts((4, 4), (4, 4))[0], 1.0, "")) for name in "ry")
+    read.introduced.add(values, values)
+    size = float(np.sqrt(np.mean(values**2)))
+    found = QuantizationErrors(graph, [read, end], DISTURBANCE).expected(end, [node], ())
+    assert found == pytest.approx(8.0 / 127 / 12**0.5 / size)
+    assert QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ()) == 0.0, "nothing is known"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +16,7 @@ from conrepair.localize.isolated import Isolated
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
 from conrepair.localize.neighbourhood import Neighbourhood
-from conrepair.localize.settling import settle
+from conrepair.localize.settling import _alternatives, _doubtful, _moved, settle
 
 CHAIN = [("n0", "Tanh", ["x"], ["t0"]), ("n1", "Sin", ["t0"], ["t1"]), ("n2", "Erf", ["t1"], ["t2"])]
 CHAIN += [("n3", "Abs", ["t2"], ["t3"]), ("n4", "Sin", ["t3"], ["t4"])]
@@ -59,3 +62,88 @@ def test_a_guess_whose_values_come_out_right_is_known(right: bool, tmp_path: Pat
     if right:
         assert found["t2"].confidence == 1.0
         assert "from the cut before" in found["t2"].evidence
+
+
+def sides() -> tuple[Neighbourhood, Neighbourhood]:
+    """A chain, and the same with channels last and other names."""
+    found = []
+    for prefix, shape in (("s", (2, 3, 4, 5)), ("t", (2, 4, 5, 3))):
+        names = [f"{prefix}{place}" for place in range(5)]
+        nodes = [(f"n{two}", "Sin", [one], [two]) for one, two in itertools.pairwise(names)]
+        graph = graph_of(names[:1], nodes, names[-1:], shape)
+        shapes = dict.fromkeys(names, shape)
+        shapes[names[3]] = (2, 7)  # which has no layout in common with the others
+        found.append(Neighbourhood(graph, names, shapes))
+    return found[0], found[1]
+
+
+def test_a_pair_is_moved_in_the_layout_that_it_has() -> None:
+    nodes = sides()
+    choices = layouts((2, 3, 4, 5), (2, 4, 5, 3))
+    pair = Pair("s1", "t1", choices[-1], 0.6, "operators")
+    moved = _moved(nodes, pair, "s2", "t1")
+    assert (moved.source, moved.target, moved.layout, moved.confidence) == ("s2", "t1", choices[-1], 0.6)
+    flat = _moved(nodes, pair, "s3", "t3")
+    assert flat.layout == layouts((2, 7), (2, 7))[0], "the usual one where that doesn't fit"
+
+
+def test_other_tensors_are_tried_one_after_the_other_and_then_none() -> None:
+    nodes = sides()
+    plain = layouts((2, 3, 4, 5), (2, 4, 5, 3))[0]
+    pairs = [Pair(f"s{place}", f"t{place}", plain, 1.0, "") for place in (0, 4)]
+    guess = Pair("s2", "t2", plain, 0.6, "")
+    found = [_alternatives(nodes, [*pairs, guess], {"t2": ["t4"]}, Counter({"t2": tried})) for tried in range(4)]
+    moves = [None if (pair := item["t2"]) is None else (pair.source, pair.target) for item in found]
+    assert moves == [("s1", "t2"), ("s2", "t1"), None, None]
+    assert _alternatives(nodes, [*pairs, guess], {}, Counter()) == {}
+
+
+@pytest.mark.parametrize(
+    ("errors", "cleared", "expected"),
+    [
+        ({"t1": 0.5, "t2": 0.5}, set(), {"t1": ["t2"]}),
+        ({"t1": 0.5, "t2": 1e-3}, set(), {}),  # what reads it is right
+        ({"t1": 1e-3, "t2": 0.5, "t3": 1e-4}, set(), {}),
+        ({"t1": 0.5, "t2": 0.5, "t3": 0.5}, set(), {"t1": ["t2"]}),  # of neighbours the first
+        ({"t1": 0.5, "t2": 0.5, "t3": 0.5, "t4": 0.5}, set(), {"t1": ["t2"], "t3": ["t4"]}),
+        ({"t1": 0.5, "t2": 0.5, "t3": 0.5}, {"t1"}, {"t2": ["t3"]}),
+        ({"t4": 0.5}, set(), {}),  # an output
+    ],
+)
+def test_doubtful_is_what_makes_wrong_what_reads_it(
+    errors: dict[str, float], cleared: set[str], expected: dict[str, list[str]]
+) -> None:
+    _, target = sides()
+    plain = layouts((2, 3, 4, 5), (2, 4, 5, 3))[0]
+    pairs = [Pair(f"s{place}", f"t{place}", plain, 0.6, "") for place in range(1, 5)]
+    known = {f"t{place}": 1e-5 for place in range(1, 5)} | errors
+    feeding = {f"t{place}": (f"t{place - 1}",) for place in range(1, 5)}
+    assert _doubtful(target.graph, pairs, feeding, known, cleared) == expected
+
+
+class Dropped(Isolated):
+    """What reads a tensor is right as soon as that isn't fed any more, and by no other tensor in its place."""
+
+    def __init__(self) -> None:
+        self.tried: list[tuple[str, str]] = []
+
+    def errors(self, pairs: Sequence[Pair], wanted: Sequence[Pair]) -> dict[str, float]:
+        moved = [(pair.source, pair.target) for pair in pairs if pair.confidence < 1.0]
+        self.tried += moved
+        return {pair.target: 0.5 if moved and pair.target != "t0" else 1e-7 for pair in wanted}
+
+
+def test_a_pair_is_dropped_when_some_others_were_tried() -> None:
+    found = []
+    for prefix in "st":
+        names = [f"{prefix}{place}" for place in range(7)]
+        nodes = [("n1", "Sin", names[:1], [names[1]]), ("n2", "Sin", [names[1]], [names[2]])]
+        nodes += [(f"n{place}", "Sin", [names[2]], [names[place]]) for place in (3, 4, 5)]
+        graph = graph_of(names[:1], [*nodes, ("n6", "Sin", names[3:6], [names[6]])], names[-1:])
+        found.append(Neighbourhood(graph, names, dict.fromkeys(names, SHAPE)))
+    plain = layouts(SHAPE, SHAPE)[0]
+    pairs = [Pair(f"s{place}", f"t{place}", plain, 0.6 if place == 2 else 1.0, "") for place in (0, 2, 6)]
+    isolated = Dropped()
+    kept = settle((found[0], found[1]), pairs, isolated)
+    assert [pair.target for pair in kept] == ["t0", "t6"]
+    assert len(set(isolated.tried)) == 1 + 5, "itself, and five others"

@@ -122,3 +122,17 @@ def test_kl_arguments():
         with pytest.raises(ValueError, match="expected two"):
             kl_divergence(p, q)
     assert kl_divergence(np.ones((0, 2)), np.ones((0, 2))).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ([0.5, 0.549, 0.0], True),
+        ([0.5, 0.552, 0.0], False),  # a 0 hasn't been rounded up
+        ([0.4, 0.4, 0.274], True),
+        ([0.5, 0.426, 0.0], True),  # it may have been rounded down
+        ([0.5, 0.42, 0.0], False),
+    ],
+)
+def test_half_a_step_of_each_value_that_may_be_off(row, expected):
+    assert looks_normalized(np.array([row]), step=0.05) is expected

@@ -195,3 +195,24 @@ def test_all_elements_count_however_many() -> None:
         assert error.count == one.size
         assert error.max_abs == 1000.0
         assert error.relative_l2 == pytest.approx(1000 / np.sqrt(one.size), rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_integers_against_real_numbers_are_not_rounded(dtype: type) -> None:
+    found = RunningError()
+    found.add(np.array([2.0**24]), np.array([2**24 + 1], dtype))
+    assert found.max_abs == 1
+
+
+def test_complex_numbers_are_pairs_of_real_ones() -> None:
+    found = RunningError()
+    found.add(np.complex64([3 + 4j, 0]), np.complex64([3 + 4j, 2j]))
+    assert found.relative_l2 == pytest.approx(0.4)
+    assert (found.max_abs, found.peak) == (2, 4)
+
+
+def test_what_says_nothing_is_counted() -> None:
+    found = RunningError()
+    assert (found.count, found.untold, found.mismatched) == (0, 0, 0)
+    found.add(np.array([1.0, np.nan, np.inf, 2.0, np.nan]), np.array([1.0, np.nan, np.inf, 3.0, 4.0]))
+    assert (found.count, found.untold, found.mismatched) == (5, 2, 1)

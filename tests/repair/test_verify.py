@@ -16,6 +16,7 @@ from onnx_networks import drawn, written
 from small_models import model_of
 
 from conrepair.data.feeds import DataReference
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
@@ -23,7 +24,17 @@ from conrepair.localize.options import Options
 from conrepair.repair import unseen
 from conrepair.repair.options import RepairOptions
 from conrepair.repair.repair import repair_models
-from conrepair.repair.verify import Agreement, Answers, agreement, answers, is_better, is_worse, shared_batch
+from conrepair.repair.verify import (
+    Agreement,
+    Answers,
+    agreement,
+    answers,
+    is_better,
+    is_of_use,
+    is_worse,
+    shared_batch,
+    undone,
+)
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.files import sha256_of
 
@@ -204,3 +215,89 @@ def test_what_one_sample_says_must_hold_on_others(count: int, tmp_path: Path) ->
     assert result.unseen_after == result.unseen_before
     assert (result.edits, result.model, result.patch) == ((), None, None)
     assert not list((tmp_path / "out").iterdir())
+
+
+def same_scores(rows: int) -> np.ndarray:
+    return np.eye(4, dtype=np.float32)[np.arange(rows) % 4]
+
+
+def test_models_agree_by_their_worst_output_over_all_batches() -> None:
+    ours = [Answers(4, {"y": same_scores(4), "z": np.ones((4, 2, 3), np.float32)})] * 2
+    theirs = [
+        Answers(4, {"y": same_scores(4), "z": np.full((4, 2, 3), 1.5, np.float32)}),
+        Answers(4, {"y": same_scores(4) * 2, "z": np.ones((4, 2, 3), np.float32)}),
+    ]
+    found = agreement(ours, theirs)
+    assert (found.samples, found.top1_differing, found.labelled, found.right) == (8, 0, 0, None)
+    assert found.error == pytest.approx(np.sqrt(0.5)), "of the scores, over both batches"
+    assert agreement(ours[:1], theirs[:1]).error == pytest.approx(0.5)
+    assert agreement(ours, ours).error == 0.0
+    assert agreement([], []) == Agreement(0, 0.0, None)
+
+
+@pytest.mark.parametrize("missing", ["ours", "theirs"])
+def test_an_output_without_a_partner_is_no_agreement(missing: str) -> None:
+    both = Answers(4, {"y": same_scores(4), "z": np.ones((4, 7), np.float32)})
+    one = Answers(4, {"y": same_scores(4)})
+    sides = (one, both) if missing == "ours" else (both, one)
+    assert agreement([one, sides[0]], [one, sides[1]]).error == np.inf
+    assert agreement([sides[0], one], [sides[1], one]).error == np.inf
+
+
+@pytest.mark.parametrize(
+    ("array", "differing"),
+    [
+        (same_scores(4), 4),
+        (same_scores(4).astype(np.int64), None),
+        (np.ones((4, 1), np.float32), None),
+        (np.ones((4, 2, 2), np.float32), None),
+    ],
+)
+def test_answers_differ_where_outputs_are_scores(array: np.ndarray, differing: int | None) -> None:
+    found = agreement([Answers(4, {"y": array})], [Answers(4, {"y": np.roll(array, 1, axis=1)})])
+    assert found.top1_differing == differing
+
+
+@pytest.mark.parametrize(
+    ("samples", "clean", "error", "of_use"),
+    [
+        (8, True, 0.1, True),
+        (8, True, 0.11, True),
+        (8, True, 0.12, False),
+        (8, False, 0.1, False),
+        (8, False, 0.08, True),
+        (8, False, 0.081, False),
+        (4, True, 0.0, False),  # it didn't run on all
+        (4, False, 0.0, False),
+        (8, True, float("nan"), False),
+    ],
+)
+def test_what_is_delivered(samples: int, clean: bool, error: float, of_use: bool) -> None:
+    before = Agreement(8, 0.1, None)
+    assert is_of_use(Agreement(samples, error, None), before, clean=clean) is of_use
+
+
+def test_why_it_is_undone() -> None:
+    before = Agreement(8, 0.1, 3)
+    assert (
+        undone(Agreement(8, 0.5, None), before)
+        == "undone: outputs differ by 5.0e-01 on other samples, 1.0e-01 before"
+    )
+    assert undone(Agreement(8, 0.5, 4), before).endswith("1.0e-01 before; 4 answers differ, 3 before")
+    assert undone(Agreement(8, 0.5, 4), Agreement(8, 0.1, None)).endswith("4 answers differ, 0 before")
+
+
+@pytest.mark.parametrize(
+    ("sides", "batch"),
+    [
+        ([[("n", 3)], [("n", 3)]], 8),
+        ([[(2, 3)], [("n", 3)]], 2),
+        ([[(4, 3)], [(2, 3)]], 2),
+        ([[("n", 3), (1, 3)], [("n", 3)]], 8),  # of the first input
+        ([[()], [("n", 3)]], 8),
+        ([[], []], 8),
+    ],
+)
+def test_samples_at_a_time(sides: list[list[tuple[str | int, ...]]], batch: int) -> None:
+    specs = [[TensorSpec("x", shape, "float32") for shape in side] for side in sides]
+    assert shared_batch(*specs) == batch

@@ -1,0 +1,1 @@
+"""How many wrong lines the quick tests notice, of those that bear a verdict."""

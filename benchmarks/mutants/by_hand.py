@@ -1,0 +1,83 @@
+"""Mutants that somebody thought of: what mustn't be lost, though no operator of cosmic-ray takes it away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.mutants.mutant import Mutant, mutant_of
+
+__all__ = ["by_hand"]
+
+_CHANGES = (
+    ("conrepair/evaluate/verdict.py", "_LARGEST_NOISE = 0.1 ", "_LARGEST_NOISE = 10.0 "),
+    (
+        "conrepair/evaluate/verdict.py",
+        "if error.relative_l2 <= noise and error.cosine >= _NOISE_COSINE:",
+        "if error.relative_l2 <= noise:",
+    ),
+    (
+        "conrepair/evaluate/verdict.py",
+        "return self.severity <= Verdict.QUANTIZED.severity",
+        "return self.severity <= Verdict.UNDECIDED.severity",
+    ),
+    ("conrepair/evaluate/compare.py", "if not unpaired:", "if outputs:"),
+    (
+        "conrepair/metrics/running_error.py",
+        "for start in range(0, one.size, _CHUNK):",
+        "for start in range(0, min(one.size, _CHUNK), _CHUNK):",
+    ),
+    ("conrepair/metrics/running_error.py", "return max(self.relative_l2, self.hidden)", "return self.relative_l2"),
+    (
+        "conrepair/localize/judgement.py",
+        "min(_QUANTIZED_MARGIN * quantization, _MOST_EXPLAINED)",
+        "_QUANTIZED_MARGIN * quantization",
+    ),
+    ("conrepair/localize/conclusion.py", "if is_wrong(compared):", "if False:"),
+    ("conrepair/localize/agreement.py", "return min(judged, key=", "return max(judged, key="),
+    (
+        "conrepair/localize/alignment.py",
+        "kept = settle(nodes, _without_harmless(nodes[1], kept, errors, similarity), isolated)",
+        "pass",
+    ),
+    ("conrepair/localize/crossing.py", "while counts.any():", "while False:"),
+    (
+        "conrepair/localize/learning.py",
+        "if len(guessed) < len(read) or meant or int(columns[place]) in already or name in telling:",
+        "if True:",
+    ),
+    (
+        "conrepair/repair/criteria.py",
+        "return no_more and error_of(fewer) <= _NO_FURTHER * error_of(found)",
+        "return no_more",
+    ),
+    ("conrepair/repair/criteria.py", "return fewer.result.is_right or not found.result.is_right", "return True"),
+    (
+        "conrepair/repair/minimize.py",
+        "return _one_by_one(_side_by_side(state, judge, over), judge, over, needed)",
+        "return state",
+    ),
+    (
+        "conrepair/repair/verify.py",
+        "return runs and (not is_worse(after, before) if clean else is_better(after, before))",
+        "return runs",
+    ),
+)
+
+
+def by_hand(root: Path) -> list[Mutant]:
+    """Their mutants.
+
+    Args:
+        root: Of the repository.
+
+    Raises:
+        ValueError: if a file doesn't have the text any more, or has it twice.
+    """
+    return [_mutant(root, *change) for change in _CHANGES]
+
+
+def _mutant(root: Path, file: str, before: str, after: str) -> Mutant:
+    source = (root / file).read_text(encoding="utf-8")
+    if source.count(before) != 1:
+        raise ValueError(f"{file} has {source.count(before)} times {before!r}: write its mutant anew")
+    return mutant_of(file, "by hand", source, source.replace(before, after))

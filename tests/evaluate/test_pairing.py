@@ -1,0 +1,82 @@
+"""Which outputs are compared, and how they're laid over one another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
+
+NUMBERS = np.random.default_rng(0)
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return NUMBERS.normal(size=shape).astype(np.float32)
+
+
+def test_names_decide_where_both_have_the_same() -> None:
+    one, two = drawn(4, 3), drawn(4, 3)
+    pairs, left = pair_outputs({"a": one, "b": two}, {"b": one, "a": two})
+    assert [(pair.reference, pair.candidate) for pair in pairs] == [("a", "a"), ("b", "b")]
+    assert left == []
+    pairs, left = pair_outputs({"a": one, "b": drawn(4, 5)}, {"b": one, "a": drawn(4, 5)})
+    assert pairs == []
+    assert len(left) == 4
+
+
+def test_one_that_has_its_name_keeps_no_other_from_a_partner() -> None:
+    pairs, left = pair_outputs({"a": drawn(4, 3), "b": drawn(4, 3)}, {"z": drawn(4, 3), "a": drawn(4, 3)})
+    assert [(pair.reference, pair.candidate) for pair in pairs] == [("a", "a"), ("b", "z")]
+    assert left == []
+
+
+def test_others_are_taken_in_order_where_they_fit() -> None:
+    ours = {"a": drawn(4, 3), "b": drawn(4, 5), "c": drawn(4, 7)}
+    theirs = {"x": drawn(4, 5), "y": drawn(4, 3), "a": drawn(4, 9), "z": drawn(4, 3)}
+    pairs, left = pair_outputs(ours, theirs)
+    assert [(pair.reference, pair.candidate) for pair in pairs] == [("a", "y"), ("b", "x")]
+    assert [(item.reference, item.candidate) for item in left] == [("c", None), (None, "a"), (None, "z")]
+    assert "c [7]" in left[0].reason
+    assert "z [3] is extra" in left[2].reason
+
+
+@pytest.mark.parametrize(("classes", "others", "background"), [(1000, 1001, 1), (1001, 1000, -1), (1000, 1000, 0)])
+def test_a_background_class_is_left_out(classes: int, others: int, background: int) -> None:
+    ours, theirs = drawn(4, classes), drawn(4, others)
+    ([pair], left) = pair_outputs({"y": ours}, {"y": theirs})
+    assert left == []
+    assert pair.background == background
+    one, two = fit(pair, ours, theirs)
+    assert one.shape == two.shape == (4, 1000)
+    assert np.array_equal(one, ours[:, -1000:])
+    assert np.array_equal(two, theirs[:, -1000:])
+    side = {1: "candidate", -1: "reference"}.get(background)
+    assert pair.notes == ([f"the {side} has a background class in front; compared without it"] if side else [])
+
+
+def test_other_numbers_of_classes_fit_nothing() -> None:
+    assert pair_outputs({"y": drawn(4, 100)}, {"y": drawn(4, 101)})[0] == []
+
+
+@pytest.mark.parametrize("axes", [(0, 2, 3, 1), (0, 3, 1, 2)])
+@pytest.mark.parametrize("shape", [(20, 3, 4, 5), (20, 4, 4, 4)])
+def test_a_layout_is_found_by_sizes_or_by_values(axes: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    ours = drawn(*shape)
+    theirs = np.ascontiguousarray(ours.transpose(axes))
+    ([pair], _) = pair_outputs({"y": ours}, {"y": theirs})
+    one, two = fit(pair, ours, theirs)
+    assert np.array_equal(one, two)
+    assert pair.permutation is not None
+    assert pair.notes == [f"layout of the candidate transposed by {list(pair.permutation)}"]
+    ([plain], _) = pair_outputs({"y": ours}, {"y": ours})
+    assert plain == OutputPair("y", "y")
+
+
+@pytest.mark.parametrize(("one", "two"), [((4, 6, 1, 1), (4, 6)), ((4, 1, 1), (4, 1)), ((4, 1, 6), (4, 6, 1))])
+def test_axes_of_length_one_are_no_difference(one: tuple[int, ...], two: tuple[int, ...]) -> None:
+    ours = drawn(*one)
+    theirs = ours.reshape(two)
+    ([pair], left) = pair_outputs({"y": ours}, {"y": theirs})
+    assert left == []
+    first, second = fit(pair, ours, theirs)
+    assert np.array_equal(first, second)
