@@ -53,7 +53,7 @@ _CHANGES = (
     ("conrepair/repair/criteria.py", "return fewer.result.is_right or not found.result.is_right", "return True"),
     (
         "conrepair/repair/minimize.py",
-        "return _one_by_one(_side_by_side(state, judge, over), judge, over, needed)",
+        "return _one_by_one(fewer, judge, over, needed, settled)",
         "return state",
     ),
     (

@@ -41,7 +41,10 @@ MODULES = (
     "conrepair/localize/proving.py",
     "conrepair/localize/learning.py",
     "conrepair/localize/settling.py",
+    "conrepair/localize/compensating.py",
     # Which edits are taken, and whether what comes out is delivered.
+    "conrepair/localize/alone.py",
+    "conrepair/repair/bench.py",
     "conrepair/repair/search.py",
     "conrepair/repair/rounds.py",
     "conrepair/repair/criteria.py",
