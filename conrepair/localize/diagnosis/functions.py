@@ -138,8 +138,8 @@ def evaluate(nodes: Sequence[Node], begin: str, end: str) -> Values | None:
     with np.errstate(all="ignore"):
         for node in nodes:
             operands = [known.get(name) for name in node.inputs]
-            if any(item is None for item in operands):
-                return None
+            if not operands or any(item is None for item in operands):
+                return None  # it's computed from other things, or from none
             known[node.outputs[0]] = _apply(node, [item for item in operands if item is not None])
     return known.get(end)
 

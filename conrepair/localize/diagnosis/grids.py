@@ -14,6 +14,7 @@ _OFF = 2e-3  # of a step, that a value may be off its grid: what single precisio
 _HALF_STEP = 0.505  # of a step, that rounding moves a value by at most
 _LEAST = 8  # values of a slice: fewer lie on some grid by chance
 _GROUPS = (256, 128, 64, 32, 16)  # neighbours that share a scale
+_FEW = 64  # rows, and values of each, that are looked at first
 _BITS = (2, 3, 4, 5, 6, 7, 8)
 _FLOATS = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
@@ -99,35 +100,54 @@ def _grouped(
 
 
 def _on_grid(original: Values, rows: Values) -> Iterator[str]:
+    """The types whose steps all values are, seen on some of them first."""
+    few = tuple(slice(None, None, max(1, size // _FEW)) for size in rows.shape)
     peak = np.abs(rows).max(axis=1, keepdims=True)
     low, high = np.minimum(rows.min(axis=1, keepdims=True), 0), np.maximum(rows.max(axis=1, keepdims=True), 0)
     for bits in _BITS:
         for levels in (2 ** (bits - 1) - 1, 2 ** (bits - 1)):
-            if _fits(original, rows, peak / levels, 0.0):
+            steps = peak / levels
+            if _lie_on(rows[few], steps[few[0]], 0.0) and _fits(original, rows, steps, 0.0):
                 yield f"int{bits}"
-        if _fits(original, rows, (high - low) / (2**bits - 1), low):
+        steps = (high - low) / (2**bits - 1)
+        if _lie_on(rows[few], steps[few[0]], low[few[0]]) and _fits(original, rows, steps, low):
             yield f"uint{bits}"
     for name, largest in _FLOATS.items():
-        if _fits_float(original, rows, peak / largest, name):
+        steps = peak / largest
+        if _are_held(rows[few], steps[few[0]], name) and _fits_float(original, rows, steps, name):
             yield name
 
 
 def _fits(original: Values, rows: Values, steps: Values, begin: Values | float) -> bool:
     """Whether each value is a whole number of steps, and the one nearest to what it was."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = np.where(steps > 0, (rows - begin) / steps, 0.0)
-    if (np.abs(counts - np.round(counts)) > _OFF).any() or np.unique(np.round(counts[0])).size < 2:
+    if not _lie_on(rows, steps, begin) or np.unique(np.round(_counts(rows[:1], steps[:1], begin))).size < 2:
         return False
     moved = np.abs(rows - original)
     return bool((moved <= _HALF_STEP * steps + 1e-12).mean() > 0.99)  # what's cut off is further away
 
 
+def _lie_on(rows: Values, steps: Values, begin: Values | float) -> bool:
+    counts = _counts(rows, steps, begin)
+    return not bool((np.abs(counts - np.round(counts)) > _OFF).any())
+
+
+def _counts(rows: Values, steps: Values, begin: Values | float) -> Values:
+    first = begin if isinstance(begin, float) else begin[: len(rows)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(steps > 0, (rows - first) / steps, 0.0))
+
+
 def _fits_float(original: Values, rows: Values, steps: Values, name: str) -> bool:
+    if not _are_held(rows, steps, name) or np.unique(rows[0]).size < 2:
+        return False
+    return bool(np.linalg.norm(rows - original) <= 0.1 * np.linalg.norm(original))
+
+
+def _are_held(rows: Values, steps: Values, name: str) -> bool:
+    """Whether a type of eight bits holds values over steps."""
     import ml_dtypes
 
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = np.where(steps > 0, rows / steps, 0.0).astype(np.float32)
     held = scaled.astype(getattr(ml_dtypes, name)).astype(np.float32)
-    if not np.allclose(held, scaled, rtol=1e-5, atol=0) or np.unique(scaled[0]).size < 2:
-        return False
-    return bool(np.linalg.norm(rows - original) <= 0.1 * np.linalg.norm(original))
+    return np.allclose(held, scaled, rtol=1e-5, atol=0)
