@@ -59,6 +59,14 @@ def test_noise_is_what_rounding_explains(relative: float, floor: float, verdict:
     assert judged(error(relative), Floor(floor, measured=True)) is verdict
 
 
+def test_undecided_is_what_is_large() -> None:
+    """Less than that is told from rounding, by however little the margin allows."""
+    strict = ToleranceConfig(noise_margin=1.0)
+    for relative, verdict in ((0.08, Verdict.FAULTY), (0.1001, Verdict.UNDECIDED)):
+        floor = Floor(0.06, measured=True)
+        assert judge(error(relative), floor, strict, quantized=False, top1_difference=None)[0] is verdict
+
+
 def test_an_estimate_excuses_nothing_large() -> None:
     assert judged(error(0.5), Floor(0.5, measured=False)) is Verdict.FAULTY
     assert judged(error(0.09), Floor(0.5, measured=False)) is Verdict.NOISE

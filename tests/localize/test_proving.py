@@ -19,6 +19,7 @@ from conrepair.localize import proving
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment, align
 from conrepair.localize.evidence import Evidence
+from conrepair.localize.guessing import Wanted
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Likeness, Pair
 from conrepair.localize.neighbourhood import Neighbourhood
@@ -130,7 +131,13 @@ def test_all_guesses_are_fed_at_once_as_long_as_that_shows_something(
     side = SimpleNamespace(names=list("xhgy"), place={name: n for n, name in enumerate("xhgy")})
     side.graph = SimpleNamespace(outputs=["y"])
     evidence = SimpleNamespace(source=side, target=side, known=lambda: [known], holds=lambda pair: pair.target == "h")
-    evidence.match = lambda _wanted: [known, *guesses]
+    asked: list[Wanted] = []
+
+    def match(wanted: Wanted) -> list[Pair]:
+        asked.append(wanted)
+        return [known, *guesses]
+
+    evidence.match = match
     calls: list[tuple[list[str], list[str]]] = []
 
     def compute(pairs: Sequence[Pair], names: Sequence[str]) -> Any:
@@ -140,3 +147,4 @@ def test_all_guesses_are_fed_at_once_as_long_as_that_shows_something(
     monkeypatch.setattr(proving, "learn", lambda *_: next(told))
     _Trials(cast(Any, evidence), compute).sweep()
     assert calls == [(["x", "h"], ["h", "g", "y"]), (["x"], ["h", "g", "y"])] * rounds
+    assert not any(wanted.first for wanted in asked), "not only those behind what's known"

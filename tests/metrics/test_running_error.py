@@ -216,3 +216,11 @@ def test_what_says_nothing_is_counted() -> None:
     assert (found.count, found.untold, found.mismatched) == (0, 0, 0)
     found.add(np.array([1.0, np.nan, np.inf, 2.0, np.nan]), np.array([1.0, np.nan, np.inf, 3.0, 4.0]))
     assert (found.count, found.untold, found.mismatched) == (5, 2, 1)
+
+
+def test_sums_of_half_precision_keep_more_digits_than_it_has() -> None:
+    one, two = np.random.default_rng(0).normal(size=(2, 3001)).astype(np.float16)
+    found = RunningError()
+    found.add(one, two)
+    assert found.reference == pytest.approx(np.sum(one.astype(float) ** 2), rel=1e-5)
+    assert found.product == pytest.approx(np.sum(one.astype(float) * two), rel=1e-4)
