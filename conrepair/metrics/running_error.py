@@ -69,10 +69,11 @@ class RunningError:
             self._add_exact(reference, candidate)
             return
         one, two = _flat(reference), _flat(candidate)
-        before = self.reference
+        before, differs = self.reference, False
         for start in range(0, one.size, _CHUNK):
-            self._add(one[start : start + _CHUNK], two[start : start + _CHUNK])
-        self._add_hidden(one, two, self.reference - before)
+            differs |= self._add(one[start : start + _CHUNK], two[start : start + _CHUNK])
+        if differs:  # else nothing is hidden
+            self._add_hidden(one, two, self.reference - before)
 
     def _add_exact(self, reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> None:
         other = int(np.count_nonzero(reference != candidate))
@@ -85,7 +86,9 @@ class RunningError:
         for body in bodies_of(one, math.sqrt(squares / one.size) if one.size else 0.0):
             self.hidden = max(self.hidden, float(body.error(one, two)))
 
-    def _add(self, one: npt.NDArray[Any], two: npt.NDArray[Any]) -> None:
+    def _add(self, one: npt.NDArray[Any], two: npt.NDArray[Any]) -> bool:
+        """Add some of a batch; whether both differ there."""
+        known = self.mismatched
         with np.errstate(all="ignore"):  # overflows are looked at below
             sums = _sums(one, two)
         if not all(map(math.isfinite, sums)):
@@ -103,6 +106,7 @@ class RunningError:
         self.product += product
         self.max_abs = max(self.max_abs, largest)
         self.peak = max(self.peak, peak)
+        return largest > 0 or self.mismatched > known
 
     @property
     def reference_rms(self) -> float:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.special
-import scipy.stats
 
 __all__ = [
     "SIGNIFICANCE_LEVEL",
@@ -212,12 +211,16 @@ def _least_p(first: int, second: int) -> float:
 def _mann_whitney_p(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
     if min(first.size, second.size) < 2 or np.ptp(np.concatenate([first, second])) == 0.0:
         return 1.0
-    return float(scipy.stats.mannwhitneyu(first, second, alternative="two-sided").pvalue)
+    from scipy.stats import mannwhitneyu  # takes half a second to import
+
+    return float(mannwhitneyu(first, second, alternative="two-sided").pvalue)
 
 
 def _mann_whitney_u(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
     # By hand, since scipy doesn't give it for the samples on which the test isn't defined.
-    ranks = np.asarray(scipy.stats.rankdata(np.concatenate([first, second])), dtype=np.float64)
+    from scipy.stats import rankdata
+
+    ranks = np.asarray(rankdata(np.concatenate([first, second])), dtype=np.float64)
     return float(ranks[: first.size].sum() - first.size * (first.size + 1) / 2)
 
 

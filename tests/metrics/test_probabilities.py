@@ -54,6 +54,15 @@ def test_a_softmax_looks_normalized(dtype, classes):
     assert looks_normalized(softmax(random_scores(classes=classes)).astype(dtype))
 
 
+@pytest.mark.parametrize(
+    ("largest", "step", "normalized"),
+    [(1.0, 0.0, True), (1 + 5e-7, 0.0, True), (1.0005, 0.0, False), (1.0045, 0.01, True), (1.0055, 0.01, False)],
+)
+def test_no_probability_is_above_one_by_more_than_rounding(largest, step, normalized):
+    """Though the sum of the row could be right."""
+    assert looks_normalized(np.array([[largest, 0.0]]), step=step) is normalized
+
+
 @pytest.mark.parametrize("classes", [2, 10, 100, 1000])
 def test_a_quantized_softmax_looks_normalized_with_its_step_only(classes):
     step = 1 / 256

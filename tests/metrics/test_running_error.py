@@ -67,6 +67,11 @@ def test_squares_that_overflow_single_precision() -> None:
     assert of((one, two)).relative_l2 == pytest.approx(0.5, rel=1e-5)
 
 
+def test_tensors_of_nothing_but_numbers_that_stand_for_infinity_are_compared() -> None:
+    one = np.full(40, 1e38)
+    assert of((one, one * 1.5)).error == pytest.approx(0.5)
+
+
 def test_half_precision_is_added_up_in_single() -> None:
     """The sum of squares leaves float16 after 66 elements of 1,000."""
     one = np.full(5000, 1000, np.float16)
