@@ -21,12 +21,15 @@ from conrepair.editors.torch_graft import TorchWriter
 from conrepair.editors.torch_graph import (
     from_canonical,
     graph_of_program,
+    holders_of,
     module_path,
     name_of_operator,
     state_of,
 )
+from conrepair.editors.torch_moved import stored_places
 from conrepair.editors.torch_operators import OPERATORS, arguments_of, target_of
 from conrepair.editors.torch_order import put_in_order
+from conrepair.editors.torch_state import add_buffer
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import example_inputs, load_module
 from conrepair.graph.layer_graph import Array, Attribute, Node
@@ -66,21 +69,39 @@ class TorchEditor(Editor):
         return _names(self._nodes[node.name])
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
-        """Change the state dict; numbers that several operators share aren't touched."""
-        key = node.parameters[role].name
-        holders = [self._nodes[name] for name, target in state_of(self._program).items() if target == key]
+        """Change the state dict, also behind moves; numbers that several operators share aren't touched."""
+        target = self._nodes[node.name]
+        holders = holders_of(target)[role]
+        entry, state = OPERATORS[name_of_operator(target)], state_of(self._program)
+        for holder, stored in zip(holders, from_canonical(entry, role, len(holders))(array), strict=True):
+            before = holder.meta["val"]
+            tensor = torch.from_numpy(np.ascontiguousarray(stored)).to(before.dtype)
+            if tensor.shape != before.shape:
+                self.refuse(f"{holder.name} is {tuple(before.shape)}, not {tuple(tensor.shape)}")
+            if holder.name in state:
+                self._set_state(state[holder.name], tensor)
+            elif (places := stored_places(self._program, holder, target)) is not None:
+                self._set_places(*places, tensor)
+            else:
+                target.replace_input_with(holder, add_buffer(self._program, tensor, "conrepair"))
+                _drop_unread(self._program.graph, holder)
+                self._reshaped = True
+        self.touched |= self.names(node)
+
+    def _set_places(self, key: str, places: Array, tensor: torch.Tensor) -> None:
+        changed = self._program.state_dict[key].detach().clone()
+        changed.reshape(-1)[torch.from_numpy(places)] = tensor
+        self._set_state(key, changed)
+
+    def _set_state(self, key: str, tensor: torch.Tensor) -> None:
+        holders = [self._nodes[name] for name, held in state_of(self._program).items() if held == key]
         if sum(len(holder.users) for holder in holders) != 1:
             self.refuse(f"{key} has several readers")
         before = self._program.state_dict[key]
-        stored = from_canonical(OPERATORS[name_of_operator(self._nodes[node.name])], role)(array)
-        tensor = torch.from_numpy(np.ascontiguousarray(stored)).to(before.dtype)
-        if tensor.shape != before.shape:
-            self.refuse(f"{key} is {tuple(before.shape)}, not {tuple(tensor.shape)}")
         self._state[key] = tensor
         is_parameter = isinstance(before, torch.nn.Parameter)
         value = torch.nn.Parameter(tensor, before.requires_grad) if is_parameter else tensor
         self._program.state_dict[key] = value
-        self.touched |= self.names(node)
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change arguments."""

@@ -11,10 +11,14 @@ import torch
 
 from conrepair.editors.torch_operators import OPERATORS, AtenOperator, arguments_of
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
+from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_program import Program
 
 __all__ = [
-    "RECURRENT_ROLES",
+    "constants_of",
+    "from_canonical",
     "graph_of_program",
+    "holders_of",
     "is_aten",
     "module_path",
     "name_of_operator",
@@ -22,7 +26,6 @@ __all__ = [
     "state_of",
 ]
 
-RECURRENT_ROLES = ("W", "R")
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}  # ONNX's order from torch's, by gate
 
 
@@ -31,14 +34,14 @@ def graph_of_program(program: torch.export.ExportedProgram) -> LayerGraph:
     signature = program.graph_signature
     inputs = tuple(str(name) for name in signature.user_inputs if isinstance(name, str))
     outputs = tuple(str(name) for name in signature.user_outputs if isinstance(name, str))
-    state = state_of(program)
+    state, constants = state_of(program), constants_of(program)
     tensors = {
         node.name: _tensor(node.name, value)
         for node in program.graph.nodes
         if isinstance(value := node.meta.get("val"), torch.Tensor) and node.name not in state
     }
     nodes = [
-        _node(node, program, state)
+        _node(node, state, constants)
         for node in program.graph.nodes
         if node.op == "call_function" and (node.name in tensors or name_of_operator(node) in {"lstm", "gru"})
     ]
@@ -52,6 +55,16 @@ def state_of(program: torch.export.ExportedProgram) -> dict[str, str]:
     """Names in the state dict, by the placeholder that stands for them."""
     signature = program.graph_signature
     return {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+
+
+def constants_of(program: torch.export.ExportedProgram) -> Constants:
+    """What depends on no input: the state, and what's computed from it."""
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    names = {**state_of(program), **program.graph_signature.inputs_to_lifted_tensor_constants}
+    held = {**program.constants, **program.state_dict}
+    states = {node.name: held[names[node.name]] for node in placeholders if names.get(node.name) in held}
+    fed = tuple(node for node in placeholders if node.name not in states)
+    return Constants(Program(program.graph_module, states, names, fed, (), {}))
 
 
 def is_aten(node: torch.fx.Node) -> bool:
@@ -78,20 +91,22 @@ def numpy_of(tensor: torch.Tensor) -> Array:
     return array
 
 
-def _node(node: torch.fx.Node, program: torch.export.ExportedProgram, state: Mapping[str, str]) -> Node:
+def _node(node: torch.fx.Node, state: Mapping[str, str], constants: Constants) -> Node:
     name = name_of_operator(node)
     entry = OPERATORS.get(name)
     arguments = arguments_of(node) if is_aten(node) else {}
-    fed = tuple(item.name for item in node.all_input_nodes if item.name not in state)
     op = name or getattr(node.target, "__name__", str(node.target))
     attributes: dict[str, Attribute] = {}
     parameters: dict[str, Parameter] = {}
+    holders = holders_of(node)
     if entry is not None:
         op = entry.op
         attributes = _attributes(entry, arguments, node)
-        parameters = _parameters(entry, arguments, program, state)
+        parameters = _parameters(entry, holders, state, constants)
     elif node.target is operator.getitem:
         op = "Identity"
+    held = {holder for role in parameters for holder in holders[role]}
+    fed = tuple(item.name for item in node.all_input_nodes if item.name not in state and item not in held)
     return Node(node.name, module_path(node), op, str(node.target), fed, (node.name,), attributes, parameters)
 
 
@@ -121,44 +136,69 @@ def _pads_of_axes(pads: Sequence[int], rank: int) -> tuple[int, ...]:
     return tuple(begin for begin, _ in pairs) + tuple(end for _, end in pairs)
 
 
-def _parameters(
-    entry: AtenOperator, arguments: Mapping[str, Any], program: torch.export.ExportedProgram, state: Mapping[str, str]
-) -> dict[str, Parameter]:
-    if entry.op in _GATES:
-        holders = dict(zip(RECURRENT_ROLES, arguments.get("params") or (), strict=False))
+def holders_of(node: torch.fx.Node) -> dict[str, tuple[torch.fx.Node, ...]]:
+    """The arguments of an operator that may be parameters, by role; biases of a recurrent layer are two."""
+    entry = OPERATORS.get(name_of_operator(node))
+    if entry is None:
+        return {}
+    arguments = arguments_of(node)
+    if entry.op not in _GATES:
+        found = {role: (arguments.get(argument),) for role, argument in entry.parameters.items()}
     else:
-        holders = {role: arguments.get(argument) for role, argument in entry.parameters.items()}
+        given = tuple(arguments.get("params") or ())
+        plain = len(given) in {2, 4} and arguments.get("num_layers") == 1 and not arguments.get("bidirectional")
+        found = {"W": given[:1], "R": given[1:2], "B": given[2:]} if plain else {}
+    return {
+        role: items
+        for role, items in found.items()
+        if items and all(isinstance(item, torch.fx.Node) for item in items)
+    }
+
+
+def _parameters(
+    entry: AtenOperator,
+    holders: Mapping[str, Sequence[torch.fx.Node]],
+    state: Mapping[str, str],
+    constants: Constants,
+) -> dict[str, Parameter]:
+    """Numbers of the state, and what's computed from it alone: weights that are put in another order as it runs."""
     found = {}
-    for role, holder in holders.items():
-        key = state.get(holder.name) if isinstance(holder, torch.fx.Node) else None
-        tensor = program.state_dict.get(key) if key is not None else None
-        if key is not None and tensor is not None and tensor.is_floating_point():
-            load = _loader(program, key, to_canonical(entry, role))
-            shape = tuple(tensor.shape[::-1] if role in entry.transposed else tensor.shape)
-            shape = (1, *shape) if entry.op in _GATES else shape
-            found[role] = Parameter(key, shape, str(tensor.dtype).removeprefix("torch."), load)
+    for role, items in holders.items():
+        values = [item.meta.get("val") for item in items]
+        if constants.dependent.intersection(items) or not all(
+            isinstance(value, torch.Tensor) and value.is_floating_point() for value in values
+        ):
+            continue
+        shapes = [np.empty(tuple(map(int, value.shape)), np.bool_) for value in values]
+        found[role] = Parameter(
+            state.get(items[0].name, items[0].name),
+            to_canonical(entry, role)(*shapes).shape,
+            str(values[0].dtype).removeprefix("torch."),
+            _loader(constants, items, to_canonical(entry, role)),
+            made_by="" if items[0].name in state else module_path(items[0]),
+        )
     return found
 
 
 def _loader(
-    program: torch.export.ExportedProgram, key: str, convert: Callable[[Array], Array]
+    constants: Constants, nodes: Sequence[torch.fx.Node], convert: Callable[..., Array]
 ) -> Callable[[], Array]:
-    return lambda: convert(numpy_of(program.state_dict[key]))
+    return lambda: convert(*(numpy_of(constants.value(node)) for node in nodes))
 
 
-def to_canonical(entry: AtenOperator, role: str) -> Callable[[Array], Array]:
-    """From the numbers as stored."""
+def to_canonical(entry: AtenOperator, role: str) -> Callable[..., Array]:
+    """From the numbers as stored: in several arrays where a role has several holders."""
     if entry.op in _GATES:
-        return lambda array: _gates(array, _GATES[entry.op])[None]
+        return lambda *arrays: np.concatenate([_gates(array, _GATES[entry.op]) for array in arrays])[None]
     return (lambda array: array.T) if role in entry.transposed else (lambda array: array)
 
 
-def from_canonical(entry: AtenOperator, role: str) -> Callable[[Array], Array]:
-    """To the numbers as stored."""
+def from_canonical(entry: AtenOperator, role: str, count: int) -> Callable[[Array], list[Array]]:
+    """To the numbers as stored, for so many holders."""
     if entry.op in _GATES:
         back = tuple(int(place) for place in np.argsort(_GATES[entry.op]))
-        return lambda array: _gates(array[0], back)
-    return (lambda array: array.T) if role in entry.transposed else (lambda array: array)
+        return lambda array: [_gates(part, back) for part in np.split(array[0], count)]
+    return (lambda array: [array.T]) if role in entry.transposed else (lambda array: [array])
 
 
 def _gates(array: Array, order: tuple[int, ...]) -> Array:

@@ -18,6 +18,7 @@ from conrepair.onnx_passes.infer_shapes import static_shape
 __all__ = ["Constants"]
 
 _SMALL = 256  # elements; what may be axes, shapes, scales is computed once and kept
+_STORED = {"Constant", "DequantizeLinear"}
 _MOVING = {"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
 
@@ -87,6 +88,7 @@ class Constants:
             load=load,
             bits=kind.bitwidth if narrow and kind is not None else None,
             scales=scales,
+            made_by=_made_by(value),
         )
 
     def dequantized(
@@ -145,6 +147,14 @@ class Constants:
 
     def _computed(self, names: list[str]) -> list[Array]:
         return self._sessions.open(cut(self._source, (), names)).run(names, {})
+
+
+def _made_by(value: onnx_ir.Value) -> str:
+    """The node that computes a constant from others; "" where it's stored, or only moved."""
+    node = value.producer()
+    while node is not None and node.op_type in _MOVING and not node.domain and node.inputs[0] is not None:
+        node = node.inputs[0].producer()
+    return "" if node is None or node.op_type in _STORED else node.name or str(node.outputs[0].name)
 
 
 def _small_operands(source: Source) -> list[onnx_ir.Value]:

@@ -19,11 +19,12 @@ class Constants:
     """Values that are computed when somebody asks and then kept, so that all pieces share them.
 
     Attributes:
+        program: Whose.
         dependent: The nodes that depend on an input, or on chance.
     """
 
     def __init__(self, program: Program) -> None:
-        self._program = program
+        self.program = program
         self._computed: dict[Node, Any] = {}
         self.dependent = set(program.inputs)
         for node in program.module.graph.nodes:
@@ -33,21 +34,21 @@ class Constants:
     def value(self, node: Node) -> Any:
         """A tensor, a subgraph of control flow, or what else the node gives; to be read only."""
         if node.op == "placeholder":
-            return self._program.states.get(node.name)
+            return self.program.states.get(node.name)
         if node.op == "get_attr":
-            return attribute_of(self._program.module, node)
+            return attribute_of(self.program.module, node)
         if node not in self._computed:
             self._compute(node)
         return self._computed[node]
 
     def name(self, node: Node) -> str:
         """The name in the state dict of what a value is made from, if that's one tensor; else ""."""
-        origins = {item.name for item in self._origins(node) if item.op == "placeholder"}
-        return self._program.state_names.get(origins.pop(), "") if len(origins) == 1 else ""
+        origins = {item.name for item in self.origins(node) if item.op == "placeholder"}
+        return self.program.state_names.get(origins.pop(), "") if len(origins) == 1 else ""
 
     def _compute(self, node: Node) -> None:
         # Chains of constants can be longer than Python's recursion goes; what only they read isn't kept.
-        origins = [item for item in self._origins(node) if item.op == "call_function" and item not in self._computed]
+        origins = [item for item in self.origins(node) if item.op == "call_function" and item not in self._computed]
         temporary: dict[Node, Any] = {}
 
         def known(item: Node) -> Any:
@@ -59,7 +60,7 @@ class Constants:
                 temporary[item] = item.target(*arguments, **options)
         self._computed[node] = temporary[node]
 
-    def _origins(self, node: Node) -> list[Node]:
+    def origins(self, node: Node) -> list[Node]:
         """Everything that a node is made from and the node itself, in the graph's order."""
         found, open_nodes = {node}, [node]
         while open_nodes:

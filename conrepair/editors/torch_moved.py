@@ -1,0 +1,66 @@
+"""Where the numbers are stored that a program only puts in another order before it uses them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import torch
+
+from conrepair.editors.torch_graph import constants_of, state_of
+from conrepair.graph.layer_graph import Array
+from conrepair.networks.torch_constants import Constants
+
+__all__ = ["stored_places"]
+
+
+def stored_places(
+    program: torch.export.ExportedProgram, holder: torch.fx.Node, reader: torch.fx.Node
+) -> tuple[str, Array] | None:
+    """Where each number of a computed constant comes from.
+
+    Args:
+        program: Holds the state.
+        holder: What computes the constant.
+        reader: Reads it.
+
+    Returns:
+        The name in the state, and the places there, flat, in the constant's shape; None where numbers aren't only
+        moved, or somebody else reads any of the same tensor.
+    """
+    constants, names = constants_of(program), state_of(program)
+    origins = [node for node in constants.origins(holder) if node.name in names]
+    if len(origins) != 1 or _readers(origins[0], constants) != {reader}:
+        return None
+    key = names[origins[0].name]
+    tensor = program.state_dict[key]
+    order = torch.arange(math.prod(tensor.shape), dtype=torch.float64).reshape(tensor.shape)
+    try:
+        found = _with_state(constants, origins[0].name, order).value(holder)
+    except RuntimeError:  # an operator that minds the type: it computes, and doesn't move
+        return None
+    places = found.numpy()
+    whole = places.astype(np.int64)
+    if not np.array_equal(whole, places) or np.unique(whole).size < whole.size or whole.max() >= order.numel():
+        return None
+    same = torch.equal(tensor.detach().reshape(-1)[torch.from_numpy(whole)], constants.value(holder))
+    return (key, whole) if same else None
+
+
+def _readers(state: torch.fx.Node, constants: Constants) -> set[torch.fx.Node]:
+    """What isn't constant, and reads something that's made from a state."""
+    found, seen, ahead = set(), {state}, [state]
+    while ahead:
+        for user in ahead.pop().users:
+            if user in constants.dependent or user.op == "output":
+                found.add(user)
+            elif user not in seen:
+                seen.add(user)
+                ahead.append(user)
+    return found
+
+
+def _with_state(constants: Constants, name: str, tensor: torch.Tensor) -> Constants:
+    program = constants.program
+    return Constants(dataclasses.replace(program, states={**program.states, name: tensor}))

@@ -1,0 +1,100 @@
+"""Weights that a program computes from others, as onnx2torch's do, are given numbers of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from conrepair.editors.editor import Editor
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.graph.layer_graph import Array
+from conrepair.runtime.files import sha256_of
+
+SIZE, FEATURES, STEPS = 5, 3, 4
+GATES = (0, 3, 1, 2)  # ONNX's order from PyTorch's
+
+
+class Reordered(nn.Module):
+    """An LSTM whose weights are stored in ONNX's order of gates."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        shapes = {"w": (4 * SIZE, FEATURES), "r": (4 * SIZE, SIZE), "b": (8 * SIZE,)}
+        for name, shape in shapes.items():
+            self.register_buffer(name, torch.randn(shape, generator=generator))
+
+    def forward(self, series: torch.Tensor) -> torch.Tensor:
+        first, second = self.b.chunk(2)
+        weights = [_from_onnx(item) for item in (self.w, self.r, first, second)]
+        state = torch.zeros(1, series.shape[1], SIZE)
+        return torch.lstm(series, (state, state), weights, True, 1, 0.0, False, False, False)[0]
+
+
+def _from_onnx(array: torch.Tensor) -> torch.Tensor:
+    parts = array.chunk(4)
+    return torch.cat([parts[GATES.index(gate)] for gate in range(4)])
+
+
+def exported(module: nn.Module, path: Path) -> Model:
+    program = torch.export.export(module, (torch.zeros(STEPS, 2, FEATURES),))
+    torch.export.save(program, path)
+    return Model("torch", str(path), sha256_of(path))
+
+
+def answered(editor: Editor, folder: Path) -> tuple[Model, Array, Array]:
+    """What an editor writes, a series, and what that makes of it."""
+    folder.mkdir()
+    mended = editor.save(folder, "repaired")
+    series = np.random.default_rng(3).normal(size=(STEPS, 2, FEATURES)).astype(np.float32)
+    runnable = framework("torch").load(dataclasses.replace(mended, inputs=()))
+    [given] = runnable.run({runnable.inputs[0].name: series}).values()
+    return mended, series, given
+
+
+@pytest.mark.parametrize("roles", [("W",), ("R", "B"), ("W", "R", "B")])
+def test_an_lstm_whose_weights_are_computed(roles: tuple[str, ...], tmp_path: Path) -> None:
+    right, wrong = Reordered(1), Reordered(2)
+    buffers = dict(zip("WRB", "wrb", strict=True))
+    for role in set("WRB") - {*roles}:
+        setattr(wrong, buffers[role], getattr(right, buffers[role]).clone())
+    editor = open_editor(exported(wrong, tmp_path / "wrong.pt2"))
+    [layer] = [node for node in editor.graph.nodes if node.op == "LSTM"]
+    for role, name in buffers.items():
+        np.testing.assert_array_equal(layer.parameters[role].numpy()[0], getattr(wrong, name).numpy())
+    for role in roles:
+        editor.set_parameter(layer, role, getattr(right, buffers[role]).numpy()[None])
+    mended, series, given = answered(editor, tmp_path / "out")
+    np.testing.assert_allclose(given, right(torch.from_numpy(series)).numpy(), atol=1e-6)
+    program = torch.export.load(mended.path)
+    assert set(program.state_dict) == {"w", "r", "b"}, "numbers are set where they're stored"
+    assert len(program.graph.nodes) == len(torch.export.load(tmp_path / "wrong.pt2").graph.nodes)
+
+
+class Scaled(nn.Module):
+    """A layer whose weights are computed, not only moved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("w", torch.randn((4, 3), generator=torch.Generator().manual_seed(5)))
+
+    def forward(self, series: torch.Tensor) -> torch.Tensor:
+        return nn.functional.linear(series, self.w * 2)
+
+
+def test_what_is_computed_otherwise_gets_numbers_of_its_own(tmp_path: Path) -> None:
+    editor = open_editor(exported(Scaled(), tmp_path / "wrong.pt2"))
+    [layer] = [node for node in editor.graph.nodes if node.op == "MatMul"]
+    np.testing.assert_array_equal(layer.parameters["weight"].numpy(), 2 * Scaled().w.numpy().T)
+    wanted = np.random.default_rng(6).normal(size=(3, 4)).astype(np.float32)
+    editor.set_parameter(layer, "weight", wanted)
+    mended, series, given = answered(editor, tmp_path / "out")
+    np.testing.assert_allclose(given, series @ wanted, rtol=1e-5)
+    assert "w" in torch.export.load(mended.path).state_dict
