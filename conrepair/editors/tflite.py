@@ -27,6 +27,7 @@ __all__ = ["EDITOR", "TfliteEditor"]
 
 _NO_ACTIVATION = schema.ActivationFunctionType.NONE
 _SIX = 6.0
+_TURNED = {"transpose_a": ("left", "adjX"), "transpose_b": ("weight", "adjY")}  # of a product: operand, option
 _SAME_OPTIONS = {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}
 
 
@@ -287,6 +288,8 @@ class TfliteEditor(Editor):
             options.mode = modes.SYMMETRIC if value == "symmetric" else modes.REFLECT
         elif name in {"perm", "pads"} and node.op in {"Transpose", "Pad"} and isinstance(value, tuple):
             self._set_table(operator, name, value)
+        elif name in _TURNED and node.native == "BATCH_MATMUL" and _TURNED[name][0] not in node.parameters:
+            setattr(options, _TURNED[name][1], bool(value))
         elif name == "max" and isinstance(value, int | float):
             self._set_bound(node, operator, float(value))
         else:
