@@ -22,6 +22,7 @@ from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.evaluation import error_of, problem_of_failure
 from conrepair.pipeline.options import dataset_of, given, given_recipe, input_specs, parse_input, slug
 from conrepair.pipeline.sources import framework_needs
+from conrepair.pipeline.telling_inputs import run_on_telling_inputs
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary
 from conrepair.report.verdict_table import print_verdicts
@@ -133,7 +134,9 @@ def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: b
     """
     with contextlib.ExitStack() as use:
         with ProgressDisplay(quiet=quiet) as display:
-            result = run_audit(config, base, display, use, write_so_far)
+            result = run_on_telling_inputs(
+                config, lambda chosen, stack: run_audit(chosen, base, display, stack, write_so_far), use, display.note
+            )
         write_audit(result, base / config.output / "store")
     if as_json:
         say(json.dumps(report_json(result), indent=2))
