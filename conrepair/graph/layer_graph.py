@@ -31,6 +31,7 @@ class Parameter:
         load: Reads the numbers, in that convention; quantized ones as the real numbers they stand for.
         bits: Of a quantized parameter; None for others.
         scales: Of a quantized parameter, one per tensor or per channel.
+        made_by: The layer of the file that computes it from other numbers; "" where they're stored.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Parameter:
     load: Callable[[], Array] = field(repr=False, compare=False)
     bits: int | None = None
     scales: tuple[float, ...] = ()
+    made_by: str = ""
 
     def numpy(self) -> Array:
         """The numbers, read at each call: a large network's don't fit into memory twice."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.activations import Activations
 from conrepair.localize.evidence import Evidence
 from conrepair.localize.isolated import Isolated
+from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, EXACT, Pair
 from conrepair.localize.neighbourhood import Neighbourhood
 from conrepair.localize.outputs import output_pairs
@@ -35,12 +38,19 @@ class Alignment:
         outputs: Outputs of both models that aren't pairs: the target gives something else there.
         sources: The source's tensors that were compared, in its order.
         targets: The same of the target.
+        whole: Inputs of whole numbers that are fed the same ones: nobody compares them, but both read them.
     """
 
     pairs: tuple[Pair, ...]
     outputs: tuple[Pair, ...]
     sources: tuple[str, ...]
     targets: tuple[str, ...]
+    whole: tuple[Pair, ...] = ()
+
+    @property
+    def cuts(self) -> tuple[Pair, ...]:
+        """All tensors that both are known to have in common."""
+        return (*self.pairs, *self.whole)
 
     @property
     def unpaired_sources(self) -> tuple[str, ...]:
@@ -91,7 +101,23 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
         if any(pair.confidence < 1.0 or errors[pair.target] >= EQUAL for pair in kept):
             kept = settle(nodes, _without_harmless(nodes[1], kept, errors, similarity), isolated)
     outputs = output_pairs(source.network, target.network, kept, shapes)
-    return Alignment(tuple(kept), tuple(outputs), ours, theirs)
+    return Alignment(tuple(kept), tuple(outputs), ours, theirs, tuple(_whole_inputs(source, target)))
+
+
+def _whole_inputs(source: Activations, target: Activations) -> Iterator[Pair]:
+    """Inputs of whole numbers that hold the same; of several, that of the same name, or at the same place."""
+    sides = [
+        [name for name in side.network.graph.inputs if not side.network.graph.tensors[name].is_real]
+        for side in (source, target)
+    ]
+    left = list(sides[0])
+    for place, theirs in enumerate(sides[1]):
+        same = [ours for ours in left if np.array_equal(source[ours], target[theirs])]
+        if same:
+            ours = min(same, key=lambda name: (name != theirs, sides[0].index(name) != place))
+            left.remove(ours)
+            shape = source[ours].shape
+            yield Pair(ours, theirs, layouts(shape, shape)[0], 1.0, "it's fed the same numbers")
 
 
 def comparable(graph: LayerGraph) -> tuple[str, ...]:

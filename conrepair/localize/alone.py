@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localize.cuts import known_of
 from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.isolation import Isolation, add_result
 from conrepair.localize.matching import Pair
@@ -14,7 +16,7 @@ from conrepair.localize.reference import Reference
 from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
 
-__all__ = ["errors_alone", "is_unchanged", "stays_within"]
+__all__ = ["errors_alone", "is_unchanged", "kept_pieces"]
 
 _ROUNDING = 1e-9  # of sums of squares
 
@@ -27,55 +29,95 @@ def errors_alone(
     Args:
         reference: The network that is right.
         target: The one in question.
-        pairs: Cuts, as an alignment has found them; those whose tensor it hasn't are left out.
+        pairs: Cuts, as an alignment has found them, of tensors that it has.
         ends: What is computed from the nearest cuts, and compared; likewise.
         batches: Inputs of both; the same ones for each target.
 
     Returns:
         Introduced errors by the source's tensors.
     """
-    known = [pair for pair in pairs if pair.target in target.graph.tensors]
-    wanted = {pair.target: pair for pair in ends if pair.target in target.graph.tensors}
-    errors = {name: RunningError() for name in wanted}
-    isolated = Isolation(target, known, list(wanted), keep=True)
-    sources = [pair.source for pair in [*known, *wanted.values()]]
+    wanted: dict[str, list[Pair]] = {}
+    for pair in ends:
+        wanted.setdefault(pair.target, []).append(pair)
+    errors = {pair.source: RunningError() for pair in ends}
+    isolated = Isolation(target, pairs, list(wanted), keep=True)
+    sources = [pair.source for pair in [*pairs, *ends]]
     for number, (ours, theirs) in enumerate(batches):
         right = reference.batch(number, ours)
         right.compute(sources, keep=True)
         for name, array in isolated.run(right.__getitem__, theirs):
-            add_result(errors[name], wanted[name], right[wanted[name].source], array)
-    return {pair.source: errors[name] for name, pair in wanted.items()}
+            for pair in wanted[name]:
+                add_result(errors[pair.source], pair, right[pair.source], array)
+    return errors
 
 
-def stays_within(before: LayerGraph, after: LayerGraph, cuts: Sequence[Pair], ends: Sequence[Pair]) -> bool:
-    """Whether a change lies in some pieces, so that they tell what it does: the cuts around them are what they were.
+def kept_pieces(
+    before: LayerGraph, after: LayerGraph, cuts: Sequence[Pair], ends: Sequence[Pair]
+) -> tuple[list[Pair], list[Pair]] | None:
+    """The cuts and the ends of some pieces as a changed target has them, where the change lies in those pieces.
 
-    What moves values may change what a tensor's axes are, which an alignment must find out anew.
+    What computed an end may be taken out; then what its readers read now stands for it. What moves values may change
+    what a tensor's axes are, which an alignment must find out anew.
 
     Args:
         before: The target as it was aligned.
         after: The changed target.
         cuts: Of the alignment.
         ends: Of the pieces.
+
+    Returns:
+        The cuts and the ends; None where pieces alone don't tell what the change does.
     """
-    known = {pair.target for pair in cuts} | set(before.inputs)
-    wanted = [pair.target for pair in ends]
-    shapes = [{name: graph.tensors[name].shape for name in graph.tensors} for graph in (before, after)]
-    if any(shapes[0].get(name) != shapes[1].get(name) for name in (*wanted, *known)):
-        return False
-    contents = [{name: _content(node) for node in graph.nodes for name in node.outputs} for graph in (before, after)]
+    stand_ins = {pair.target: _stand_in(pair.target, before, after) for pair in ends}
+    found = [replace(pair, target=name) for pair in ends if (name := stand_ins[pair.target]) is not None]
+    kept = [pair for pair in cuts if pair.target in after.tensors]
+    lost = {pair.target for pair in cuts} - {pair.target for pair in kept} - stand_ins.keys()
+    if lost or len(found) < len(ends):
+        return None
+    held = [(name, name) for name in (*(pair.target for pair in kept), *before.inputs)]
+    held += [(one.target, two.target) for one, two in zip(ends, found, strict=True)]
+    if any(before.tensors[one].shape != after.tensors[two].shape for one, two in held):
+        return None
+    taken_out = {one.target: two.target for one, two in zip(ends, found, strict=True) if one.target != two.target}
+    contents = _contents(before, taken_out), _contents(after, {})
     changed = {name for name in contents[0] | contents[1] if contents[0].get(name) != contents[1].get(name)}
-    if not changed:
-        return True
-    inside = [node for graph in (before, after) for node in graph.between(known, wanted)]
-    other = [node for node in inside if not changed.isdisjoint(node.outputs)]
-    return changed <= {name for node in inside for name in node.outputs} and MOVES.isdisjoint(
-        node.op for node in other
-    )
+    inside = [*_between(before, cuts, ends), *_between(after, kept, found)]
+    if any(node.op in MOVES and not changed.isdisjoint(node.outputs) for node in inside):
+        return None
+    return (kept, found) if changed <= {name for node in inside for name in node.outputs} else None
 
 
-def _content(node: Node) -> tuple[str, tuple[str, ...], tuple[str, ...], str, tuple[str, ...]]:
-    return node.op, node.inputs, node.outputs, repr(sorted(node.attributes.items())), tuple(sorted(node.parameters))
+def _between(graph: LayerGraph, cuts: Sequence[Pair], ends: Sequence[Pair]) -> Sequence[Node]:
+    return graph.between(known_of(graph, cuts), [pair.target for pair in ends])
+
+
+def _stand_in(name: str, before: LayerGraph, after: LayerGraph) -> str | None:
+    """What the readers of a tensor read in the changed graph: the tensor itself where it's still there."""
+    if name in after.tensors:
+        return name
+    for node in before.consumers.get(name, ()):
+        result = next(filter(None, node.outputs), None)
+        now = None if result is None else after.producers.get(result)
+        if now is not None and len(now.inputs) == len(node.inputs):
+            return now.inputs[node.inputs.index(name)] or None
+    return None
+
+
+_Content = tuple[str, tuple[str, ...], tuple[str, ...], str, tuple[str, ...]]
+
+
+def _contents(graph: LayerGraph, others: Mapping[str, str]) -> dict[str, _Content]:
+    """What computes each tensor, but for those that are another one by a second name, or that others stand for."""
+    same = dict(others)
+    found: dict[str, _Content] = {}
+    for node in graph.nodes:
+        inputs = tuple(same.get(name, name) for name in node.inputs)
+        if node.op == "Identity":
+            same[node.outputs[0]] = inputs[0]
+            continue
+        content = node.op, inputs, node.outputs, repr(sorted(node.attributes.items())), tuple(sorted(node.parameters))
+        found |= dict.fromkeys(node.outputs, content)
+    return found
 
 
 def is_unchanged(one: RunningError, other: RunningError) -> bool:

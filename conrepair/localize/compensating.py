@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import zip_longest
 
 from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localize.cuts import Feeding, feeding_of, readers_of
 from conrepair.localize.isolated import Isolated
 from conrepair.localize.matching import EQUAL, Pair
 
@@ -20,8 +21,6 @@ _TAKEN_BACK = 1e-2  # of an end's error that may be left without what lies befor
 _FORGIVING = 2  # cuts behind one another that a wrong tensor makes wrong, before one that forgives it
 _FORGIVEN = 1e-6  # relative L2 that's left behind it: rounding
 _FORGIVERS = {"Softmax", "LogSoftmax", "Hardmax"}
-
-Feeding = Mapping[str, Sequence[str]]
 
 
 def without_compensated(
@@ -44,7 +43,7 @@ def without_compensated(
     kept = list(pairs)
     for _ in range(_ROUNDS):
         order = [pair.target for pair in kept]
-        feeding = graph.feeding({*order, *graph.inputs})
+        feeding = feeding_of(graph, kept)
         wrong = {pair.target for pair in kept if errors.get(pair.target, 0.0) > EQUAL}
         if not wrong:
             break
@@ -74,10 +73,7 @@ def _forgiven(
     isolated: Isolated,
 ) -> set[str]:
     """Wrong pairs that nothing behind them minds: a mask of other large numbers, behind which a softmax is right."""
-    readers: dict[str, list[str]] = {}
-    for name in (pair.target for pair in pairs):
-        for before in feeding.get(name, ()):
-            readers.setdefault(before, []).append(name)
+    readers = readers_of(pairs, feeding)
     found: set[str] = set()
     makers = graph.producers
     for depth in range(_FORGIVING):

@@ -86,7 +86,7 @@ def explain_outputs(
             if not is_wrong(left):
                 break
         culprit = run.last_needed([*guilty, *(run.pairs[name] for name in (*found, *cleared))])
-        if culprit is None:
+        if culprit is None or culprit[0] in {*found, *cleared}:
             break
         name, effect, rounding = culprit
         if effect > margin * rounding:

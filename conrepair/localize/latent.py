@@ -143,9 +143,7 @@ def _differing(
         judged = dataclasses.replace(item, introduced=error.error, guilty=True)
         graphs = source.graph, target.graph
         values = np.array(expected[pair.source]), pair.layout.to_source(np.array(array))
-        region = region_of(
-            graphs, list(alignment.pairs), pair, *values, lambda cut: isolated.fed(changed, given.feeds, cut)
-        )
+        region = region_of(graphs, alignment.cuts, pair, *values, lambda cut: isolated.fed(changed, given.feeds, cut))
         fault, _ = diagnose(region, judged, healthy)
         words = f"no sample shows it: where what it reads is much {size}, results differ by {error.error:.2g}"
         fault = dataclasses.replace(fault, evidence=(fault.evidence[0], words, *fault.evidence[1:]))

@@ -16,6 +16,7 @@ from conrepair.localize.alignment import Alignment
 from conrepair.localize.compilation import align_compiled, with_compilation
 from conrepair.localize.conclusion import concluded
 from conrepair.localize.coverage import coverage_of
+from conrepair.localize.cuts import known_of
 from conrepair.localize.doubtful import with_wrong_weights
 from conrepair.localize.hidden import Explained, explain_outputs, is_wrong
 from conrepair.localize.judgement import Judged, judge_cut
@@ -179,8 +180,8 @@ def _judge(
     source: Network, given: Activations, alignment: Alignment, cuts: Sequence[Cut], options: Options
 ) -> list[Judged]:
     target = given.network
-    ends = {pair.target for pair in alignment.pairs} | set(target.graph.inputs)
-    known, feeding = frozenset(ends), target.graph.feeding(ends)
+    known = known_of(target.graph, alignment.pairs)
+    feeding = target.graph.feeding(known)
     quantization = None
     if options.quantized:
         quantization = QuantizationErrors(target.graph, cuts, DISTURBANCE, given, drawn=options.drawn)

@@ -80,7 +80,7 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     graphs = source.graph, target.graph
     fed = functools.partial(isolated.fed, right.__getitem__, given.feeds)
     pieces = [_piece(graphs, alignment, item, right, computed, fed) for item in guilty]
-    healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
+    healthy = Healthy(graphs, alignment.cuts, [item.cut.pair for item in judged if not item.guilty])
     faults = merge([_diagnosed(piece, healthy) for piece in pieces])
     faults = exchanged_outputs(faults, answers)
     faults = with_exchanged_inputs(target, faults, answers, given.feeds)
@@ -98,7 +98,7 @@ def _piece(
 ) -> Guilty:
     pair = item.cut.pair
     found, expected = _fit(computed[pair.target], pair), right[pair.source]
-    return Guilty(region_of(graphs, list(alignment.pairs), pair, expected, found, fed), item)
+    return Guilty(region_of(graphs, alignment.cuts, pair, expected, found, fed), item)
 
 
 def _diagnosed(piece: Guilty, healthy: Healthy) -> tuple[LocatedFault, str]:

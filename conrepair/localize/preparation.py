@@ -14,6 +14,7 @@ from pathlib import Path
 
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment, align
+from conrepair.localize.cuts import feeding_of
 from conrepair.localize.isolation import Isolation, as_stored
 from conrepair.localize.layout import Layout, layouts
 from conrepair.localize.matching import EQUAL, Pair
@@ -195,7 +196,7 @@ def _error_behind(source: Activations, target: Activations, alignment: Alignment
     """What the first cuts behind some inputs differ by: the middle one of them; infinite where nothing was paired."""
     cuts = [*alignment.pairs, *alignment.outputs]
     graph = target.network.graph
-    feeding = graph.feeding({*(pair.target for pair in alignment.pairs), *graph.inputs})
+    feeding = feeding_of(graph, alignment.pairs)
     first = [pair for pair in cuts if names.intersection(feeding.get(pair.target, ()))]
     if not first:
         return math.inf

@@ -45,8 +45,9 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
         compute: Feeds pairs, and gives the target's values of some tensors, computed from the nearest pairs before.
 
     Returns:
-        Where all outputs are explained, only what's proven, and where several layers with weights lie in front of
-        what's wrong, good guesses between them; otherwise all guesses. Those have a confidence below 1.
+        In the target's order. Where all outputs are explained, only what's proven, and where several layers with
+        weights lie in front of what's wrong, good guesses between them; otherwise all guesses. Those have a
+        confidence below 1.
     """
     trials = _Trials(evidence, compute)
     trials.run(LEAST, trials.behind, _SERIES)
@@ -57,7 +58,8 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
     if not _explained(evidence, known):
         return evidence.match()
     trials.run(_LEAST_INSIDE, trials.inside)
-    return [*evidence.known(), *trials.surmised()]
+    order = evidence.target.place
+    return sorted([*evidence.known(), *trials.surmised()], key=lambda pair: order[pair.target])
 
 
 def _explained(evidence: Evidence, known: Sequence[Pair]) -> bool:

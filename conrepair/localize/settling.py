@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.compensating import without_compensated
+from conrepair.localize.cuts import feeding_of, readers_of
 from conrepair.localize.isolated import Isolated
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import EQUAL, Pair
@@ -18,6 +19,8 @@ __all__ = ["settle"]
 
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
+_NEARER = 16.0  # times nearer than what was guessed another tensor is by no accident
+_NO_WORSE = 1.05  # times its error before, that what reads it may have
 
 
 def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], isolated: Isolated) -> list[Pair]:
@@ -32,7 +35,7 @@ def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], is
         In order; guesses whose values come out right from the cuts before are known now.
     """
     graph = nodes[1].graph
-    kept, feeding = list(pairs), _feeding(graph, pairs)
+    kept, feeding = list(pairs), feeding_of(graph, pairs)
     errors: Mapping[str, float] = isolated.errors(kept, kept)
     tried: Counter[str] = Counter()
     for _ in range(_TRIALS):
@@ -40,12 +43,12 @@ def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], is
         doubtful = _doubtful(graph, kept, feeding, errors, cleared)
         if not doubtful:
             break
-        changed = _tried(kept, doubtful, isolated, _alternatives(nodes, kept, doubtful, tried))
+        changed = _tried(kept, doubtful, errors, isolated, _alternatives(nodes, kept, doubtful, tried))
         tried.update(doubtful.keys())
         if changed != kept:
             before = {pair.target: pair for pair in kept}
             moved = {pair.target for pair in changed if before.get(pair.target) != pair}
-            kept, feeding, was = changed, _feeding(graph, changed), feeding
+            kept, feeding, was = changed, feeding_of(graph, changed), feeding
             again = [
                 pair
                 for pair in kept
@@ -63,23 +66,34 @@ def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], is
     ]
 
 
-def _feeding(graph: LayerGraph, pairs: Sequence[Pair]) -> Mapping[str, tuple[str, ...]]:
-    """The cuts that each tensor of the target is computed from."""
-    return graph.feeding({*(pair.target for pair in pairs), *graph.inputs})
-
-
 def _tried(
     pairs: Sequence[Pair],
     doubtful: Mapping[str, Sequence[str]],
+    errors: Mapping[str, float],
     isolated: Isolated,
     moved: Mapping[str, Pair | None],
 ) -> list[Pair]:
-    """The pairs, of which those are moved (or dropped, for None) that make what reads them right."""
+    """The pairs, of which those are moved (or dropped, for None) that make what reads them right.
+
+    Where nothing comes out right, as all layers are wrong by a little, a guess is moved to what's much nearer, if
+    what reads it gets no worse by that.
+    """
     other = [moved.get(pair.target, pair) for pair in pairs]
     rest = _distinct([pair for pair in other if pair is not None])
-    behind = {name for target in moved for name in doubtful[target]}
+    guesses = [pair.target for pair in pairs if pair.confidence < 1.0]
+    instead = {name: pair.target for name in guesses if (pair := moved.get(name)) is not None}
+    behind = {name for target in moved for name in doubtful[target]} | {*instead.values()}
     found = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
-    better = {target for target in moved if all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])}
+
+    def is_right(target: str) -> bool:
+        return all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])
+
+    def is_nearer(target: str) -> bool:
+        own = found.get(instead.get(target, ""), math.inf)
+        no_worse = all(found.get(name, math.inf) <= _NO_WORSE * errors[name] for name in doubtful[target])
+        return own * _NEARER <= errors[target] and no_worse
+
+    better = {target for target in moved if is_right(target) or is_nearer(target)}
     changed = [moved[pair.target] if pair.target in better else pair for pair in pairs]
     return _distinct([pair for pair in changed if pair is not None])
 
@@ -125,10 +139,7 @@ def _doubtful(
     cleared: Set[str],
 ) -> dict[str, list[str]]:
     """Pairs that differ and whose readers differ, no two of them neighbours; each with its readers."""
-    readers: dict[str, list[str]] = {}
-    for name in {pair.target for pair in pairs}:
-        for fed in feeding.get(name, ()):
-            readers.setdefault(fed, []).append(name)
+    readers = readers_of(pairs, feeding)
     found: dict[str, list[str]] = {}
     blocked: set[str] = set()
     for pair in pairs:

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import false_discovery_control, rankdata
 
 from conrepair.localize.suspicion_draws import Draw, Draws, SuspicionSettings
 from conrepair.metrics.kruskal import kruskal_wallis
@@ -170,6 +169,8 @@ def elements_that_differ(similar: Array, dissimilar: Array, settings: SuspicionS
     known = np.isfinite(p)  # NaN: all values of the element are the same
     corrected = np.ones(elements)
     if known.any():
+        from scipy.stats import false_discovery_control  # takes half a second to import
+
         corrected[known] = false_discovery_control(p[known], method="bh")
     return ElementTest(
         elements,
@@ -198,6 +199,8 @@ def _untested(layer: LayerDifferences) -> LayerSuspicion:
 def _with_ranks(layers: Sequence[LayerSuspicion]) -> list[LayerSuspicion]:
     if not layers:
         return []
+    from scipy.stats import rankdata
+
     shares = np.array([[test.share for test in layer.tests] for layer in layers])
     ranks = np.stack([rankdata(-column) for column in shares.T], axis=1)
     return [

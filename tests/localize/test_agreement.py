@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from random_graphs import Computed, drawn_feeds, graph_of
+from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
 
+from conrepair.data.tensor_spec import Quantization
 from conrepair.evaluate.verdict import Verdict
-from conrepair.graph.layer_graph import Node, Parameter
-from conrepair.localize.agreement import _joined, _precision, _tolerance_of
+from conrepair.graph.layer_graph import Node, Parameter, Tensor
+from conrepair.localize.agreement import _joined, _precision, _run, _tolerance_of
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.options import Options
 
@@ -56,6 +58,34 @@ def test_batches_become_one_array(shapes: list[tuple[int, ...]], rows: int, expe
     joined = _joined(arrays, rows)
     assert joined.shape == expected
     assert np.array_equal(joined.reshape(-1), np.concatenate([array.reshape(-1) for array in arrays]))
+
+
+@pytest.mark.parametrize("batches", [0, 1, 3])
+def test_a_run_has_the_samples_of_its_batches(batches: int) -> None:
+    network = Computed(graph_of(["x"], [("n", "Sin", ["x"], ["y"])], ["y"]))
+    held = {"output 0": [np.ones((4, 5), np.float32)] * batches} if batches else {}
+    run = _run("given", network, held, 4)
+    assert (run.count, [array.shape for array in run.arrays.values()]) == (
+        4 * batches,
+        [(4 * batches, 5)] * len(held),
+    )
+
+
+@pytest.mark.parametrize(
+    ("op", "quantization", "rounds"),
+    [
+        ("Sin", None, False),
+        ("QuantizeLinear", None, True),
+        ("Sin", Quantization(0.1, 0), True),
+        ("QuantizeLinear", Quantization(0.1, 0), True),
+    ],
+)
+def test_a_network_rounds_where_a_tensor_or_an_operator_says_so(
+    op: str, quantization: Quantization | None, rounds: bool
+) -> None:
+    graph = graph_of(["x"], [("n", op, ["x"], ["h"]), ("m", "Sin", ["h"], ["y"])], ["y"])
+    graph = replace(graph, tensors={**graph.tensors, "h": Tensor("h", SHAPE, "int8", quantization)})
+    assert _run("given", Computed(graph), {}, 4).rounds is rounds
 
 
 def test_what_is_tolerated_is_what_the_options_say() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import rewritten_networks as networks
 import small_models as small
-from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
+from random_graphs import FUNCTIONS, SHAPE, Computed, drawn_feeds, graph_of
 from rewritten_networks import CUBE, damaged, feeds_of, opened, renamed
 
 from conrepair.graph.layer_graph import Tensor
@@ -229,6 +229,20 @@ def test_a_guess_that_makes_what_follows_wrong_is_another_one(tmp_path: Path) ->
     found = {pair.target: pair.source for pair in alignment.pairs}
     assert found["t1"] == "t1"
     assert all(one == two for one, two in found.items() if two != "extra")
+
+
+def test_what_large_numbers_hide_is_not_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores behind a mask have the mask's norm, whatever they are."""
+    shape = (4, 8, 8)
+    hidden = np.arange(np.prod(shape)).reshape(shape) % 2 == 0
+    monkeypatch.setitem(FUNCTIONS, "Masked", lambda x: np.where(hidden, np.float32(-1e9), x))
+    nodes = [("n0", "Sin", ["x"], ["t0"]), ("n1", "Masked", ["t0"], ["t1"]), ("n2", "Softplus", ["t1"], ["y"])]
+    graph = graph_of(["x"], nodes, ["y"], shape)
+    other = Computed(graph, {"n1": lambda x: np.where(hidden, x, np.cos(x))})
+    feeds = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+    found = {pair.target: pair for pair in aligned(Computed(graph), other, feeds, feeds, tmp_path).pairs}
+    assert "the same values" in found["t0"].evidence
+    assert "the same values" not in found["t1"].evidence
 
 
 def harmless(errors: dict[str, float], far: dict[str, float], confidence: float = 0.5) -> set[str]:

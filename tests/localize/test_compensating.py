@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from random_graphs import FUNCTIONS, SHAPE, Computed, drawn_feeds, graph_of
 from scipy.special import softmax
 
 from conrepair.localize.activations import Activations
-from conrepair.localize.compensating import without_compensated
+from conrepair.localize.compensating import _choices, without_compensated
 from conrepair.localize.isolated import Isolated
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
@@ -66,3 +67,24 @@ def test_what_a_softmax_forgives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     changes = {"back": lambda e: e + np.float32(3)}
     assert kept(changes, tmp_path, last="Softmax") == ["x", "a", "b", "c", "d", "e", "y"]
     assert kept(changes, tmp_path) == [*"xabcdefy"]
+
+
+def test_before_a_wrong_pair_the_nearest_wrong_ones_may_be_taken_back() -> None:
+    chain = {two: [one] for one, two in itertools.pairwise("abcdefgh")}
+    assert choices("h", chain, "aceh") == ["abcdefg", "cdefg", "efg"]
+    assert choices("h", chain, "abdfh") == ["bcdefg", "defg", "fg"], "three at most"
+    assert choices("h", chain, "h") == []
+    assert choices("c", chain, "ceg") == [], "none behind it"
+
+
+def test_of_several_branches_each_alone_and_both_may_be_taken_back() -> None:
+    branches = {"b": ["a"], "c": ["a"], "d": ["b", "c"]}
+    assert choices("d", branches, "bcd") == ["b", "bc", "c"]
+    assert choices("d", branches, "ad") == ["abc"]
+
+
+def choices(end: str, feeding: Mapping[str, Sequence[str]], wrong: str) -> list[str]:
+    found = _choices(end, feeding, set(wrong), "abcdefgh")
+    assert [name for name, _ in found] == [end] * len(found)
+    assert [len(between) for _, between in found] == sorted(len(between) for _, between in found)
+    return sorted("".join(sorted(between)) for _, between in found)

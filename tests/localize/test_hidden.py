@@ -180,3 +180,14 @@ def test_outputs_that_are_wrong_whatever_is_fed_are_at_fault_themselves() -> Non
     runs._judged = {"b": Judged(Cut(runs.pairs["b"]), 0.0, 0.0, 1e-6, guilty=False)}
     assert runs._wrong_end(compared) == ("b", 0.4, 1e-6)
     assert runs._wrong_end(ComparedOutputs(Verdict.FAULTY, "", tuple(named[2:]), ())) is None
+
+
+def test_outputs_without_a_number_end_the_search(tmp_path: Path) -> None:
+    """A logarithm of what's negative: no cut makes an output right, and the same one is furthest off each time."""
+    text = "small (float[4, 8] x) => (float[4, 3] y) {{ [log] l = Log (x) [mm] y = MatMul (l, {}) }}"
+    weights = {name: drawn(8, 3, seed=place) for place, name in enumerate(("s", "t"))}
+    paths = [written(tmp_path / f"{name}.onnx", text.format(name), weights) for name in weights]
+    folder = tmp_path / "work"
+    folder.mkdir()
+    found = localized(*paths, folder)
+    assert found.verdict is Verdict.UNDECIDED

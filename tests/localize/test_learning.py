@@ -17,16 +17,18 @@ from conrepair.localize.structure import Structure
 
 Array = np.ndarray
 SHAPE = (3, 8)
-NAMES = ["x", "h", "r", "s", "y", "z"]
+CHAIN = ["x", "h", "r", "s", "y", "z"]
+NAMES = [*CHAIN, "apart"]
 
 
 def graph() -> LayerGraph:
-    """x, a layer, a Relu, another Relu that changes nothing, a layer, and something behind it."""
+    """x, a layer, a Relu, another Relu that changes nothing, a layer, something behind it; a Relu that ends there."""
     weight = Parameter("w", (8, 8), "float32", lambda: np.ones((8, 8), np.float32))
     nodes = [
         Node(two, two, op, op, (one,), (two,), {}, {"weight": weight} if op == "MatMul" else {})
-        for one, two, op in zip(NAMES, NAMES[1:], ("MatMul", "Relu", "Relu", "MatMul", "Sin"), strict=False)
+        for one, two, op in zip(CHAIN, CHAIN[1:], ("MatMul", "Relu", "Relu", "MatMul", "Sin"), strict=False)
     ]
+    nodes.append(Node("apart", "apart", "Relu", "Relu", ("h",), ("apart",)))
     return LayerGraph(("x",), ("z",), {name: Tensor(name, SHAPE, "float32") for name in NAMES}, tuple(nodes))
 
 
@@ -40,17 +42,17 @@ def values(wrong: bool) -> dict[str, Array]:
 def behind(h: Array, second: Array) -> dict[str, Array]:
     r = np.maximum(h, 0)
     y = r @ second
-    return {"h": h, "r": r, "s": r, "y": y, "z": np.sin(y)}
+    return {"h": h, "r": r, "s": r, "y": y, "z": np.sin(y), "apart": r}
 
 
-def learned(source: str, target: str, names: list[str]) -> tuple[bool, dict[int, int]]:
+def learned(source: str, target: str, names: list[str], confidence: float = 0.6) -> tuple[bool, dict[int, int]]:
     """Feed the source's values of a tensor in the place of one of the target, and look at some behind it."""
     right, wrong = values(False), values(True)
     sides = [Neighbourhood(graph(), NAMES, dict.fromkeys(NAMES, SHAPE)) for _ in range(2)]
     samples = Samples(NAMES, right.__getitem__), Samples(NAMES, wrong.__getitem__)
     evidence = Evidence(*sides, Similarity(*samples, EQUAL), Structure(*sides), right.__getitem__)
     plain = layouts(SHAPE, SHAPE)[0]
-    fed = [Pair("x", "x", plain, 1.0, ""), Pair(source, target, plain, 0.6, "")]
+    fed = [Pair("x", "x", plain, 1.0, ""), Pair(source, target, plain, confidence, "")]
     second = np.random.default_rng(0)
     second.normal(size=SHAPE), second.normal(size=(8, 8))
     given = behind(right[source], second.normal(size=(8, 8)).astype(np.float32))
@@ -78,3 +80,14 @@ def test_what_comes_out_right_of_elsewhere_hides_nothing_behind_it() -> None:
     """The Relu gives the values of what's fed, which doesn't lie behind itself; the layer behind it tells."""
     assert learned("s", "h", ["r"]) == (False, {})
     assert learned("s", "h", ["r", "y"]) == (True, {3: 1})
+
+
+def test_what_comes_out_right_proves_only_what_it_is_computed_from_in_the_source() -> None:
+    """The same values stand elsewhere in the source, and nothing is computed from them there."""
+    assert learned("apart", "h", ["y"]) == (False, {})
+
+
+@pytest.mark.parametrize(("source", "shows"), [("h", True), ("x", False)])
+def test_right_values_behind_what_is_known_show_something_and_prove_no_guess(source: str, shows: bool) -> None:
+    """Behind the fault they weren't right before; fed other values, they aren't."""
+    assert learned(source, "h", ["y"], confidence=1.0) == (shows, {})

@@ -178,6 +178,26 @@ def test_of_equal_values_outputs_belong_together_whatever_they_are_called() -> N
     assert found == {"x": "x", "a": "a", "b": "c", "c": "b"}
 
 
+def test_what_little_speaks_for_is_no_pair() -> None:
+    """The source's second layer, which nobody reads, and what the target computes of its result."""
+    common = [("a", "Tanh", ["x"], ["a"]), ("y", "Sin", ["a"], ["y"])]
+    source = Computed(graph_of(["x"], [("own", "Sin", ["x"], ["own"]), *common], ["y"]))
+    more = [("h", "Abs", ["y"], ["h"]), ("k", "Abs", ["h", "y"], ["k"])]
+    target = Computed(graph_of(["x"], [*common, *more], ["y"]))
+    found = {pair.source: pair.target for pair in paired(source, target, {"x": "x"})}
+    assert found == {"x": "x", "a": "a", "y": "y"}
+
+
+@pytest.mark.parametrize("nearer", ["one", "two"])
+def test_of_values_that_are_nearly_equal_the_nearest_are_the_same(nearer: str) -> None:
+    source = Computed(graph_of(["x"], [("a", "Sin", ["x"], ["a"]), ("y", "Tanh", ["a", "a"], ["y"])], ["y"]))
+    nodes = [("one", "Sin", ["x"], ["one"]), ("two", "Sin", ["x"], ["two"]), ("y", "Tanh", ["one", "two"], ["y"])]
+    other = "two" if nearer == "one" else "one"
+    target = Computed(graph_of(["x"], nodes, ["y"]), {other: lambda x: x * np.float32(1 + 1e-6)})
+    found = {pair.source: pair.target for pair in paired(source, target, {"x": "x"})}
+    assert found["a"] == nearer
+
+
 @pytest.mark.parametrize(("correlation", "told"), [(0.95, True), (0.9, True), (0.89, False)])
 def test_a_guess_tells_its_layout_where_values_are_nearly_the_same(
     correlation: float, told: bool, monkeypatch: pytest.MonkeyPatch

@@ -82,7 +82,7 @@ def test_activations_of_twenty_times_the_limit(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(pieces, "_LEAST", 2 * MEGABYTE)
     graph = chain(80, (2, 256, 256))
     network = Computed(graph)
-    shelf = Shelf(tmp_path)
+    shelf = Shelf(tmp_path, memory=0)
     shelf.put("x", np.random.default_rng(0).normal(size=(2, 256, 256)).astype(np.float32))
     wanted = [name for node in graph.nodes for name in node.outputs]
     tracemalloc.start()
@@ -112,7 +112,7 @@ def test_activations_of_onnx_runtime_are_let_go(tmp_path: Path) -> None:
     model = onnx_networks.model_of("onnx", path)
     feeds = {"x": onnx_networks.drawn(2, 1024, 1024)}
     network = onnx_networks.open_network(model, onnx_networks.specs(model, feeds))
-    shelf = Shelf(tmp_path)
+    shelf = Shelf(tmp_path, memory=0)
     shelf.put("x", feeds["x"])
     before = highest = resident()
     with large_blocks_returned():
@@ -177,3 +177,22 @@ def test_segments_are_dropped_unless_kept(keep: bool, tmp_path: Path, monkeypatc
             assert len(alive) == (len(set(made)) if keep else 0)
     assert len(set(made)) > 2
     assert len(made) == len(set(made)) * (1 if keep else 2)
+
+
+def test_a_shelf_makes_files_when_its_memory_is_full(tmp_path: Path) -> None:
+    megabytes = {name: np.full(MEGABYTE // 4, number, np.float32) for number, name in enumerate("abcd")}
+    shelf = Shelf(tmp_path, memory=2 * MEGABYTE)
+    shelf.put_all(megabytes.items())
+    assert [shelf[name] is array for name, array in megabytes.items()] == [True, True, False, False]
+    assert all(np.array_equal(shelf[name], array) for name, array in megabytes.items())
+    assert list(tmp_path.iterdir())
+    shelf.put("a", np.zeros(1, np.float32))  # which frees what the next one takes
+    shelf.put("d", megabytes["b"])
+    assert shelf["d"] is megabytes["b"]
+
+
+def test_a_shelf_holds_no_more_than_it_was_given(tmp_path: Path) -> None:
+    large = np.zeros((100, MEGABYTE // 40), np.float32)
+    shelf = Shelf(tmp_path)
+    shelf.put("row", large[3])
+    assert shelf["row"].base is None

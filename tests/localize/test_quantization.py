@@ -228,6 +228,20 @@ def test_somewhat_larger_values_than_calibration_met_are_cut_off(
     assert amplified == pytest.approx(3 * found)
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_steps_for_much_larger_values_are_not_explained(shared: bool) -> None:
+    """A tensor that can't be observed says nothing of others that are quantized alike."""
+    alike = Quantization(1.0, 128)
+    tensors = {"q": Tensor("q", (4, 4), "uint8", alike), "r": Tensor("r", (4, 4), "float32")}
+    if shared:
+        tensors["within"] = Tensor("within", (4, 4), "uint8", alike, observable=False)
+    graph = LayerGraph(("r",), ("q",), tensors, (Node("n", "n", "Relu", "", ("r",), ("q",)),))
+    cut = Cut(Pair("s", "q", layouts((4, 4), (4, 4))[0], 1.0, ""))
+    cut.introduced.add(np.full((4, 4), 0.01), np.full((4, 4), 0.01))
+    found = QuantizationErrors(graph, [cut], DISTURBANCE).expected(cut, (), ("q",))
+    assert found == pytest.approx(1 / 128 / 12**0.5)
+
+
 def test_a_range_that_is_measured_as_it_runs_has_half_as_many_steps_each_way() -> None:
     tensors = {name: Tensor(name, (4, 4), "float32") for name in "ry"}
     node = Node("n", "n", "DynamicQuantizeLinear", "", ("r",), ("y",))
@@ -240,3 +254,30 @@ def test_a_range_that_is_measured_as_it_runs_has_half_as_many_steps_each_way() -
     found = QuantizationErrors(graph, [read, end], DISTURBANCE).expected(end, [node], ())
     assert found == pytest.approx(8.0 / 127 / 12**0.5 / size)
     assert QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ()) == 0.0, "nothing is known"
+
+
+@pytest.mark.parametrize(
+    ("op", "reads", "weight", "runs", "stored"),
+    [
+        ("MatMul", "r", EIGHT, True, True),
+        ("MatMul", "q", EIGHT, False, True),  # it's in few bits already
+        ("MatMul", "m", EIGHT, False, True),  # likewise, by what stands in front
+        ("MatMul", "r", Parameter("p", (4, 4), "float32", lambda: np.ones(4)), False, False),
+        ("Mul", "r", EIGHT, False, True),
+    ],
+)
+def test_layers_that_make_integers_of_what_they_read(
+    op: str, reads: str, weight: Parameter, runs: bool, stored: bool
+) -> None:
+    """Those with weights in few bits do, where they read real numbers."""
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rmy"}
+    tensors["q"] = Tensor("q", (4, 4), "int8", Quantization(0.1, 0))
+    node = Node("n", "n", op, "", (reads,), ("y",), {}, {"weight": weight})
+    graph = LayerGraph(
+        ("r", "q"), ("y",), tensors, (Node("d", "d", "DynamicQuantizeLinear", "", ("r",), ("m",)), node)
+    )
+    end = Cut(Pair("s", "y", layouts((4, 4), (4, 4))[0], 1.0, ""))
+    end.introduced.add(np.full((4, 4), 2.0), np.full((4, 4), 2.0))
+    found = QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ())
+    step = 1 / 127 / 12**0.5  # of ones, and of twos
+    assert found == pytest.approx(step * np.sqrt(int(runs) + int(stored)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from conrepair.localize.isolated import Isolated
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
 from conrepair.localize.neighbourhood import Neighbourhood
-from conrepair.localize.settling import _alternatives, _doubtful, _moved, settle
+from conrepair.localize.settling import _alternatives, _doubtful, _moved, _tried, settle
 
 CHAIN = [("n0", "Tanh", ["x"], ["t0"]), ("n1", "Sin", ["t0"], ["t1"]), ("n2", "Erf", ["t1"], ["t2"])]
 CHAIN += [("n3", "Abs", ["t2"], ["t3"]), ("n4", "Sin", ["t3"], ["t4"])]
@@ -72,7 +73,7 @@ def sides() -> tuple[Neighbourhood, Neighbourhood]:
         nodes = [(f"n{two}", "Sin", [one], [two]) for one, two in itertools.pairwise(names)]
         graph = graph_of(names[:1], nodes, names[-1:], shape)
         shapes = dict.fromkeys(names, shape)
-        shapes[names[3]] = (2, 7)  # which has no layout in common with the others
+        shapes[names[3]] = (7, 7)  # which has no layout in common with the others
         found.append(Neighbourhood(graph, names, shapes))
     return found[0], found[1]
 
@@ -84,7 +85,8 @@ def test_a_pair_is_moved_in_the_layout_that_it_has() -> None:
     moved = _moved(nodes, pair, "s2", "t1")
     assert (moved.source, moved.target, moved.layout, moved.confidence) == ("s2", "t1", choices[-1], 0.6)
     flat = _moved(nodes, pair, "s3", "t3")
-    assert flat.layout == layouts((2, 7), (2, 7))[0], "the usual one where that doesn't fit"
+    usual, turned = layouts((7, 7), (7, 7))
+    assert flat.layout == usual != turned, "where that doesn't fit"
 
 
 def test_other_tensors_are_tried_one_after_the_other_and_then_none() -> None:
@@ -119,6 +121,51 @@ def test_doubtful_is_what_makes_wrong_what_reads_it(
     known = {f"t{place}": 1e-5 for place in range(1, 5)} | errors
     feeding = {f"t{place}": (f"t{place - 1}",) for place in range(1, 5)}
     assert _doubtful(target.graph, pairs, feeding, known, cleared) == expected
+
+
+def test_an_output_is_not_doubted_though_others_read_it() -> None:
+    _, target = sides()
+    plain = layouts((2, 3, 4, 5), (2, 4, 5, 3))[0]
+    pairs = [Pair(f"s{place}", f"t{place}", plain, 0.6, "") for place in (1, 2)]
+    errors, feeding = {"t1": 0.5, "t2": 0.5}, {"t1": ("t0",), "t2": ("t1",)}
+    assert _doubtful(target.graph, pairs, feeding, errors, set()) == {"t1": ["t2"]}
+    ending = replace(target.graph, outputs=("t1", "t4"))
+    assert _doubtful(ending, pairs, feeding, errors, set()) == {}
+
+
+class Told(Isolated):
+    """Errors that are known beforehand."""
+
+    def __init__(self, errors: dict[str, float]) -> None:
+        self._errors = errors
+
+    def errors(self, pairs: Sequence[Pair], wanted: Sequence[Pair]) -> dict[str, float]:
+        return {pair.target: self._errors[pair.target] for pair in wanted}
+
+
+@pytest.mark.parametrize(
+    ("confidence", "own", "behind", "moved"),
+    [
+        (0.6, 0.5, 1e-7, True),  # what reads it is right
+        (1.0, 0.5, 1e-7, True),
+        (0.6, 0.03, 0.5, True),  # it's sixteen times nearer
+        (0.6, 0.03, 0.52, True),
+        (0.6, 0.04, 0.5, False),
+        (0.6, 0.03, 0.53, False),  # what reads it gets worse
+        (1.0, 0.03, 0.5, False),  # no guess is moved for being nearer
+    ],
+)
+@pytest.mark.parametrize("other", ["t2", "t1"])
+def test_a_pair_is_moved_to_what_is_right_behind_it_and_a_guess_to_what_is_much_nearer(
+    confidence: float, own: float, behind: float, moved: bool, other: str
+) -> None:
+    plain = layouts(SHAPE, SHAPE)[0]
+    pair, reader = Pair("s2", "t2", plain, confidence, ""), Pair("s4", "t4", plain, 1.0, "")
+    instead = replace(pair, source="s1", target=other)
+    known = {"t2": 0.5, "t4": 0.5}
+    told = Told({other: own, "t4": behind})
+    found = _tried([pair, reader], {"t2": ["t4"]}, known, told, {"t2": instead})
+    assert found == [instead if moved else pair, reader]
 
 
 class Dropped(Isolated):
