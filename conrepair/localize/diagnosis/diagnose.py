@@ -8,6 +8,7 @@ from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.diagnosis.composites import composite_findings
 from conrepair.localize.diagnosis.differences import static_findings
+from conrepair.localize.diagnosis.exchanged import exchanged_operands
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.shuffled import origin_findings, turned_findings
@@ -37,7 +38,9 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
     findings = composite_findings(region, healthy, findings) or findings
     if not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
-        moved = [*size_findings(region), *turned_findings(region)] or list(origin_findings(region))
+        moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)] or list(
+            origin_findings(region)
+        )
         findings = moved or findings
     certain = [item for item in findings if item.is_certain] or findings[:1]
     values = _few(region.expected, region.computed)

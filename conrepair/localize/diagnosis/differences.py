@@ -39,7 +39,7 @@ _PREPARING = {  # what's done to pixels before the first layer
     *("Mul", "Add", "Sub", "Div", "Gather", "Function", "BatchNormalization", "Split", "Concat", "Rescaling"),
     *("Normalization", "Stack", "Slice"),
 }
-_OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0}
+_OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0, "B": 0.0, "initial_h": 0.0, "initial_c": 0.0}
 _ALONG = 0.98  # weight of another axis: which one it should be is told by layouts nearby
 _ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
 _READINGS = (as_written, with_functions, fused, rearranged)
@@ -168,8 +168,8 @@ def _missing(step: Step, region: Region) -> Finding:
     before = [_layer_before(name, region.target, cut) for name, cut in zip(step.inputs, cuts, strict=True)]
     # Where others read the same, only who reads it here tells where something is missing.
     readers = [node.layer for node in region.target.nodes if set(node.inputs) & set(filter(None, cuts))]
-    read = [name for node in region.target.graph.nodes for name in node.inputs]
-    shared = any(read.count(cut) > 1 for cut in cuts if cut)
+    consumers = region.target.graph.consumers
+    shared = any(sum(node.inputs.count(cut) for node in consumers.get(cut, ())) > 1 for cut in cuts if cut)
     nearest = [*(readers or _neighbours(region.target)), *before] if shared else before
     around = tuple(filter(None, dict.fromkeys([*nearest, *_neighbours(region.target)])))
     return Finding(kind, what, step.layers, around, f"missing {step.layer}", _weight(step, extra=False), rule)
@@ -278,6 +278,11 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: Laye
 
 def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Finding]:
     where = (source.layers, target.layers, f"at {target.layer}")
+    if source.op == target.op == "Where" and _chooses_otherwise(source, target):
+        # By which condition or by its opposite is a matter of writing.
+        words = "chooses where its condition holds what the source does where it doesn't"
+        yield Finding(Kind.GRAPH, f"`{target.layer}` {words}", *where, _WRITTEN, f"{called(target)} {words}")
+        return
     for role in dict.fromkeys([*source.parameters, *target.parameters]):
         ours, theirs = source.parameters.get(role), target.parameters.get(role)
         if ours is None or theirs is None:
@@ -290,7 +295,7 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             side = "the source" if theirs is None else "the target"
             named = f" ({held.name})" if held.name else ""
             words, rule = f"only {side} has a {role}{named} at `{target.layer}`", f"only {side} has a {role}"
-            # What's chosen where, and by which condition or by its opposite, is a matter of writing.
+            # So is what's chosen where.
             weight = _WRITTEN if source.op == target.op == "Where" else 1.0
             yield Finding(Kind.PARAMETERS, words, *where, weight, f"{rule} at {called(target)}")
             continue
@@ -321,20 +326,33 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             yield Finding(folding[0], f"`{target.layer}`: {folding[1]}", *where, rule=folding[1])
             continue
         difference = rounded_before_folding(difference, source, target, role)
-        named = f" ({theirs.name})" if theirs.name else ""
+        maker = f", which `{theirs.made_by}` computes" if theirs.made_by else ""
+        named = f" ({theirs.name}{maker})" if theirs.name else ""
         plural = "are" if role in {"weight", "W", "R"} else "is"
         label = "weights" if role == "weight" else role
         weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
         rule = f"the {label} of {called(target)} {plural} {difference.words}"
         if difference.kind is Kind.PRECISION:  # whichever layers and parameters it's of
             rule = f"weights are {_SIGNED.sub('int', difference.words)}"
+        made = [(item.made_by,) if item.made_by else () for item in (ours, theirs)]
         yield Finding(
             difference.kind,
             f"the {label}{named} of `{target.layer}` {plural} {difference.words}",
-            *where,
-            weight=weight,
-            rule=rule,
+            (*made[0], *source.layers),
+            (*made[1], *target.layers),
+            f"at {theirs.made_by or target.layer}",
+            weight,
+            rule,
         )
+
+
+def _chooses_otherwise(source: Step, target: Step) -> bool:
+    """Whether both choose between a tensor and the same numbers, the one where the other doesn't."""
+    ours, theirs = source.parameters, target.parameters
+    if sorted([*ours, *theirs]) != ["x", "y"]:
+        return False
+    [one], [two] = ours.values(), theirs.values()
+    return compare_parameters(one, two) is None
 
 
 def _both_mask(source: Parameter, target: Parameter) -> bool:

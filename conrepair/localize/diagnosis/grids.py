@@ -81,7 +81,7 @@ def _slices(original: Values, values: Values) -> Iterator[tuple[str, int | None,
             before, rows = (np.moveaxis(array, axis, 0).reshape(count, -1) for array in (original, values))
             yield "channel", axis, before, rows
     for axis in dict.fromkeys((values.ndim - 1, 0)) if values.ndim > 1 else ():
-        for turned in (False, True):
+        for turned in (False, True) if values.ndim > 2 else (False,):  # of two axes, one's slices lie along the other
             yield from _grouped(original, values, axis, turned=turned)
 
 
@@ -103,11 +103,12 @@ def _on_grid(original: Values, rows: Values) -> Iterator[str]:
     """The types whose steps all values are, seen on some of them first."""
     few = tuple(slice(None, None, max(1, size // _FEW)) for size in rows.shape)
     peak = np.abs(rows).max(axis=1, keepdims=True)
+    zero = np.zeros_like(peak)
     low, high = np.minimum(rows.min(axis=1, keepdims=True), 0), np.maximum(rows.max(axis=1, keepdims=True), 0)
     for bits in _BITS:
         for levels in (2 ** (bits - 1) - 1, 2 ** (bits - 1)):
             steps = peak / levels
-            if _lie_on(rows[few], steps[few[0]], 0.0) and _fits(original, rows, steps, 0.0):
+            if _lie_on(rows[few], steps[few[0]], zero[few[0]]) and _fits(original, rows, steps, zero):
                 yield f"int{bits}"
         steps = (high - low) / (2**bits - 1)
         if _lie_on(rows[few], steps[few[0]], low[few[0]]) and _fits(original, rows, steps, low):
@@ -118,23 +119,22 @@ def _on_grid(original: Values, rows: Values) -> Iterator[str]:
             yield name
 
 
-def _fits(original: Values, rows: Values, steps: Values, begin: Values | float) -> bool:
+def _fits(original: Values, rows: Values, steps: Values, begin: Values) -> bool:
     """Whether each value is a whole number of steps, and the one nearest to what it was."""
-    if not _lie_on(rows, steps, begin) or np.unique(np.round(_counts(rows[:1], steps[:1], begin))).size < 2:
+    if not _lie_on(rows, steps, begin) or np.unique(np.round(_counts(rows[:1], steps[:1], begin[:1]))).size < 2:
         return False
     moved = np.abs(rows - original)
     return bool((moved <= _HALF_STEP * steps + 1e-12).mean() > 0.99)  # what's cut off is further away
 
 
-def _lie_on(rows: Values, steps: Values, begin: Values | float) -> bool:
+def _lie_on(rows: Values, steps: Values, begin: Values) -> bool:
     counts = _counts(rows, steps, begin)
     return not bool((np.abs(counts - np.round(counts)) > _OFF).any())
 
 
-def _counts(rows: Values, steps: Values, begin: Values | float) -> Values:
-    first = begin if isinstance(begin, float) else begin[: len(rows)]
+def _counts(rows: Values, steps: Values, begin: Values) -> Values:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(steps > 0, (rows - first) / steps, 0.0))
+        return np.asarray(np.where(steps > 0, (rows - begin) / steps, 0.0))
 
 
 def _fits_float(original: Values, rows: Values, steps: Values, name: str) -> bool:

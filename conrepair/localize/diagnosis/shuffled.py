@@ -115,12 +115,18 @@ def _origin(name: str, region: Region) -> Node | None:
 def _moves_before(node: Node, region: Region) -> Iterator[Node]:
     """A node and the moves before it, back to the first that's known to be in the source's order."""
     yield node
-    while node.op in MOVES and not (node.inputs[0] in region.layouts and region.layouts[node.inputs[0]].is_plain):
+    while node.op in MOVES and not _is_settled(node, region):
         before = region.target.graph.producers.get(node.inputs[0])
         if before is None or before.op not in MOVES:
             return
         node = before
         yield node
+
+
+def _is_settled(node: Node, region: Region) -> bool:
+    """Whether what a node reads is in the source's order, and where axes of one are expanded, has them there, too."""
+    layout = region.layouts.get(node.inputs[0])
+    return layout is not None and layout.is_plain and (node.op != "Expand" or layout.source == layout.target)
 
 
 def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region) -> Iterator[Finding]:

@@ -108,10 +108,10 @@ def _differences(one: Node, two: Node) -> Iterator[tuple[Node, Node]]:
             told.add((first.layer, second.layer))
             continue
         for place, before in first.sizes.items():
-            pair = before, second.sizes[place]
-            if (id(before), id(second.sizes[place])) not in seen:
-                seen.add((id(before), id(second.sizes[place])))
-                ahead.append(pair)
+            other = second.sizes[place]
+            if (id(before), id(other)) not in seen:
+                seen.add((id(before), id(other)))
+                ahead.append((before, other))
 
 
 def _itself(one: Node, two: Node) -> bool:

@@ -30,24 +30,18 @@ def wiring_findings(region: Region) -> Iterator[Finding]:
     if lost and added and set(lost) <= inputs:
         words = f"reads {added} where the source reads {lost}"
         yield Finding(Kind.INPUT, f"`{names[1][0]}` {words}: the inputs are exchanged", *names, "inputs")
-    elif lost:
-        yield Finding(
-            Kind.GRAPH,
-            f"{lost} isn't read by `{names[1][0]}` in the target: a branch is missing",
-            *names,
-            f"lost {lost}",
-            weight=0.7,
-            rule=_rule(region.target, names[1][0], "doesn't read a tensor that the source's does"),
-        )
-    elif added:
-        yield Finding(
-            Kind.GRAPH,
-            f"{added} is read by `{names[1][0]}` in the target only",
-            *names,
-            f"added {added}",
-            weight=0.5,
-            rule=_rule(region.target, names[1][0], "reads a tensor that the source's doesn't"),
-        )
+    elif lost or added:
+        reader = names[1][0]
+        if lost and added:
+            words = f"`{reader}` reads {added} in the target, where the source reads {lost}"
+            cause, weight, rule = f"other {lost}", 0.7, "reads another tensor than the source's"
+        elif lost:
+            words = f"{lost} isn't read by `{reader}` in the target: a branch is missing"
+            cause, weight, rule = f"lost {lost}", 0.7, "doesn't read a tensor that the source's does"
+        else:
+            words = f"{added} is read by `{reader}` in the target only"
+            cause, weight, rule = f"added {added}", 0.5, "reads a tensor that the source's doesn't"
+        yield Finding(Kind.GRAPH, words, *names, cause, weight, _rule(region.target, reader, rule))
 
 
 def _order(region: Region, ours: Sequence[str], theirs: Sequence[str]) -> Iterator[Finding]:

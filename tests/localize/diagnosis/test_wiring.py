@@ -49,7 +49,8 @@ CASES = [
         "Concat <axis = 1> (l, b)", "Concat <axis = 1> (b, l)", Kind.STRUCTURE,
         "the operands of `join` are in another order",
     ),
-    ("Add (l, b)", "Add (l, r)", Kind.GRAPH, "['b'] isn't read by `join` in the target: a branch is missing"),
+    ("Add (l, b)", "Add (l, r)", Kind.GRAPH, "`join` reads ['r'] in the target, where the source reads ['b']"),
+    ("Sum (l, b, r)", "Sum (l, r)", Kind.GRAPH, "['b'] isn't read by `join` in the target: a branch is missing"),
     ("Add (l, b)", "Identity (l)", Kind.GRAPH, "Add `join` is in the source, and not in the target"),
     ("Sum (l, b)", "Sum (l, b, r)", Kind.GRAPH, "r"),
 ]  # fmt: skip
