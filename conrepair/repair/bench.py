@@ -13,7 +13,7 @@ from conrepair.data.feeds import batches, open_feeds
 from conrepair.editors.editor import Editor
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
-from conrepair.localize.alone import errors_alone, is_unchanged, stays_within
+from conrepair.localize.alone import errors_alone, is_unchanged, kept_pieces
 from conrepair.localize.localize import Found, localize_target
 from conrepair.localize.located import Guilty
 from conrepair.localize.models import Subject, batch_size, concrete, feeds_of
@@ -139,20 +139,19 @@ class Bench:
             return {}
         theirs = self._opened(model)
         ends = [piece.judged.cut.pair for piece in shown]
-        graphs = found.graph, theirs.network.graph
-        if theirs.network.original is not None or not stays_within(*graphs, found.alignment.pairs, ends):
+        kept = kept_pieces(found.graph, theirs.network.graph, found.alignment.pairs, ends)
+        if kept is None or theirs.network.original is not None:
             return {}
         sides = (self._source, self._ours), (dataclasses.replace(self._target, model=model), theirs)
         feeds = feeds_of(*sides, self._size, self._samples)
-        errors = errors_alone(self._reference, theirs.network, found.alignment.pairs, ends, feeds)
+        errors = errors_alone(self._reference, theirs.network, *kept, feeds)
         seen = {}
         for piece in shown:
-            before, now = piece.judged.cut.introduced, errors.get(piece.judged.cut.pair.source)
-            if now is not None and not is_unchanged(before, now):
+            source = piece.judged.cut.pair.source
+            before, now = piece.judged.cut.introduced, errors[source]
+            if not is_unchanged(before, now):
                 nearer = (now.mismatched, now.error) < (before.mismatched, before.error)
-                seen[piece.judged.cut.pair.source] = Alone(
-                    now.error, now.error <= margin * piece.judged.floor, nearer
-                )
+                seen[source] = Alone(now.error, now.error <= margin * piece.judged.floor, nearer)
         return seen
 
     def range_of(self, tensor: str) -> tuple[float, float]:

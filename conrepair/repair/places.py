@@ -19,7 +19,8 @@ class Places:
         self._graph = graph
         self._by_layer: dict[str, list[Node]] = {}
         for node in graph.nodes:
-            self._by_layer.setdefault(node.layer, []).append(node)
+            for name in {node.layer, node.name}:
+                self._by_layer.setdefault(name, []).append(node)
 
     def of(self, node: Node) -> Node | None:
         """The editor's node; None where the file has no single one.

@@ -15,7 +15,8 @@ from conrepair.repair.state import Candidate, State, Taken
 
 __all__ = ["Judging", "Rounds"]
 
-_IDLE = 4  # rounds behind one another that mend nothing, after which pieces are looked at one by one
+_IDLE = 4.0  # rounds behind one another that mend nothing, after which pieces are looked at one by one
+_ALONE = 0.125  # what a round costs that looks at pieces alone, where one that looks at the whole costs 1
 
 Propose = Callable[[Guilty], Iterator[Proposal]]
 
@@ -38,10 +39,11 @@ class Judging:
 
 @dataclass
 class _Open:
-    """A piece that's still guilty, and what's left to try for it."""
+    """A piece that's still guilty, what's left to try for it, and whether anything made it better."""
 
     piece: Guilty
     proposals: Iterator[Proposal]
+    better: bool = False
 
 
 class Rounds:
@@ -52,6 +54,7 @@ class Rounds:
 
     Attributes:
         spent: Proposals that didn't make their piece any better, as digests, by the piece's tensor in the source.
+        hopeless: Pieces, by the same, that no proposal made any better.
     """
 
     def __init__(self, judging: Judging, propose: Propose, over: Callable[[], bool]) -> None:
@@ -64,6 +67,7 @@ class Rounds:
         """
         self._judging, self._propose, self._over = judging, propose, over
         self.spent: dict[str, set[str]] = {}
+        self.hopeless: set[str] = set()
 
     def run(self, state: State) -> State:
         """Mend what can be mended of a state's pieces.
@@ -79,14 +83,21 @@ class Rounds:
         taken: list[Taken] = []
         mended: dict[str, Guilty] = {}
         best = state
-        idle = 0
+        idle = 0.0
         while waiting and idle < _IDLE and not self._over():
-            trial = [(item, proposal) for item in waiting if (proposal := next(item.proposals, None)) is not None]
+            trial: list[tuple[_Open, Proposal]] = []
+            for item in waiting:
+                if (proposal := next(item.proposals, None)) is not None:
+                    trial.append((item, proposal))
+                elif not item.better:
+                    self.hopeless.add(source_of(item.piece))
             waiting = [item for item, _ in trial]
             if not trial:
                 break
             found = self._tried((*state.taken, *taken), [(item.piece, proposal) for item, proposal in trial], before)
-            idle = 0 if found.mended else idle + 1
+            idle = 0.0 if found.mended else idle + (_ALONE if found.alone else 1.0)
+            for item, proposal in trial:
+                item.better |= Patch(proposal).digest not in self.spent.get(source_of(item.piece), ())
             taken += found.taken
             mended |= {source_of(piece): piece for piece in found.mended}
             waiting = [item for item in waiting if source_of(item.piece) not in mended]
@@ -155,7 +166,7 @@ class Rounds:
                 mended.append(piece)
             elif not seen.nearer:
                 self._spend(piece, proposal)
-        return _Tried(tuple(item for item in helped if item.edits), tuple(mended))
+        return _Tried(tuple(item for item in helped if item.edits), tuple(mended), alone=True)
 
     def _judge(self, candidate: Candidate | None) -> State | None:
         return None if candidate is None else self._judging.localize(candidate)
@@ -172,11 +183,13 @@ class _Tried:
         taken: Proposals that mend a piece.
         mended: The pieces.
         state: With just those, where that was judged.
+        alone: Whether it was enough to look at pieces alone.
     """
 
     taken: tuple[Taken, ...] = ()
     mended: tuple[Guilty, ...] = ()
     state: State | None = None
+    alone: bool = False
 
 
 def _without_repeated(taken: Sequence[Taken], trial: Sequence[tuple[Guilty, Proposal]]) -> list[Taken]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -134,13 +133,15 @@ class _Search:
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
         outcome = Outcome(before, State((), before, self._model))
-        self._mend_together(outcome, CHANGES)
+        hopeless = self._mend_together(outcome, CHANGES)
+        if len(hopeless) > 1 and not self._over(outcome) and not self._mend_ends(outcome):
+            self._mend_together(outcome, REWRITINGS, hopeless)
         states = [outcome.state]
         retreats = list[tuple[State, frozenset[str]]]()
         while outcome.after.result.faults and self._mend_one(outcome, retreats):
             states.append(outcome.state)
             # What one piece needed, others need, too.
-            if self._helped is not CHANGES and not self._over(outcome):
+            if not self._over(outcome):
                 self._mend_together(outcome, self._helped)
         if outcome.after.result.faults:
             outcome.state = min(states, key=lambda state: error_of(state.found))
@@ -153,14 +154,24 @@ class _Search:
         outcome.refused, outcome.failed = tuple(self._refused), tuple(self._failed)
         return outcome
 
-    def _mend_together(self, outcome: Outcome, sort: Sequence[Proposer]) -> None:
-        """Mend what one sort of changes mends, in all pieces at once, where there are several."""
+    def _mend_together(self, outcome: Outcome, sort: Sequence[Proposer], among: Set[str] | None = None) -> Set[str]:
+        """Mend what one sort of changes mends, in all pieces at once, where there are several.
+
+        Args:
+            outcome: So far; changed.
+            sort: Of changes.
+            among: Pieces, by their tensors in the source; None: all.
+
+        Returns:
+            Those that no such change makes any better.
+        """
         found = outcome.after
         if len(found.guilty) < 2:
-            return
+            return frozenset()
 
         def propose(piece: Guilty) -> Iterator[Proposal]:
-            return (proposal for _, proposal in self._wanted(self._proposed_for(piece, found, sort)))
+            if among is None or source_of(piece) in among:
+                yield from (proposal for _, proposal in self._wanted(self._unspent([piece], found, sort)))
 
         judging = Judging(
             lambda taken: self._made(taken, outcome),
@@ -171,6 +182,7 @@ class _Search:
         outcome.state = rounds.run(outcome.state)
         for source, spent in rounds.spent.items():
             self._spent.setdefault(source, set()).update(spent)
+        return rounds.hopeless
 
     def _mend_one(self, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
         """Take the first edit that mends a piece, else the one that leaves least of one; whether there was any.
@@ -203,15 +215,18 @@ class _Search:
         """Take the best edit of the first sort that has any."""
         before, found = outcome.state, outcome.after
         for sort in sorts:
-            candidates = self._proposed(found, sort)
-            if sort is CHANGES:
-                ends = end_proposals(found, outcome.before, self._bench.editor)
-                candidates = itertools.chain(candidates, ((None, proposal) for proposal in ends))
-            outcome.state = self._best(self._wanted(candidates), outcome)
-            if outcome.state is not before:
+            outcome.state = self._best(self._wanted(self._unspent(guiltiest(found), found, sort)), outcome)
+            if outcome.state is not before or (sort is CHANGES and self._mend_ends(outcome)):
                 self._helped = sort
                 return True
         return False
+
+    def _mend_ends(self, outcome: Outcome) -> bool:
+        """Take the best edit of inputs and outputs; whether there is any."""
+        before = outcome.state
+        ends = end_proposals(outcome.after, outcome.before, self._bench.editor)
+        outcome.state = self._best(self._wanted((None, proposal) for proposal in ends), outcome)
+        return outcome.state is not before
 
     def _wanted(self, candidates: Candidates) -> Candidates:
         """Those of the sorts that are wanted."""
@@ -251,9 +266,10 @@ class _Search:
             if self._over(outcome):
                 break
             own = frozenset() if piece is None else reach(piece)
-            candidate = self._made((*outcome.taken, Taken(proposal, "", reach=own)), outcome)
+            taken = (*outcome.taken, Taken(proposal, "", reach=own))
+            candidate = self._made(taken, outcome)
             if candidate is None:
-                self._journal.add(self._line((*outcome.taken, Taken(proposal, "", reach=own))))
+                self._journal.add(self._line(taken))
                 continue
             if nearer is not None and piece is not None:
                 seen = self._alone(candidate, found, [piece]).get(source_of(piece))
@@ -262,7 +278,7 @@ class _Search:
                     if seen.nearer:
                         nearer.append((piece, proposal))
                     else:
-                        self._journal.add(self._line(candidate.taken))
+                        self._journal.add(self._line(taken))
                     continue
             changed = self._localized(candidate)
             if changed is not None:
@@ -277,7 +293,7 @@ class _Search:
                     least = replace(changed, taken=(*outcome.taken, replace(changed.taken[-1], left=left)))
                     continue
                 changed.remove()
-            self._journal.add(self._line(candidate.taken))
+            self._journal.add(self._line(taken))
         return least, False
 
     def _over(self, outcome: Outcome) -> bool:
@@ -291,8 +307,9 @@ class _Search:
         fed = repr((self._bench.target.recipe, self._bench.target.data.count, self._bench.samples))
         return hashlib.sha256(f"{self._model.sha256} {patch_of(taken).digest} {fed}".encode()).hexdigest()
 
-    def _proposed(self, found: Found, proposers: Sequence[Proposer]) -> Candidates:
-        for piece in guiltiest(found):
+    def _unspent(self, pieces: Iterable[Guilty], found: Found, proposers: Sequence[Proposer]) -> Candidates:
+        """Proposals for pieces, but for those that are known to make their piece no better."""
+        for piece in pieces:
             spent = self._spent.get(source_of(piece), set())
             for one, proposal in self._proposed_for(piece, found, proposers):
                 if Patch(proposal).digest not in spent:

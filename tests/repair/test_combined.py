@@ -6,21 +6,13 @@ from pathlib import Path
 
 import pytest
 from onnx_networks import drawn, written
-from small_models import model_of
+from onnx_repairs import repaired
 
-from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import framework
 from conrepair.localize.localize import Found
-from conrepair.localize.models import Subject
-from conrepair.localize.options import Options
 from conrepair.repair.bench import Bench
-from conrepair.repair.options import RepairOptions
-from conrepair.repair.repair import repair_models
-from conrepair.repair.result import RepairResult
 
 WIDTH, BLOCKS = 12, 3
-OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=120, unseen=8)
 
 
 def masked(path: Path, *, behind: bool) -> Path:
@@ -64,14 +56,6 @@ def padded(path: Path, *, apart: bool) -> Path:
     return written(
         path, f"small (float[batch, 4, 6, 6] x) => (float[batch, 4, 6, 6] y) {{{text}}}", weights | amounts
     )
-
-
-def repaired(source: Path, target: Path, folder: Path) -> RepairResult:
-    models: list[Model] = [model_of("onnx", path) for path in (source, target)]
-    inputs = framework("onnx").describe(models[0]).inputs
-    data = DataReference("synthetic", 12, samples=inputs)
-    right, wrong = (Subject(model, inputs, data, None) for model in models)
-    return repair_models(right, wrong, folder, OPTIONS)
 
 
 def test_an_operator_at_another_place(tmp_path: Path) -> None:

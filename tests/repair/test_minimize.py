@@ -40,7 +40,7 @@ def test_pieces_lose_an_edit_at_a_time_all_in_one_candidate(tmp_path: Path) -> N
     assert nodes_of(result) == ["a", "d", "f", "g"]
     assert not result.found.result.faults
     side_by_side = [["b", "c", "e", "f", "g"], ["a", "c", "d", "f", "g"], ["a", "d", "g"], ["a", "d", "f", "g"]]
-    assert world.judged[: len(side_by_side)] == side_by_side
+    assert world.judged == side_by_side, "no edit is looked at again, one by one"
 
 
 def test_a_single_piece_loses_its_edits_one_by_one(tmp_path: Path) -> None:
@@ -49,6 +49,14 @@ def test_a_single_piece_loses_its_edits_one_by_one(tmp_path: Path) -> None:
     assert nodes_of(result) == ["b", "d"]
     assert world.judged == [["b", "c", "d"], ["c", "d"], ["b", "d"], ["b"]]
     assert no_good == [2, 1]
+
+
+def test_behind_edits_that_are_needed_others_are_tried(tmp_path: Path) -> None:
+    world = World(tmp_path, {"s": ["a"], "t": ["c"]})
+    result, no_good = small(world, [world.taken("s", "a"), world.taken("t", "b", "c")])
+    assert nodes_of(result) == ["a", "c"]
+    assert world.judged == [["a", "c"]]
+    assert no_good == []
 
 
 def test_a_proposal_that_is_not_needed_goes_as_a_whole(tmp_path: Path) -> None:

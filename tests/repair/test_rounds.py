@@ -9,21 +9,14 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-from onnx_networks import drawn
+from onnx_networks import drawn, written
+from onnx_repairs import repaired
 from rewritten_networks import CUBE, residual_blocks
 from small_models import model_of
 
-from conrepair.data.feeds import DataReference
-from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localize.models import Subject
-from conrepair.localize.options import Options
-from conrepair.repair.options import RepairOptions
-from conrepair.repair.repair import repair_models
-from conrepair.repair.result import RepairResult
 
 BLOCKS = 4
-OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=120, unseen=8)
 
 
 def changed(path: Path, target: Path, change: Callable[[onnx.GraphProto], int]) -> tuple[Path, int]:
@@ -68,14 +61,6 @@ def through_eight_bits(graph: onnx.GraphProto) -> int:
     return stored(graph, rounded)
 
 
-def repaired(source: Path, target: Path, folder: Path) -> RepairResult:
-    models: list[Model] = [model_of("onnx", path) for path in (source, target)]
-    inputs = framework("onnx").describe(models[0]).inputs
-    data = DataReference("synthetic", 12, samples=inputs)
-    right, wrong = (Subject(model, inputs, data, None) for model in models)
-    return repair_models(right, wrong, folder, OPTIONS)
-
-
 @pytest.mark.parametrize("fault", [other_epsilons, without_biases, in_bfloat16, through_eight_bits])
 def test_a_rule_that_is_wrong_everywhere(fault: Callable[[onnx.GraphProto], int], tmp_path: Path) -> None:
     source = residual_blocks(tmp_path / "source.onnx", BLOCKS)
@@ -107,3 +92,46 @@ def test_what_can_not_be_mended_keeps_nobody_else_from_it(tmp_path: Path, monkey
     result = repaired(source, target, tmp_path / "out")
     attributes = [text for text in result.edits if "epsilon" in text]
     assert len(attributes) == places - 1
+
+
+GELU = {
+    "Erf": "[root{0}] r{0} = Mul (u{0}, root) [act{0}] a{0} = Erf (r{0})",
+    "Tanh": """
+        [square{0}] s{0} = Mul (u{0}, u{0}) [cube{0}] c{0} = Mul (s{0}, u{0}) [few{0}] f{0} = Mul (c{0}, few)
+        [both{0}] t{0} = Add (u{0}, f{0}) [root{0}] r{0} = Mul (t{0}, other) [act{0}] a{0} = Tanh (r{0})
+    """,
+}
+
+
+def gelus(path: Path, function: str, *, bias: float = 0.0) -> Path:
+    """Layers with GELU between them, exact or by tanh; the first one's bias may be another."""
+    lines, weights, value = [], dict[str, np.ndarray](), "image"
+    for place in range(BLOCKS):
+        lines += [
+            f"[in{place}] h{place} = MatMul ({value}, w{place}) [bias{place}] u{place} = Add (h{place}, b{place})"
+        ]
+        lines += [GELU[function].replace("{0}", str(place)), f"[one{place}] g{place} = Add (a{place}, one)"]
+        lines += [f"[gated{place}] x{place} = Mul (g{place}, u{place})"]
+        weights |= {f"w{place}": drawn(12, 12, seed=place) / 3, f"b{place}": drawn(12, seed=9 + place)}
+        value = f"x{place}"
+    numbers = {"root": 0.5**0.5, "one": 1, "few": 0.044715, "other": (2 / np.pi) ** 0.5}
+    weights |= {name: np.array(number, np.float32) for name, number in numbers.items()}
+    weights["b0"] = weights["b0"] + np.float32(bias)
+    text = "\n".join([*lines, f"y = MatMul ({value}, w0)"])
+    return written(path, f"small (float[batch, 12] image) => (float[batch, 12] y) {{{text}}}", weights)
+
+
+def test_what_no_change_helps_is_written_anew_together(tmp_path: Path) -> None:
+    result = repaired(gelus(tmp_path / "s.onnx", "Erf"), gelus(tmp_path / "t.onnx", "Tanh"), tmp_path / "out")
+    assert result.mended, (result.after.reason, result.edits)
+    assert len(result.edits) == BLOCKS
+    assert all("computed anew, by Mul, Erf" in words for words in result.edits), result.edits
+    assert result.after.output_error < 1e-6
+
+
+def test_what_a_change_helps_is_not_written_anew_with_the_others(tmp_path: Path) -> None:
+    source, target = gelus(tmp_path / "s.onnx", "Erf"), gelus(tmp_path / "t.onnx", "Tanh", bias=0.5)
+    result = repaired(source, target, tmp_path / "out")
+    assert result.mended, (result.after.reason, result.edits)
+    assert len(result.edits) == BLOCKS + 1
+    assert any("bias" in words or "b0" in words for words in result.edits), result.edits

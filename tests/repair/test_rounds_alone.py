@@ -117,3 +117,33 @@ def test_pieces_that_tell_alone_need_no_look_at_the_whole(tmp_path: Path, monkey
     assert whole == [["b", "a"]]
     assert not result.found.result.faults
     assert world.kept == 2
+
+
+def test_a_piece_that_nothing_makes_better_is_hopeless(tmp_path: Path) -> None:
+    world = World(tmp_path, {"s": ["a"], "t": ["b"]})
+    search = rounds(world, {"s": [["x"], ["y"]], "t": [["b"]]})
+    search.run(world.state(()))
+    assert search.hopeless == {"s"}
+
+
+def test_a_piece_with_proposals_left_is_not(tmp_path: Path) -> None:
+    world = World(tmp_path, {"s": ["a"]})
+    search = rounds(world, {"s": [[f"x{number}"] for number in range(9)]})
+    search.run(world.state(()))
+    assert not search.hopeless
+
+
+def test_one_that_something_makes_better_is_not(tmp_path: Path) -> None:
+    world = World(tmp_path, {"alone s": ["a"]})  # where all comes nearer
+    search = rounds(world, {"alone s": [["x"], ["y"]]})
+    search.run(world.state(()))
+    assert not search.hopeless
+
+
+def test_looks_at_pieces_alone_count_for_little(tmp_path: Path) -> None:
+    world = World(tmp_path, {"alone s": ["a"]})
+    result = ran(world, {"alone s": [*([f"x{number}"] for number in range(9)), ["a"]]})
+    assert nodes_of(result) == ["a"]
+    many = [[f"x{number}"] for number in range(99)]
+    assert not ran(world, {"alone s": [*many, ["a"]]}).taken
+    assert 20 < len(world.judged) - 10 < 50

@@ -188,3 +188,26 @@ def test_outputs_are_mended_behind_small_edits_and_before_pieces_are_written_ane
     assert bench.tried[:4] == ["x", "e", "e x", "e a"]
     assert nodes_of(outcome.state) == ["e", "a"]
     assert [sorted(item.reach) for item in outcome.taken] == [[], ["s"]]
+
+
+def test_what_no_change_makes_better_is_written_anew_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposed = {"change s": [["x"]], "change t": [["y"]], "rewrite s": [["a"]], "rewrite t": [["b"]]}
+    bench = Workbench(independent({"s": "a", "t": "b"}), monkeypatch, proposed)
+    outcome = bench.run(tmp_path)
+    assert bench.tried[:2] == ["x y", "a b"]
+    assert not outcome.after.result.faults
+
+
+def test_what_helped_one_piece_is_tried_for_all_others_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = {"s": "a", "t": "b", "u": "c"}
+    proposed = {
+        f"change {name}": [*([f"{name}{number}"] for number in range(4)), [node]] for name, node in needed.items()
+    }
+    bench = Workbench(independent(needed), monkeypatch, proposed)
+    outcome = bench.run(tmp_path)
+    assert not outcome.after.result.faults
+    assert bench.tried[4:6] == ["a", "a b c"], "four rounds for nothing, one piece alone, the rest"

@@ -7,17 +7,9 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx_networks import drawn, written
-from small_models import model_of
-
-from conrepair.data.feeds import DataReference
-from conrepair.frameworks.registry import framework
-from conrepair.localize.models import Subject
-from conrepair.localize.options import Options
-from conrepair.repair.options import RepairOptions
-from conrepair.repair.repair import repair_models
+from onnx_repairs import repaired
 
 SIZE = 8
-OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=120, unseen=8)
 
 
 def photo_network(path: Path, perm: tuple[int, ...] = (0, 3, 1, 2)) -> Path:
@@ -37,11 +29,7 @@ def photo_network(path: Path, perm: tuple[int, ...] = (0, 3, 1, 2)) -> Path:
 @pytest.mark.parametrize("perm", [(0, 3, 2, 1)])
 def test_a_wrong_permutation_in_front_of_the_input(perm: tuple[int, ...], tmp_path: Path) -> None:
     source, target = photo_network(tmp_path / "s.onnx"), photo_network(tmp_path / "t.onnx", perm)
-    models = [model_of("onnx", path) for path in (source, target)]
-    inputs = framework("onnx").describe(models[0]).inputs
-    data = DataReference("synthetic", 12, samples=inputs)
-    right, wrong = (Subject(model, inputs, data, None) for model in models)
-    result = repair_models(right, wrong, tmp_path / "out", OPTIONS)
+    result = repaired(source, target, tmp_path / "out")
     assert result.mended, result.after.reason
     assert result.edits == ("`t` has perm (0, 3, 1, 2)",)
     assert result.model is not None

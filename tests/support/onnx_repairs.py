@@ -1,0 +1,28 @@
+"""Repairing one ONNX file by another, with drawn inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from small_models import model_of
+
+from conrepair.data.feeds import DataReference
+from conrepair.frameworks.registry import framework
+from conrepair.localize.models import Subject
+from conrepair.localize.options import Options
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.repair import repair_models
+from conrepair.repair.result import RepairResult
+
+__all__ = ["repaired"]
+
+OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=120, unseen=8)
+
+
+def repaired(source: Path, target: Path, folder: Path) -> RepairResult:
+    """Mend the target by the source, looking at four samples of twelve."""
+    models = [model_of("onnx", path) for path in (source, target)]
+    inputs = framework("onnx").describe(models[0]).inputs
+    data = DataReference("synthetic", OPTIONS.localization.samples + OPTIONS.unseen, samples=inputs)
+    right, wrong = (Subject(model, inputs, data, None) for model in models)
+    return repair_models(right, wrong, folder, OPTIONS)
