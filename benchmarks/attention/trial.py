@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,8 @@ def _at_fault(one: PlainGraph, other: PlainGraph) -> set[str]:
     """
     one, other = one.live(), other.live()
     found = set(one.differing(other))
-    found |= _behind_exchanged(one, other, found)
+    for scope in {"/".join(name.split("/")[:2]) for name in found}:
+        found |= _behind_exchanged(one, other, {name for name in found if name.startswith(f"{scope}/")})
     makers = {value: name for name, node in other.nodes.items() for value in node.output}
     ahead = [name for name in other.nodes if name not in one.nodes]
     seen: set[str] = set()
@@ -124,14 +126,30 @@ def _at_fault(one: PlainGraph, other: PlainGraph) -> set[str]:
 
 
 def _behind_exchanged(one: PlainGraph, other: PlainGraph, differing: set[str]) -> set[str]:
-    """What reads nodes that only have changed places."""
+    """What reads nodes that only have changed places, on to where their branches stop doing the same."""
     contents = [
-        sorted(str(graph.content(name)) for name in differing if name in graph.nodes) for graph in (one, other)
+        sorted(str(_expression(name, graph, differing)) for name in differing if name in graph.nodes)
+        for graph in (one, other)
     ]
     if contents[0] != contents[1]:
         return set()
-    values = [value for name in differing for value in one.nodes[name].output]
-    return {node.name for value in values for node, _ in one.readers(value)}
+    found: set[str] = set()
+    ahead = differing
+    while ahead:
+        values = [value for name in ahead for value in one.nodes[name].output]
+        readers = {node.name for value in values for node, _ in one.readers(value)} - differing - found
+        found |= readers
+        sorts = Counter(str(one.content(name)[::2]) for name in readers)
+        ahead = readers if all(count % 2 == 0 for count in sorts.values()) else set()
+    return found
+
+
+def _expression(name: str, graph: PlainGraph, among: set[str]) -> tuple[Any, ...]:
+    """What a node computes, from what lies in front of some nodes."""
+    makers = {value: maker for maker in among & graph.nodes.keys() for value in graph.nodes[maker].output}
+    operator, inputs, attributes = graph.content(name)
+    read = [_expression(makers[item], graph, among) if item in makers else item for item in inputs]
+    return operator, read, attributes
 
 
 def _twins(wrong: PlainGraph, right: PlainGraph) -> set[str]:

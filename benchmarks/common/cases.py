@@ -20,18 +20,20 @@ from benchmarks.common.sides import KERAS, SAVEDMODEL, TFLITE, conversions
 from benchmarks.systematic.faults import FAULTS
 from conrepair.faults.catalogue import faults
 
-__all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "Case", "plan", "seeds_of"]
+__all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "ROUTES", "Case", "plan", "seeds_of"]
 
 CORRECT, INTENDED = "correct", "intended"
 ONNX, CONVERTED, NATIVE, SEVERAL = "onnx", "converted", "native", "several"
 FRAMEWORK, EXPORTER = "framework", "exporter"
 
-_ROUTES = {
+ROUTES = {
     "tflite": ("onnx-keras", "keras-tflite"),
     "torch": ("onnx2torch",),
     "keras": ("onnx-keras",),
     "tensorflow": ("onnx-keras", "keras-savedmodel"),
 }
+"""From ONNX to other formats."""
+
 _BASES = {
     BY_TORCH.name: (OWN, "torch"),
     BY_EXPORTER.name: (OWN, "onnx"),
@@ -173,8 +175,8 @@ class _Plan:
         """Faulty ONNX converted on."""
         for shift, seed in enumerate(self._seeds):
             for number, name in enumerate(self._every(self._strides.converted)):
-                target = list(_ROUTES)[(number + shift + self._place) % len(_ROUTES)]
-                yield self._one(CONVERTED, FOLDED, FOLDED, name, seed, route=_ROUTES[target], format=target)
+                target = list(ROUTES)[(number + shift + self._place) % len(ROUTES)]
+                yield self._one(CONVERTED, FOLDED, FOLDED, name, seed, route=ROUTES[target], format=target)
 
     def native(self) -> Iterator[Case]:
         """Faults in files of other formats."""

@@ -30,7 +30,20 @@ from conrepair.metrics.tensors import compare_tensors
 from conrepair.onnx_passes.files import load, save
 from conrepair.runtime.files import sha256_of
 
-__all__ = ["AGREE", "Data", "Target", "UnfitError", "finite", "made_target", "measured", "side_of", "subject", "told"]
+__all__ = [
+    "AGREE",
+    "Data",
+    "Target",
+    "UnfitError",
+    "converted",
+    "disagreement",
+    "finite",
+    "made_target",
+    "measured",
+    "side_of",
+    "subject",
+    "told",
+]
 
 AGREE = 1e-4
 """Relative L2 of outputs, up to which a conversion counts as correct."""
@@ -94,15 +107,15 @@ def made_target(payload: Mapping[str, Any], data: Data, scratch: Path, *, meant:
         side, injected, right = _injected(payload, data, scratch)
     if payload["rewriting"]:
         side = _rewritten(payload, side, scratch)
-    made, off = _converted(side, payload["route"], scratch), ""
-    if injected and payload["route"] and (error := _disagreement(side, made, data)) > AGREE:
+    made, off = converted(side, payload["route"], scratch), ""
+    if injected and payload["route"] and (error := disagreement(side, made, data)) > AGREE:
         off = f"the conversion of the faulty model differs by {error:.1e}"
-    if not injected and payload["agree"] and (error := _disagreement(payload["source"], made, data)) > AGREE:
+    if not injected and payload["agree"] and (error := disagreement(payload["source"], made, data)) > AGREE:
         off = f"the target differs by {error:.1e}: a fault that nobody injected"
     if not injected:
         right = made
     elif payload["route"] and (meant or payload["faults"][0] in OWN_FAULTS):
-        right = _converted(right, payload["route"], scratch / "meant")
+        right = converted(right, payload["route"], scratch / "meant")
         if payload["faults"][0] in OWN_FAULTS:  # else localization may name the source's layers, which are known
             models = (from_json(Model, item["model"]) for item in (right, made))
             injected[0]["target_layers"] = sorted(layers_otherwise(*models))
@@ -254,7 +267,12 @@ def _written(model: Any, path: Path) -> dict[str, Any]:
     return side_of(Model("onnx", str(path), sha256_of(path)))
 
 
-def _converted(side: dict[str, Any], route: Sequence[str], scratch: Path) -> dict[str, Any]:
+def converted(side: dict[str, Any], route: Sequence[str], scratch: Path) -> dict[str, Any]:
+    """A side, by one converter after the other.
+
+    Raises:
+        UnfitError: if one can't.
+    """
     for place, name in enumerate(route):
         folder = scratch / f"step-{place}"
         folder.mkdir(parents=True)
@@ -266,7 +284,7 @@ def _converted(side: dict[str, Any], route: Sequence[str], scratch: Path) -> dic
     return side
 
 
-def _disagreement(reference: Mapping[str, Any], candidate: Mapping[str, Any], data: Data) -> float:
+def disagreement(reference: Mapping[str, Any], candidate: Mapping[str, Any], data: Data) -> float:
     """Largest relative L2 of an output; infinite where outputs have no partner."""
     expected, given = (_outputs(side, data) for side in (reference, candidate))
     pairs, unpaired = pair_outputs(expected, given)

@@ -1,13 +1,14 @@
 """Whether faults in every layer of a sort are found, said in few words, and mended.
 
     python -m benchmarks.systematic [--seeds development|reporting] [--groups GROUP,...] [--case NAME ...] [--list]
-                                    [--only NETWORK,...] [--first N] [--lanes N] [--seconds N] [--json FILE] [--fresh]
-                                    [-o FILE]
+                                    [--only NETWORK,...] [--formats FORMAT,...] [--first N] [--lanes N] [--seconds N]
+                                    [--json FILE] [--fresh] [-o FILE]
     python -m benchmarks.systematic --tables FILE
 
 What a converter gets wrong, it gets wrong wherever it meets it: the epsilon of every BatchNorm, the weights of every
-layer in fewer bits. Group "everywhere" has such faults, "once" the same in one place, to compare with. Each is
-repaired and measured anew as in `benchmarks.repair`, on samples that the repair didn't see.
+layer in fewer bits. Group "everywhere" has such faults, in ONNX files and in what's converted of them; "once" has the
+same in one place of an ONNX file, to compare with. Each is repaired and measured anew as in `benchmarks.repair`, on
+samples that the repair didn't see.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import functools
 import sys
 from collections.abc import Sequence
 
-from benchmarks.common.cases import Case
+from benchmarks.common.cases import ROUTES, Case
 from benchmarks.common.continuing import run_rows
 from benchmarks.common.generated import add_generated_options, chosen_generated, run_generated
 from benchmarks.common.rows import read_rows
@@ -39,7 +40,7 @@ def main() -> int:
         return 0
 
     def chosen(seeds: Sequence[int]) -> list[Case]:
-        return [case for case in plan(seeds) if case.model in options.only]
+        return [case for case in plan(seeds) if case.model in options.only and case.format in options.formats]
 
     cases = chosen_generated(options, chosen)
     if options.list:
@@ -63,13 +64,14 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_generated_options(parser)
-    parser.add_argument(
-        "--only",
-        type=lambda text: text.split(","),
-        default=list(NETWORKS),
-        metavar="NETWORK,...",
-        help=", ".join(NETWORKS),
-    )
+    for name, what, known in (("only", "NETWORK", list(NETWORKS)), ("formats", "FORMAT", ["onnx", *ROUTES])):
+        parser.add_argument(
+            f"--{name}",
+            type=lambda text: text.split(","),
+            default=known,
+            metavar=f"{what},...",
+            help=", ".join(known),
+        )
     parser.add_argument("--seconds", type=float, default=_SECONDS, help="for the search of one repair (default 240)")
     return parser.parse_args()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.common.cases import REPORTING_SEEDS, Case
+from benchmarks.common.cases import REPORTING_SEEDS, ROUTES, Case
 from benchmarks.common.making import FOLDED, KEPT
 from benchmarks.systematic.faults import FAULTS
 from benchmarks.systematic.networks import BY_HAND
@@ -28,17 +28,19 @@ ATTENTION = {
 
 
 def plan(seeds: Sequence[int]) -> list[Case]:
-    """All cases of some seeds: each fault in all its places, and in one of them.
+    """All cases of some seeds: each fault in all its places, in all formats, and in one place of an ONNX file.
 
     Development and reporting have the same pretrained networks, others of the other sorts.
     """
     seed = next((item for item in seeds if item in REPORTING_SEEDS), seeds[0])
+    networks = [(name, network, fault.unfolded) for name, fault in FAULTS.items() for network in fault.networks]
+    networks += [(name, network, False) for network in BY_HAND for name in ATTENTION[network]]
     cases = []
-    for group in (EVERYWHERE, ONCE):
-        for name, fault in FAULTS.items():
-            side = KEPT if fault.unfolded else FOLDED
-            cases += [Case(group, network, side, side, (name,), 1, seed, group) for network in fault.networks]
-        for network in BY_HAND:
-            names = ATTENTION[network]
-            cases += [Case(group, network, FOLDED, FOLDED, (name,), 1, seed, group) for name in names]
+    for name, network, unfolded in networks:
+        side = KEPT if unfolded else FOLDED
+        cases += [Case(group, network, side, side, (name,), 1, seed, group) for group in (EVERYWHERE, ONCE)]
+        for target, route in ROUTES.items():
+            cases.append(
+                Case(EVERYWHERE, network, side, side, (name,), 1, seed, EVERYWHERE, route=route, format=target)
+            )
     return cases

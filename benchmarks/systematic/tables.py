@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.common.judged import interval, listed
+from benchmarks.common.bounds import at_most
+from benchmarks.common.judged import listed
 from benchmarks.common.rows import disagreements
 from benchmarks.repair.rows import Row
 from benchmarks.systematic.cases import EVERYWHERE, ONCE
@@ -16,7 +17,7 @@ __all__ = ["findings_of", "named_places", "places_of", "report", "ruled_places"]
 _OF_EFFECT = 1e-5  # relative L2 of an output
 _SIDES = ("target_layers", "source_layers")
 _HEADER = (
-    "network", "fault", "places", "of effect", "named", "by one rule", "rules", "findings", "astray",
+    "network", "fault", "format", "places", "of effect", "named", "by one rule", "rules", "findings", "astray",
     "effect", "outcome", "edits", "error left", "seconds", "once: named", "findings", "outcome", "seconds",
 )  # fmt: skip
 _OUTCOMES = ("repaired", "partly", "left", "worse", "failed")
@@ -60,12 +61,11 @@ def report(rows: Sequence[Row]) -> str:
     "astray" how many of them name no place; "error left": relative L2 of the outputs on unseen samples;
     "seconds": of localization and of repair; "at most": the 97.5 % bound of the share.
     """
-    pairs = {(row.case.model, row.case.faults[0], row.case.group): row for row in rows}
-    lines = [f"| {' | '.join(_HEADER)} |", f"|---|---|{'---:|' * (len(_HEADER) - 2)}"]
-    for model, fault in sorted({(row.case.model, row.case.faults[0]) for row in rows}):
-        everywhere, once = pairs.get((model, fault, EVERYWHERE)), pairs.get((model, fault, ONCE))
-        cells = [*_everywhere(everywhere), *_once(once)]
-        lines.append(f"| {model} | {fault} | {' | '.join(cells)} |")
+    keys = {(row.case.model, row.case.faults[0], row.case.format, row.case.group): row for row in rows}
+    lines = [f"| {' | '.join(_HEADER)} |", f"|---|---|---|{'---:|' * (len(_HEADER) - 3)}"]
+    for key in sorted({key[:3] for key in keys}):
+        cells = [*key, *_everywhere(keys.get((*key, EVERYWHERE))), *_once(keys.get((*key, ONCE)))]
+        lines.append(f"| {' | '.join(cells)} |")
     parts = ["\n".join(lines) + "\n", "\n".join(_sums(rows)) + "\n", disagreements(rows)]
     parts += listed("Failed", [row for row in rows if row.status == "failed"])
     return "\n".join(parts)
@@ -115,29 +115,30 @@ def _once(row: Row | None) -> list[str]:
 def _sums(rows: Sequence[Row]) -> Iterator[str]:
     yield f"|  | {' | '.join(_SUMS)} |"
     yield f"|---|{'---:|' * len(_SUMS)}"
-    for group in (EVERYWHERE, ONCE):
-        asked = [row for row in rows if row.case.group == group and row.counts]
-        done = [row for row in asked if row.status == "measured"]
-        places = [len(places_of(row)) for row in done]
-        named = [named_places(row) for row in done]
-        outcomes = [row.score.outcome for row in asked]
-        several = [row for row in done if len(places_of(row)) > 1]
-        ruled = sum(ruled_places(row) == len(places_of(row)) for row in several)
-        cells = [
-            len(asked),
-            sum(one == two for one, two in zip(places, named, strict=True)),
-            f"{ruled} of {len(several)}",
-            _at_most(len(several) - ruled, len(several)),
-            sum(places),
-            sum(named),
-            sum(findings_of(row)[0] for row in done),
-            *(outcomes.count(name) for name in _OUTCOMES),
-            _at_most(len(asked) - outcomes.count("repaired"), len(asked)),
-            f"{statistics.median(map(_seconds, done)):.0f}" if done else "",
-        ]
-        yield f"| {group} | {' | '.join(map(str, cells))} |"
+    groups = {group: [row for row in rows if row.case.group == group] for group in (EVERYWHERE, ONCE)}
+    formats = sorted({row.case.format for row in groups[EVERYWHERE]})
+    for name in formats if len(formats) > 1 else ():
+        groups[f"{EVERYWHERE}, {name}"] = [row for row in groups[EVERYWHERE] if row.case.format == name]
+    yield from (_sum(name, [row for row in group if row.counts]) for name, group in groups.items() if group)
 
 
-def _at_most(count: int, cases: int) -> str:
-    """The 97.5 % bound of a share."""
-    return f"{100 * interval(count, cases)[1]:.1f} %" if cases else ""
+def _sum(name: str, asked: Sequence[Row]) -> str:
+    done = [row for row in asked if row.status == "measured"]
+    places = [len(places_of(row)) for row in done]
+    named = [named_places(row) for row in done]
+    outcomes = [row.score.outcome for row in asked]
+    several = [row for row in done if len(places_of(row)) > 1]
+    ruled = sum(ruled_places(row) == len(places_of(row)) for row in several)
+    cells = [
+        len(asked),
+        sum(one == two for one, two in zip(places, named, strict=True)),
+        f"{ruled} of {len(several)}",
+        at_most(len(several) - ruled, len(several)),
+        sum(places),
+        sum(named),
+        sum(findings_of(row)[0] for row in done),
+        *(outcomes.count(outcome) for outcome in _OUTCOMES),
+        at_most(len(asked) - outcomes.count("repaired"), len(asked)),
+        f"{statistics.median(map(_seconds, done)):.0f}" if done else "",
+    ]
+    return f"| {name} | {' | '.join(map(str, cells))} |"

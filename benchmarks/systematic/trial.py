@@ -19,7 +19,7 @@ from benchmarks.common.exact import difference, in_float32
 from benchmarks.common.generated import case_of
 from benchmarks.common.located import LEAST_EFFECT, saved, unfit
 from benchmarks.common.plain_graph import PlainGraph
-from benchmarks.common.target import Data, UnfitError, finite, measured
+from benchmarks.common.target import AGREE, Data, UnfitError, converted, disagreement, finite, measured
 from benchmarks.repair.trial import repaired
 from benchmarks.systematic.cases import ONCE
 from benchmarks.systematic.faults import FAULTS, SystematicFault
@@ -91,17 +91,20 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
         }
         for place, (theirs, ours) in places.items()
     ]
+    base = converted(source, case.route, scratch / "base")
+    if case.route and (error := disagreement(source, base, data)) > AGREE:
+        raise UnfitError("off by itself", f"{error:.1e}")
+    target = converted(saved(wrong, scratch / "faulty.onnx"), case.route, scratch / "target")
     more = {
         "source": source,
-        "base": source,
+        "base": base,
         "data": known["data"],
         "samples": known["samples"],
         "batch_size": known["batch_size"],
         "precision": "",
-        "route": [],
+        "route": list(case.route),
         "seconds": payload["seconds"],
     }
-    target = saved(wrong, scratch / "faulty.onnx")
     return {"effect": finite(effect)} | repaired(more, data, target, injected, scratch)
 
 

@@ -26,6 +26,15 @@ CASES = {case.name: case for case in plan(DEVELOPMENT)}
         pytest.param("attention-11-21:writing-0:writing-0:all:heads-merged-otherwise@11", id="not turned back"),
         pytest.param("attention-12-13:writing-0:writing-2:all, renamed:heads-merged-otherwise@12", id="lower masks"),
         pytest.param("attention-11-21:writing-0:writing-1:one:softmax-of-another-axis@11", id="Where turned around"),
+        pytest.param(
+            "attention-12-10:writing-0:writing-1:one:queries-and-keys-exchanged@12", id="exchanged operands"
+        ),
+        pytest.param("attention-12-4:writing-0:writing-1:one:queries-and-keys-exchanged@12", id="and scaled weights"),
+        pytest.param("attention-12-3:writing-0:writing-0:all, renamed:mask-inverted@12", id="a choice turned round"),
+        pytest.param("attention-11-11:writing-0:writing-0:one:key-heads-tiled@11", id="an axis of one elsewhere"),
+        pytest.param(
+            "attention-12-4:writing-0:writing-0:all, renamed:slopes-of-another-base@12", id="a computed constant"
+        ),
     ],
 )
 def test_named_first_and_alone(name: str, tmp_path: Path) -> None:
