@@ -40,6 +40,8 @@ MODULES = (
     "conrepair/localize/crossing.py",
     "conrepair/localize/proving.py",
     "conrepair/localize/learning.py",
+    "conrepair/localize/cuts.py",
+    "conrepair/localize/isolated.py",
     "conrepair/localize/settling.py",
     "conrepair/localize/compensating.py",
     # Which edits are taken, and whether what comes out is delivered.
@@ -55,8 +57,9 @@ MODULES = (
 """Files whose lines bear a verdict.
 
 Not among them: `localize/diagnosis`, recipes and words (they name a fault, they don't decide that there is one),
-`localize/samples.py`, `similarity.py` and `guessing.py` (they propose pairs that others check), `repair/proposals`
-and the editors (they propose edits that are judged), reports, and what runs models.
+`localize/samples.py`, `similarity.py` and `guessing.py` (they propose pairs that others check), `localize/shelf.py`
+(where arrays are kept: bounds of memory), `repair/proposals` and the editors (they propose edits that are judged),
+reports, and what runs models.
 """
 
 FOLDERS = ("tests/metrics", "tests/evaluate", "tests/localize", "tests/repair")
