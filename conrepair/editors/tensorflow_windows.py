@@ -77,12 +77,16 @@ def _convolution(operation: Operation, tensor: Any) -> Any:
     group = int(str(operation.attributes.get("group") or 1))
     strides, dilations = window_of(operation, "strides", 1), window_of(operation, "dilations", 1)
     padding = _padding(operation, tensor.shape.as_list()[1:-1], window_of(operation, "pads", 0))
+    depthwise = group > 1 and group == tensor.shape[-1] and len(set(strides)) == 1 and _either(strides, dilations)
+    if not isinstance(padding, str) and (depthwise or tensor.shape.rank == _VOLUME):
+        # Conv3D has none, and TensorFlow 2.21 dies of a DepthwiseConv2dNative with some and a bias behind it.
+        tensor, padding = tf.pad(tensor, padding), "VALID"
     if tensor.shape.rank == _VOLUME:
-        if group > 1 or not isinstance(padding, str):
-            raise NotEditableError("TensorFlow's Conv3D has no groups and no pads of its own")
+        if group > 1:
+            raise NotEditableError("TensorFlow's Conv3D has no groups")
         kernel = tf.constant(np.moveaxis(weight, (0, 1), (-1, -2)), tensor.dtype)
         result = tf.nn.conv3d(tensor, kernel, [1, *strides, 1], padding, dilations=[1, *dilations, 1])
-    elif group > 1 and group == tensor.shape[-1] and len(set(strides)) == 1 and _either(strides, dilations):
+    elif depthwise:
         moved = np.moveaxis(weight.reshape(group, -1, *weight.shape[2:]), (0, 1), (-2, -1))
         kernel = tf.constant(moved, tensor.dtype)
         result = tf.nn.depthwise_conv2d(tensor, kernel, [1, *strides, 1], padding, dilations=dilations)
