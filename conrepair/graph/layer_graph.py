@@ -127,6 +127,17 @@ class Node:
     written: Mapping[str, Attribute] = field(default_factory=dict)
     sizes: Mapping[int, Node] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether its result is what it reads, each number where it was: pads of nothing, axes in their order."""
+        if self.op == "Identity":
+            return any(self.inputs[:1])
+        if self.op == "Pad":
+            pads = self.attributes.get("pads")
+            return isinstance(pads, tuple) and not any(pads)
+        perm = self.attributes.get("perm")
+        return self.op == "Transpose" and isinstance(perm, tuple) and perm == tuple(range(len(perm)))
+
 
 @dataclass(frozen=True)
 class LayerGraph:

@@ -131,7 +131,7 @@ def comparable(graph: LayerGraph) -> tuple[str, ...]:
 
 def _is_copy(graph: LayerGraph, name: str) -> bool:
     node = graph.producers.get(name)
-    return node is not None and node.op == "Identity" and any(node.inputs[:1]) and name not in graph.outputs
+    return node is not None and node.is_copy and name not in graph.outputs
 
 
 def _without_harmless(

@@ -107,7 +107,7 @@ def _behind(name: str, readers: Mapping[str, Sequence[str]], depth: int) -> tupl
 
 
 def _choices(end: str, feeding: Feeding, wrong: Set[str], order: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
-    """What may be dropped before a wrong pair: up to the nearest other one, the next one, and both."""
+    """What may be dropped before a wrong pair: up to the nearest other one, the next one, both, and all in a row."""
     steps, ahead = {end: 0}, [end]
     found: list[str] = []
     for name in ahead:  # grows; the nearest first
@@ -122,7 +122,17 @@ def _choices(end: str, feeding: Feeding, wrong: Set[str], order: Sequence[str]) 
     sets = [_between(first, end, feeding, among) for first in found]
     if len(sets) > 1:
         sets.append(sets[0].union(*sets[1:]))
-    return [(end, between) for between in sorted(set(sets), key=len)]
+    sets.append(_in_a_row(end, feeding, wrong))
+    return [(end, between) for between in sorted(filter(None, set(sets)), key=len)]
+
+
+def _in_a_row(end: str, feeding: Feeding, wrong: Set[str]) -> frozenset[str]:
+    """Wrong pairs before one, with nothing but wrong ones on the way: a normalization written otherwise."""
+    found = ahead = {end}
+    for _ in range(_STEPS):
+        ahead = {name for item in ahead for name in feeding.get(item, ()) if name in wrong} - found
+        found = found | ahead
+    return frozenset(found - {end})
 
 
 def _between(first: str, end: str, feeding: Feeding, among: Sequence[str]) -> frozenset[str]:

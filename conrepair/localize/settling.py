@@ -43,7 +43,7 @@ def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], is
         doubtful = _doubtful(graph, kept, feeding, errors, cleared)
         if not doubtful:
             break
-        changed = _tried(kept, doubtful, errors, isolated, _alternatives(nodes, kept, doubtful, tried))
+        changed = _tried(kept, doubtful, errors, isolated, _alternatives(nodes, kept, doubtful, errors, tried))
         tried.update(doubtful.keys())
         if changed != kept:
             before = {pair.target: pair for pair in kept}
@@ -107,10 +107,15 @@ def _alternatives(
     nodes: tuple[Neighbourhood, Neighbourhood],
     pairs: Sequence[Pair],
     doubtful: Mapping[str, Sequence[str]],
+    errors: Mapping[str, float],
     tried: Mapping[str, int],
 ) -> dict[str, Pair | None]:
-    """For each doubtful pair the next possibility: tensors of either side just behind or before; then none at all."""
-    taken = {pair.source for pair in pairs}, {pair.target for pair in pairs}
+    """For each doubtful pair the next possibility: tensors of either side just behind or before; then none at all.
+
+    What another guess has, and wrongly, is free: a row of guesses may be off by one.
+    """
+    held = [pair for pair in pairs if pair.confidence == 1.0 or errors.get(pair.target, 0.0) <= EQUAL]
+    taken = {pair.source for pair in pairs}, {pair.target for pair in held}
     found: dict[str, Pair | None] = {}
     for pair in pairs:
         if pair.target in doubtful:

@@ -83,6 +83,14 @@ def test_of_several_branches_each_alone_and_both_may_be_taken_back() -> None:
     assert choices("d", branches, "ad") == ["abc"]
 
 
+def test_wrong_ones_in_a_row_may_be_taken_back_together() -> None:
+    """However many there are, and wherever other ones are nearer: a normalization written otherwise."""
+    chain = {two: [one] for one, two in itertools.pairwise("bcdefg")} | {"g": ["f", "a"]}
+    assert "abcdef" in choices("g", chain, "abcdefg")
+    nearer = {"b": ["z"], "c": ["b"], "d": ["c", "x"], "x": ["w", "v"]}
+    assert "bc" in choices("d", nearer, "bcdwv")
+
+
 def choices(end: str, feeding: Mapping[str, Sequence[str]], wrong: str) -> list[str]:
     found = _choices(end, feeding, set(wrong), "abcdefgh")
     assert [name for name, _ in found] == [end] * len(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,10 +94,19 @@ def test_other_tensors_are_tried_one_after_the_other_and_then_none() -> None:
     plain = layouts((2, 3, 4, 5), (2, 4, 5, 3))[0]
     pairs = [Pair(f"s{place}", f"t{place}", plain, 1.0, "") for place in (0, 4)]
     guess = Pair("s2", "t2", plain, 0.6, "")
-    found = [_alternatives(nodes, [*pairs, guess], {"t2": ["t4"]}, Counter({"t2": tried})) for tried in range(4)]
-    moves = [None if (pair := item["t2"]) is None else (pair.source, pair.target) for item in found]
-    assert moves == [("s1", "t2"), ("s2", "t1"), None, None]
-    assert _alternatives(nodes, [*pairs, guess], {}, Counter()) == {}
+
+    def moves(*others: Pair, errors: Mapping[str, float]) -> list[tuple[str, str] | None]:
+        guesses, doubtful = [*pairs, guess, *others], {"t2": ["t4"]}
+        found = [_alternatives(nodes, guesses, doubtful, errors, Counter({"t2": tried})) for tried in range(4)]
+        return [None if (pair := item["t2"]) is None else (pair.source, pair.target) for item in found]
+
+    free = [("s1", "t2"), ("s2", "t1"), None, None]
+    assert moves(errors={"t2": 1.0}) == free
+    other = Pair("s3", "t1", plain, 0.6, "")
+    assert moves(other, errors={"t1": 1.0, "t2": 1.0}) == free, "a wrong guess gives way"
+    assert ("s2", "t1") not in moves(other, errors={"t1": 1e-4, "t2": 1.0})
+    assert ("s2", "t1") not in moves(replace(other, confidence=1.0), errors={"t1": 1.0, "t2": 1.0})
+    assert _alternatives(nodes, [*pairs, guess], {}, {}, Counter()) == {}
 
 
 @pytest.mark.parametrize(

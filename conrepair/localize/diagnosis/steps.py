@@ -56,6 +56,8 @@ def step_of(node: Node) -> Step:
     op = node.op
     if op == "Relu":
         op, attributes = "Clip", {"min": 0.0, "max": None}
+    if op == "Transpose" and node.is_copy:  # TensorFlow's products come with such
+        op, attributes = "Identity", {}
     values = None
     if is_elementwise(node) and len(dict.fromkeys(node.inputs)) == 1:
         values = evaluate([node], node.inputs[0], node.outputs[0])
