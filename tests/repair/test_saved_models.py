@@ -6,8 +6,11 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import tensorflow as tf
+from rewritten_networks import residual_blocks
+from small_models import model_of
 
 from conrepair.converters.registry import converter
 from conrepair.data.feeds import DataReference
@@ -39,11 +42,10 @@ def converted(model: Model, names: tuple[str, ...], folder: Path) -> Model:
 
 def subject(model: Model, folder: Path) -> Subject:
     path = folder / "data.npz"
-    if not path.exists():
-        picture = feeds_of("image")["image"]
-        drawn = np.random.default_rng(3).normal(size=(_SAMPLES, *picture.shape[1:]))
-        np.savez(path, image=drawn.astype(np.float32))
     inputs = framework(model.framework).describe(model).inputs
+    if not path.exists():
+        drawn = np.random.default_rng(3).normal(size=(_SAMPLES, *inputs[0].shape[1:]))
+        np.savez(path, image=drawn.astype(np.float32))
     return Subject(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
 
 
@@ -56,7 +58,6 @@ def subject(model: Model, folder: Path) -> Subject:
         pytest.param("pads-shifted", False, marks=pytest.mark.slow),
         pytest.param("dilation-lost", False, marks=pytest.mark.slow),
         pytest.param("shortcut-missing", False, marks=pytest.mark.slow),
-        pytest.param("epsilon-of-another-library", False, marks=pytest.mark.slow),
     ],
 )
 def test_a_fault_that_was_converted_on_is_mended(name: str, kept: bool, tmp_path: Path) -> None:
@@ -83,6 +84,25 @@ def test_a_fault_that_was_converted_on_is_mended(name: str, kept: bool, tmp_path
         Path(wrong.path) / "saved_model.pb"
     ).read_bytes()
     assert same is kept  # numbers alone leave the graph as it was
+
+
+@pytest.mark.slow
+def test_epsilons_of_all_normalizations_are_one_rule(tmp_path: Path) -> None:
+    """Each is a product and a sum there, of numbers that are computed from variables and an epsilon."""
+    right = model_of("onnx", residual_blocks(tmp_path / "right.onnx"))
+    wrong = onnx.load(right.path)
+    norms = [node for node in wrong.graph.node if node.op_type == "BatchNormalization"]
+    for node in norms:
+        node.attribute.append(onnx.helper.make_attribute("epsilon", 1e-3))
+    onnx.save(wrong, tmp_path / "wrong.onnx")
+    made = converted(model_of("onnx", tmp_path / "wrong.onnx"), _ROUTE, tmp_path / "target")
+    result = repair_models(subject(right, tmp_path), subject(made, tmp_path), tmp_path / "out", _OPTIONS)
+    (rule,) = result.before.rules
+    assert "epsilon" in rule.words
+    assert len(rule.layers) == len(norms)
+    assert result.mended, result.after.faults
+    assert len(result.edits) == 2 * len(norms)  # a factor and an offset, and no operator
+    assert result.unseen_after.error < 1e-5
 
 
 def test_a_saved_model_that_is_right_is_left_alone(tmp_path: Path) -> None:

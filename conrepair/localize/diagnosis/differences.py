@@ -23,7 +23,7 @@ from conrepair.localize.diagnosis.normalization import (
 )
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
-from conrepair.localize.diagnosis.readings import as_written, fused, rearranged, with_functions
+from conrepair.localize.diagnosis.readings import as_written, fused, normalized, rearranged, with_functions
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.steps import MOVES, Step, function_step, step_of
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
@@ -72,7 +72,8 @@ def pairings_of(source: Side, target: Side) -> Iterator[Sequence[tuple[Step | No
     Yields:
         Pairs in order; None where only the other side has a step.
     """
-    for read in _READINGS:
+    norms = [any(node.op == "BatchNormalization" for node in side.nodes) for side in (source, target)]
+    for read in (*_READINGS, normalized) if norms[0] != norms[1] else _READINGS:
         yield with_whole_biases(pair_steps(read(source), read(target)), (source.graph, target.graph))
 
 
@@ -283,6 +284,7 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
         words = "chooses where its condition holds what the source does where it doesn't"
         yield Finding(Kind.GRAPH, f"`{target.layer}` {words}", *where, _WRITTEN, f"{called(target)} {words}")
         return
+    explained: set[str] = set()
     for role in dict.fromkeys([*source.parameters, *target.parameters]):
         ours, theirs = source.parameters.get(role), target.parameters.get(role)
         if ours is None or theirs is None:
@@ -323,7 +325,10 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             return
         folding = explain_folding(source, target, role)
         if folding is not None:
-            yield Finding(folding[0], f"`{target.layer}`: {folding[1]}", *where, rule=folding[1])
+            kind, words, rule = folding
+            if words not in explained:
+                yield Finding(kind, f"`{target.layer}`: {words}", *where, rule=rule)
+            explained.add(words)
             continue
         difference = rounded_before_folding(difference, source, target, role)
         maker = f", which `{theirs.made_by}` computes" if theirs.made_by else ""

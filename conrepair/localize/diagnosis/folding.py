@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import numpy as np
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.localize.diagnosis.steps import Step
 
-__all__ = ["Fold", "affine_of", "fold_batches", "fold_linear", "fold_pad"]
+__all__ = ["Affine", "Fold", "affine", "affine_of", "fold_batches", "fold_linear", "fold_pad"]
 
 _WINDOWS = {"Conv", "MaxPool", "AveragePool"}
 _LOWEST = -1e30  # what stands for minus infinity, that no value is smaller than
@@ -18,6 +19,9 @@ _LINEAR = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
 
 Fold = Callable[[Step, Step], Step | None]
 """Makes one of a step and its only reader; None where they aren't one."""
+
+Affine = Callable[[], tuple[Array, Array]]
+"""Computes a factor and an offset for each channel, in float64."""
 
 
 def fold_pad(first: Step, second: Step) -> Step | None:
@@ -147,9 +151,17 @@ def _channels(step: Step) -> int:
     return int(shape[_LINEAR[step.op]])
 
 
-def affine_of(step: Step, first: Step) -> Callable[[], tuple[Array, Array]] | None:
-    """Reads the factor and offset per channel that a step is; None when it isn't that."""
-    channels = _channels(first)
+def affine_of(step: Step, first: Step) -> Affine | None:
+    """Reads the factor and offset per channel that a step behind a layer is; None when it isn't that."""
+    channels, operand = _channels(first), step.parameters.get("operand")
+    shape = () if operand is None else operand.shape
+    if math.prod(shape) > 1 and not _along_channels(shape, first, channels):
+        return None
+    return affine(step, channels)
+
+
+def affine(step: Step, channels: int) -> Affine | None:
+    """Reads the factor and offset that a step is, for so many channels; None when it isn't that."""
     parameters = step.parameters
     if step.op == "BatchNormalization" and not step.attributes.get("training_mode"):
 
@@ -163,16 +175,16 @@ def affine_of(step: Step, first: Step) -> Callable[[], tuple[Array, Array]] | No
     operand = parameters.get("operand")
     if operand is None or step.op not in {"Add", "Sub", "Mul", "Div"} or step.attributes.get("constant_first"):
         return None
-    size = int(np.prod(operand.shape, dtype=np.int64))
-    if size not in (1, channels) or (size == channels > 1 and not _along_channels(operand.shape, first, channels)):
+    if math.prod(operand.shape) not in (1, channels):
         return None
 
     def arithmetic() -> tuple[Array, Array]:
         values = np.broadcast_to(operand.numpy().astype(np.float64).reshape(-1), (channels,))
         one, zero = np.ones(channels), np.zeros(channels)
-        return {"Add": (one, values), "Sub": (one, -values), "Mul": (values, zero), "Div": (1 / values, zero)}[
-            step.op
-        ]
+        if step.op == "Div":
+            with np.errstate(divide="ignore"):
+                return 1 / values, zero
+        return {"Add": (one, values), "Sub": (one, -values), "Mul": (values, zero)}[step.op]
 
     return arithmetic
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localize.diagnosis.channelwise import CHANNELWISE
 from conrepair.localize.diagnosis.parameters import Difference, stored_as
 from conrepair.localize.diagnosis.steps import Step
 
@@ -14,7 +15,7 @@ __all__ = ["explain_folding", "lacks_normalization", "lost_statistics", "rounded
 _CLOSE = 1e-3
 
 
-def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str] | None:
+def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str, str] | None:
     """Explain a difference of weights by the normalization that one side has folded into them.
 
     Args:
@@ -23,16 +24,19 @@ def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str] |
         role: Of the parameter that differs.
 
     Returns:
-        The kind of fault and its words; None when the normalization doesn't explain it.
+        The kind of fault, its words, and those that are the same for other layers; None when the normalization
+        doesn't explain it.
     """
     nodes = [node for node in source.nodes if node.op == "BatchNormalization"]
     if (
         len(nodes) != 1
-        or role not in {"weight", "bias"}
+        or role not in {"weight", "bias", "factor", "offset"}
         or any(node.op == "BatchNormalization" for node in target.nodes)
     ):
         return None
-    if "weight" not in target.parameters or target.op not in {"Conv", "MatMul"}:
+    if target.op != source.op or not {"weight", "factor"} & target.parameters.keys() & source.parameters.keys():
+        return None
+    if target.op not in {"Conv", "MatMul", CHANNELWISE}:
         return None
     node = nodes[0]
     variance = node.parameters["variance"].numpy().astype(np.float64)
@@ -40,17 +44,18 @@ def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str] |
     factors = _factors(source, target)
     if factors is None or factors.shape != variance.shape or not (factors > 0).all():
         return None
-    name = node.layer
     other = (variance + epsilon) / factors**2 - variance
     if (
         np.ptp(other) <= _CLOSE * np.abs(other).max() + 1e-2 * epsilon
         and other.mean() > 0
         and abs(other.mean() - epsilon) > 1e-2 * epsilon
     ):
-        return Kind.HYPERPARAMETERS, f"epsilon of `{name}` is {other.mean():.3g}, in the source {epsilon:g}"
-    if np.allclose(factors, (variance + epsilon) ** -0.5, rtol=_CLOSE):
-        return Kind.PARAMETERS, f"the variance of `{name}` is taken for a standard deviation"
-    return None
+        found = Kind.HYPERPARAMETERS, f"epsilon of {{}} is {other.mean():.3g}, in the source {epsilon:g}"
+    elif np.allclose(factors, (variance + epsilon) ** -0.5, rtol=_CLOSE):
+        found = Kind.PARAMETERS, "the variance of {} is taken for a standard deviation"
+    else:
+        return None
+    return found[0], found[1].format(f"`{node.layer}`"), found[1].format(node.native)
 
 
 def lost_statistics(source: Step, target: Step, graph: LayerGraph) -> tuple[Node, str] | None:
@@ -114,7 +119,10 @@ def rounded_before_folding(difference: Difference, source: Step, target: Step, r
 
 
 def _factors(source: Step, target: Step) -> np.ndarray | None:
-    """What each output channel's weights are multiplied by."""
+    """What each output channel's weights, or channel's factor, are multiplied by."""
+    if source.op == CHANNELWISE:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(target.parameters["factor"].numpy() / source.parameters["factor"].numpy())
     axis = 0 if source.op == "Conv" else -1
     one, two = (step.parameters["weight"].numpy().astype(np.float64) for step in (source, target))
     if one.shape != two.shape:

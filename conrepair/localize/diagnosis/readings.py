@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localize.diagnosis.channelwise import channelwise, fold_channelwise
 from conrepair.localize.diagnosis.folding import Fold, fold_batches, fold_linear, fold_pad
 from conrepair.localize.diagnosis.functions import is_elementwise
 from conrepair.localize.diagnosis.region import Side
 from conrepair.localize.diagnosis.steps import Step, function_step, step_of
 from conrepair.localize.diagnosis.turning import unturned
 
-__all__ = ["as_written", "fused", "rearranged", "with_functions"]
+__all__ = ["as_written", "fused", "normalized", "rearranged", "with_functions"]
 
 _LAYERS = {"Conv", "ConvTranspose", "MatMul", "BlockConv"}
 _COMPLETING = {"BatchNormalization", "BatchToSpace"}
@@ -42,6 +43,11 @@ def rearranged(side: Side) -> list[Step]:
     A clipping that a converter has put there would hide that the layer is the same one.
     """
     return _all_folded(_completed_first(_functions(as_written(side), side), side.graph), side)
+
+
+def normalized(side: Side) -> list[Step]:
+    """As fused, with a normalization, and what else scales and shifts channels, as one step."""
+    return _folded([channelwise(step) for step in fused(side)], side, fold_channelwise)
 
 
 def _all_folded(steps: list[Step], side: Side) -> list[Step]:

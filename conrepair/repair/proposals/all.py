@@ -17,6 +17,7 @@ from conrepair.repair.proposals.attributes import (
 )
 from conrepair.repair.proposals.carried import carried_proposals
 from conrepair.repair.proposals.changed import change_proposals
+from conrepair.repair.proposals.channelwise import channelwise_proposals
 from conrepair.repair.proposals.combined import attribute_and_extra_proposals, displaced_proposals
 from conrepair.repair.proposals.everywhere import everywhere
 from conrepair.repair.proposals.folded import folded_proposals
@@ -42,6 +43,7 @@ CHANGES: Sequence[Proposer] = (
     rescaled_proposals,
     everywhere(parameter_proposals),
     folded_proposals,
+    channelwise_proposals,
     carried_proposals,
     change_proposals,
     range_proposals,

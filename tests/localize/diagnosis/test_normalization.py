@@ -12,8 +12,9 @@ import pytest
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.diagnosis.normalization import explain_folding, lacks_normalization
-from conrepair.localize.diagnosis.readings import fused
-from conrepair.localize.diagnosis.region import side
+from conrepair.localize.diagnosis.parameters import compare_parameters
+from conrepair.localize.diagnosis.readings import fused, normalized
+from conrepair.localize.diagnosis.region import Side, side
 from conrepair.localize.diagnosis.steps import Step
 
 Array = np.ndarray
@@ -23,12 +24,14 @@ SCALE, SHIFT, MEAN = (onnx_networks.drawn(4, seed=seed) + 1 for seed in (1, 2, 3
 VARIANCE = np.abs(onnx_networks.drawn(4, seed=4)) * 0.02 + 0.001  # so small that epsilon matters
 
 
-def only_step(lines: str, weights: dict[str, Array], folder: Path, name: str) -> Step:
+def only_step(
+    lines: str, weights: dict[str, Array], folder: Path, name: str, read: Callable[[Side], list[Step]] = fused
+) -> Step:
     text = f"small (float[2, 4, 4, 4] x) => (float[2, a, b, c] y) {{ {lines} }}"
     model = onnx_networks.model_of("onnx", onnx_networks.written(folder / f"{name}.onnx", text, weights))
     feeds = {"x": onnx_networks.drawn(2, 4, 4, 4)}
     graph = onnx_networks.open_network(model, onnx_networks.specs(model, feeds)).graph
-    [step] = fused(side(graph, {"x"}, "y"))
+    [step] = read(side(graph, {"x"}, "y"))
     return step
 
 
@@ -49,18 +52,46 @@ def both(factor: Factor, folder: Path, epsilon: float = 1e-5) -> tuple[Step, Ste
 def test_another_epsilon(right: float, wrong: float, tmp_path: Path) -> None:
     ours, theirs = both(lambda scale, variance: scale / np.sqrt(variance + wrong), tmp_path, right)
     found = explain_folding(ours, theirs, "weight")
-    assert found is not None
-    assert found == (Kind.HYPERPARAMETERS, f"epsilon of `norm` is {wrong:.3g}, in the source {right:g}")
+    rule = f"epsilon of BatchNormalization is {wrong:.3g}, in the source {right:g}"
+    assert found == (Kind.HYPERPARAMETERS, rule.replace("BatchNormalization", "`norm`"), rule)
     assert explain_folding(ours, theirs, "bias") == found
+
+
+@pytest.mark.parametrize("product_first", [True, False])
+@pytest.mark.parametrize("wrong", [1e-3, 1e-5])
+def test_a_product_and_a_sum_stand_for_a_normalization(wrong: float, product_first: bool, tmp_path: Path) -> None:
+    factor = SCALE / np.sqrt(VARIANCE + wrong)
+    offset = SHIFT - MEAN * factor
+    named = {"scale": SCALE, "shift": SHIFT, "mean": MEAN, "var": VARIANCE}
+    pieces = {"f": factor, "o": offset if product_first else offset / factor}
+    pieces = {name: array.astype(np.float32)[:, None, None] for name, array in pieces.items()}
+    lines = "h = Mul (x, f) y = Add (h, o)" if product_first else "h = Add (x, o) y = Mul (h, f)"
+    ours = only_step(
+        "[norm] y = BatchNormalization (x, scale, shift, mean, var)", named, tmp_path, "ours", normalized
+    )
+    theirs = only_step(lines, pieces, tmp_path, "theirs", normalized)
+    found = explain_folding(ours, theirs, "factor")
+    if wrong == 1e-5:
+        assert found is None
+        for role in ("factor", "offset"):
+            assert compare_parameters(ours.parameters[role], theirs.parameters[role]) is None
+    else:
+        assert found is not None
+        assert found[1] == "epsilon of `norm` is 0.001, in the source 1e-05"
+
+
+def test_a_product_and_a_sum_along_other_axes_are_two_steps(tmp_path: Path) -> None:
+    pieces = {"f": SCALE[:, None, None], "o": SHIFT[:, None]}
+    with pytest.raises(ValueError, match="too many values"):
+        only_step("h = Mul (x, f) y = Add (h, o)", pieces, tmp_path, "theirs", normalized)
 
 
 def test_a_deviation_for_a_variance(tmp_path: Path) -> None:
     """What was folded divides by the variance itself."""
     ours, theirs = both(lambda scale, variance: scale / (variance + 1e-5), tmp_path)
-    assert explain_folding(ours, theirs, "weight") == (
-        Kind.PARAMETERS,
-        "the variance of `norm` is taken for a standard deviation",
-    )
+    found = explain_folding(ours, theirs, "weight")
+    assert found is not None
+    assert found[:2] == (Kind.PARAMETERS, "the variance of `norm` is taken for a standard deviation")
 
 
 @pytest.mark.parametrize(
