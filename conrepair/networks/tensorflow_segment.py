@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,25 @@ class TensorFlowSegment(Segment):
             tensors = [
                 tf.constant(_fitting(feeds[name], spec)) for name, spec in zip(self.needs, self._specs, strict=True)
             ]
-            results = self._function(*tensors)
+            with _as_written():
+                results = self._function(*tensors)
             return {name: np.asarray(result) for name, result in zip(self.wanted, results, strict=True)}
         # The same.
         except Exception as error:
             reason = f"{type(error).__name__}: {str(error)[:600]}"
             raise InferenceError(f"running a piece of the network failed: {reason}") from error
+
+
+@contextlib.contextmanager
+def _as_written() -> Iterator[None]:
+    """Let TensorFlow run a function without rewriting it: most run once, which takes less time than that."""
+    name = "disable_meta_optimizer"
+    before = tf.config.optimizer.get_experimental_options().get(name, False)
+    tf.config.optimizer.set_experimental_options({name: True})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({name: before})
 
 
 def _fitting(array: Array, spec: Any) -> Array:
