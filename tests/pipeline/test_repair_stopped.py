@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -207,8 +208,15 @@ def test_an_audit_killed_while_it_repairs(tmp_path: Path) -> None:
         (document,) = (folder / "generated" / "audit" / "repair").rglob("repair.json")
         return edits(check_result(document.parent))
 
+    def begun(folder: Path) -> Callable[[], bool]:
+        return lambda: any((folder / "generated" / "store").glob(".journal-*"))
+
     whole = config(tmp_path / "whole")
-    killing.finish(killing.start(whole))
+    process = killing.start(whole)
+    killing.wait_until(begun(whole.parent))
+    began = time.monotonic()
+    killing.finish(process)
+    duration = time.monotonic() - began
     expected = result(whole.parent)
     generator = random.Random(6)
     kills = 0
@@ -217,8 +225,8 @@ def test_an_audit_killed_while_it_repairs(tmp_path: Path) -> None:
         before = originals(path.parent)
         store = path.parent / "generated" / "store"
         process = killing.start(path)
-        killing.wait_until(lambda store=store: any(store.glob(".journal-*")))
-        time.sleep(generator.uniform(0, 3))
+        killing.wait_until(begun(path.parent))
+        time.sleep(duration * generator.uniform(0, 0.8))
         if process.poll() is None:
             killing.kill(process, everybody=bool(generator.getrandbits(1)))
             kills += 1

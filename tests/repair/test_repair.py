@@ -70,7 +70,7 @@ def test_a_fault_in_a_tflite_file_is_mended_in_it(fault: Fault, tmp_path: Path) 
     assert result.model is not None
     assert result.model.framework == "tflite"
     assert result.unseen_after.error < 1e-4
-    assert len(result.edits) <= 3
+    assert len(result.edits) <= max(3, len(changed.layers))
     assert len(result.effects) >= 1
 
 
