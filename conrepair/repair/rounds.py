@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ __all__ = ["Judging", "Rounds"]
 
 _IDLE = 4.0  # rounds behind one another that mend nothing, after which pieces are looked at one by one
 _ALONE = 0.125  # what a round costs that looks at pieces alone, where one that looks at the whole costs 1
+_REFUSED = 2  # proposals of a sort that can't be made or run, alone, after which others of it aren't tried in a round
 
 Propose = Callable[[Guilty], Iterator[Proposal]]
 
@@ -68,6 +70,8 @@ class Rounds:
         self._judging, self._propose, self._over = judging, propose, over
         self.spent: dict[str, set[str]] = {}
         self.hopeless: set[str] = set()
+        self._refused = Counter[str]()  # proposals of a sort that couldn't be made or run, alone, in this round
+        self._passed_over: set[str] = set()  # proposals of those sorts, as digests
 
     def run(self, state: State) -> State:
         """Mend what can be mended of a state's pieces.
@@ -94,10 +98,12 @@ class Rounds:
             waiting = [item for item, _ in trial]
             if not trial:
                 break
+            self._refused.clear()
             found = self._tried((*state.taken, *taken), [(item.piece, proposal) for item, proposal in trial], before)
             idle = 0.0 if found.mended else idle + (_ALONE if found.alone else 1.0)
             for item, proposal in trial:
-                item.better |= Patch(proposal).digest not in self.spent.get(source_of(item.piece), ())
+                known = self._passed_over | self.spent.get(source_of(item.piece), set())
+                item.better |= Patch(proposal).digest not in known
             taken += found.taken
             mended |= {source_of(piece): piece for piece in found.mended}
             waiting = [item for item in waiting if source_of(item.piece) not in mended]
@@ -118,7 +124,13 @@ class Rounds:
         return best
 
     def _tried(self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]], before: Found) -> _Tried:
-        """Judge proposals together; in halves, where together they can't be."""
+        """Judge proposals together; in halves, where together they can't be, without those like two that can't."""
+        if self._refused:
+            alike = [self._refused[_sort_of(proposal, before)] >= _REFUSED for _, proposal in trial]
+            self._passed_over |= {Patch(item[1]).digest for item, skip in zip(trial, alike, strict=True) if skip}
+            trial = [item for item, skip in zip(trial, alike, strict=True) if not skip]
+            if not trial:
+                return _Tried()
         added = _without_repeated(taken, trial)
         candidate = self._judging.make((*taken, *(item for item in added if item.edits)))
         if candidate is not None:
@@ -133,6 +145,7 @@ class Rounds:
                 changed.remove()
             if len(trial) == 1:
                 self._spend(*trial[0])
+                self._refused[_sort_of(trial[0][1], before)] += 1
             if len(trial) == 1 or self._over():
                 return _Tried()
             middle = len(trial) // 2
@@ -204,6 +217,18 @@ def _without_repeated(taken: Sequence[Taken], trial: Sequence[tuple[Guilty, Prop
                 edits.append(edit)
         added.append(Taken(tuple(edits), "", reach=reach(piece)))
     return added
+
+
+def _sort_of(proposal: Proposal, before: Found) -> str:
+    """What a proposal does, wherever it does it."""
+    operators = {node.name: node.op for node in before.graph.nodes}
+    words = []
+    for edit in proposal:
+        words += [type(edit).__name__, operators.get(getattr(edit, "node", ""), "")]
+        words += [str(getattr(edit, name, "")) for name in ("role", "operator", "input")]
+        words += sorted(getattr(edit, "attributes", ()))
+        words += [operation.operator for operation in getattr(edit, "operations", ())]
+    return " ".join(words)
 
 
 def _with_gain(item: Taken, now: float | None, piece: Guilty) -> Taken:

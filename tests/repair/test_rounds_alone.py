@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -80,6 +81,25 @@ def test_one_that_can_not_be_written_keeps_no_other_from_it(tmp_path: Path, coun
     result = ran(world, {name: [["x"]] if name == names[0] else [[f"a{name}"]] for name in names})
     assert sorted(nodes_of(result)) == [f"a{name}" for name in names[1:]]
     assert world.kept == 2
+
+
+def test_of_those_alike_two_are_tried_that_can_not_be_written(tmp_path: Path) -> None:
+    """Sixteen by halves would be thirty-one."""
+    names = [f"s{number:02}" for number in range(16)]
+    world = World(tmp_path, {name: [f"a{name}"] for name in names}, broken=[f"x{name}" for name in names])
+    made: list[int] = []
+    search = rounds(world, {name: [[f"x{name}"], [f"a{name}"]] for name in names})
+    usual = search._judging.make
+
+    def make(taken: tuple[Taken, ...]) -> Candidate | None:
+        made.append(len(taken))
+        return usual(taken)
+
+    search._judging = dataclasses.replace(search._judging, make=make)
+    result = search.run(world.state(()))
+    assert sorted(nodes_of(result)) == [f"a{name}" for name in names]
+    assert made == [16, 8, 4, 2, 1, 1, 16]
+    assert not search.hopeless
 
 
 def test_an_edit_that_pieces_share_is_made_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
-from conrepair.graph.layer_graph import Node, Parameter
+from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
 from conrepair.localize.judgement import Judged
 from conrepair.localize.layout import layouts
 from conrepair.localize.localize import Found
@@ -67,7 +67,7 @@ def found(
     )
     if not result.faults:
         result = dataclasses.replace(result, verdict=Verdict.EQUIVALENT)
-    return Found(result, cast(Any, None), cast(Any, None), tuple(pieces))
+    return Found(result, cast(Any, None), LayerGraph((), (), {}, ()), tuple(pieces))
 
 
 class World:
