@@ -124,28 +124,22 @@ class Rounds:
         return best
 
     def _tried(self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]], before: Found) -> _Tried:
-        """Judge proposals together; in halves, where together they can't be, without those like two that can't."""
-        if self._refused:
-            alike = [self._refused[_sort_of(proposal, before)] >= _REFUSED for _, proposal in trial]
-            self._passed_over |= {Patch(item[1]).digest for item, skip in zip(trial, alike, strict=True) if skip}
-            trial = [item for item, skip in zip(trial, alike, strict=True) if not skip]
-            if not trial:
-                return _Tried()
+        """Judge proposals together: all that can be written; in halves, where together they can't be run."""
+        candidate, trial = self._written(taken, trial, before)
+        if candidate is None:
+            return _Tried()
         added = _without_repeated(taken, trial)
-        candidate = self._judging.make((*taken, *(item for item in added if item.edits)))
-        if candidate is not None:
-            seen = self._judging.alone(candidate, [piece for piece, _ in trial])
-            alone = [seen[source_of(piece)] for piece, _ in trial if source_of(piece) in seen]
-            if len(alone) == len(trial) and not all(item.right for item in alone):
-                candidate.remove()
-                return self._alone(zip(added, trial, alone, strict=True))
+        seen = self._judging.alone(candidate, [piece for piece, _ in trial])
+        alone = [seen[source_of(piece)] for piece, _ in trial if source_of(piece) in seen]
+        if len(alone) == len(trial) and not all(item.right for item in alone):
+            candidate.remove()
+            return self._alone(zip(added, trial, alone, strict=True))
         changed = self._judge(candidate)
         if changed is None or unplaced(changed.found) > unplaced(before):
             if changed is not None:
                 changed.remove()
             if len(trial) == 1:
-                self._spend(*trial[0])
-                self._refused[_sort_of(trial[0][1], before)] += 1
+                self._refuse(*trial[0], before)
             if len(trial) == 1 or self._over():
                 return _Tried()
             middle = len(trial) // 2
@@ -169,6 +163,39 @@ class Rounds:
         changed.remove()
         return _Tried(tuple(item for item in helped if item.edits), tuple(mended))
 
+    def _written(
+        self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]], before: Found
+    ) -> tuple[Candidate | None, Sequence[tuple[Guilty, Proposal]]]:
+        """The target with as many of some proposals as can be written together, and those; none like two that can't."""
+        if self._refused:
+            alike = [self._refused[_sort_of(proposal, before)] >= _REFUSED for _, proposal in trial]
+            self._passed_over |= {Patch(item[1]).digest for item, skip in zip(trial, alike, strict=True) if skip}
+            trial = [item for item, skip in zip(trial, alike, strict=True) if not skip]
+        if not trial:
+            return None, ()
+        edits = _without_repeated(taken, trial)
+        candidate = self._judging.make((*taken, *(item for item in edits if item.edits)))
+        if candidate is not None:
+            return candidate, trial
+        if len(trial) == 1:
+            self._refuse(*trial[0], before)
+        if len(trial) == 1 or self._over():
+            return None, ()
+        middle = len(trial) // 2
+        halves = []
+        for half in (trial[:middle], trial[middle:]):
+            candidate, writable = self._written(taken, half, before)
+            if candidate is not None:
+                candidate.remove()
+            halves.append(writable)
+        if not all(halves):
+            halves = [half for half in halves if half]
+            return self._written(taken, halves[0], before) if halves else (None, ())
+        together = [*halves[0], *halves[1]]
+        if len(together) < len(trial):
+            return self._written(taken, together, before)
+        return self._written(taken, halves[0], before)  # each can be written, and both can't
+
     def _alone(self, trial: Iterable[tuple[Taken, tuple[Guilty, Proposal], Alone]]) -> _Tried:
         """What pieces say that were run alone, where some of them aren't right."""
         helped: list[Taken] = []
@@ -183,6 +210,10 @@ class Rounds:
 
     def _judge(self, candidate: Candidate | None) -> State | None:
         return None if candidate is None else self._judging.localize(candidate)
+
+    def _refuse(self, piece: Guilty, proposal: Proposal, before: Found) -> None:
+        self._spend(piece, proposal)
+        self._refused[_sort_of(proposal, before)] += 1
 
     def _spend(self, piece: Guilty, proposal: Proposal) -> None:
         self.spent.setdefault(source_of(piece), set()).add(Patch(proposal).digest)

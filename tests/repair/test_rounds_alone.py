@@ -83,6 +83,16 @@ def test_one_that_can_not_be_written_keeps_no_other_from_it(tmp_path: Path, coun
     assert world.kept == 2
 
 
+def test_what_can_be_written_is_judged_once(tmp_path: Path) -> None:
+    """Halves are written, and nothing is looked at, until all that can be written are."""
+    names = [f"s{number}" for number in range(8)]
+    world = World(tmp_path, {name: [f"a{name}"] for name in names}, broken=["as2"])
+    result = ran(world, {name: [[f"a{name}"]] for name in names})
+    others = [f"a{name}" for name in names if name != "s2"]
+    assert sorted(nodes_of(result)) == others
+    assert [sorted(nodes) for nodes in world.judged] == [others]
+
+
 def test_of_those_alike_two_are_tried_that_can_not_be_written(tmp_path: Path) -> None:
     """Sixteen by halves would be thirty-one."""
     names = [f"s{number:02}" for number in range(16)]
