@@ -166,7 +166,7 @@ class Rounds:
     def _written(
         self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]], before: Found
     ) -> tuple[Candidate | None, Sequence[tuple[Guilty, Proposal]]]:
-        """The target with as many of some proposals as can be written together, and those; none like two that can't."""
+        """The target with as many of some proposals as can be written together; none like two that can't be."""
         if self._refused:
             alike = [self._refused[_sort_of(proposal, before)] >= _REFUSED for _, proposal in trial]
             self._passed_over |= {Patch(item[1]).digest for item, skip in zip(trial, alike, strict=True) if skip}

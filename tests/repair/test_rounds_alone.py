@@ -87,10 +87,18 @@ def test_what_can_be_written_is_judged_once(tmp_path: Path) -> None:
     """Halves are written, and nothing is looked at, until all that can be written are."""
     names = [f"s{number}" for number in range(8)]
     world = World(tmp_path, {name: [f"a{name}"] for name in names}, broken=["as2"])
-    result = ran(world, {name: [[f"a{name}"]] for name in names})
+    judged: list[list[str]] = []
+    search = rounds(world, {name: [[f"a{name}"]] for name in names})
+
+    def localize(candidate: Candidate) -> State:
+        state = world.localize(candidate)
+        judged.append(sorted(nodes_of(state)))
+        return state
+
+    search._judging = dataclasses.replace(search._judging, localize=localize)
     others = [f"a{name}" for name in names if name != "s2"]
-    assert sorted(nodes_of(result)) == others
-    assert [sorted(nodes) for nodes in world.judged] == [others]
+    assert sorted(nodes_of(search.run(world.state(())))) == others
+    assert judged == [others]
 
 
 def test_of_those_alike_two_are_tried_that_can_not_be_written(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from conrepair.localize.diagnosis.normalization import (
 )
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
+from conrepair.localize.diagnosis.portions import portion_of
 from conrepair.localize.diagnosis.readings import as_written, fused, normalized, rearranged, with_functions
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.steps import MOVES, Step, function_step, step_of
@@ -43,6 +44,7 @@ _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0, "B": 0.0, "initial_h": 0.0,
 _ALONG = 0.98  # weight of another axis: which one it should be is told by layouts nearby
 _ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
 _READINGS = (as_written, with_functions, fused, rearranged)
+_PORTIONING = {"Gather", "Slice", "Split"}
 _WRITTEN = 0.15  # weight of what conversions write otherwise
 _MASKING = -1e4  # what's this low, added to scores or put in their place, takes part in nothing
 _FACTORS = {"alpha", "beta"}
@@ -101,15 +103,26 @@ def _length(findings: Sequence[Finding]) -> float:
 
 
 def _compare(pairs: Iterable[tuple[Step | None, Step | None]], region: Region) -> Iterator[Finding]:
-    layouts = layouts_of(region)
+    layouts, pairs = layouts_of(region), list(pairs)
+    in_portions = any(ours and theirs and _is_portion(ours, theirs) for ours, theirs in pairs)
     for ours, theirs in pairs:
         if ours is None and theirs is not None:
             yield _extra(theirs, region)
+        elif in_portions and theirs is None and ours is not None and ours.op in _PORTIONING:
+            continue
         elif theirs is None and ours is not None:
             yield _missing(ours, region)
         elif ours is not None and theirs is not None:
             mutated = _mutated(ours, theirs, region)
             yield from [mutated] if mutated else _both(ours, theirs, layouts, region.target.graph)
+
+
+def _is_portion(source: Step, target: Step) -> bool:
+    """Whether the target's layer computes a portion of what the source's does, which takes it from that later."""
+    ours, theirs = source.parameters.get("weight"), target.parameters.get("weight")
+    if source.op != target.op or ours is None or theirs is None or ours.shape == theirs.shape:
+        return False
+    return portion_of(ours.numpy(), theirs.numpy()) is not None
 
 
 def _mutated(source: Step, target: Step, region: Region) -> Finding | None:

@@ -12,6 +12,7 @@ from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.graph.per_channel import per_channel
 from conrepair.localize.diagnosis.grids import grid_of
+from conrepair.localize.diagnosis.portions import portion_of
 
 __all__ = ["Difference", "compare_parameters", "difference", "stored_as"]
 
@@ -54,7 +55,18 @@ def compare_parameters(source: Parameter, target: Parameter) -> Difference | Non
         one, two = np.broadcast_arrays(one, two)
     if target.bits and one.shape == two.shape and _within_steps(one, two, target):
         return None
-    return difference(one, two)
+    portion = portion_of(one, two)
+    return difference(one, two) if portion is None else _of_portion(portion, two, one)
+
+
+def _of_portion(portion: Values, two: Values, whole: Values) -> Difference | None:
+    """How a portion differs, whose scales may be those of the whole."""
+    found = difference(portion, two)
+    if found is None or found.kind is Kind.PRECISION:
+        return found
+    ends = [whole.min(), whole.max()]
+    shared = difference(np.append(portion, ends), np.append(two, ends))
+    return found if shared is None or shared.kind is not Kind.PRECISION else shared
 
 
 def difference(one: Array, two: Array) -> Difference | None:

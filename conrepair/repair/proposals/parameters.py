@@ -9,6 +9,7 @@ import numpy as np
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localize.diagnosis.parameters import compare_parameters
+from conrepair.localize.diagnosis.portions import portion_of
 from conrepair.localize.diagnosis.steps import Step
 from conrepair.repair.edits import Graft, SetParameter
 from conrepair.repair.proposals.proposal import Proposal, Setting
@@ -45,6 +46,9 @@ def wanted_parameter(ours: Step, theirs: Step, node: Node, role: str) -> Array |
     if compare_parameters(ours.parameters[role], theirs.parameters[role]) is None:
         return None
     values, shape = ours.parameters[role].numpy(), node.parameters[role].shape
+    portion = portion_of(values, theirs.parameters[role].numpy())
+    if portion is not None:
+        values = portion.astype(values.dtype)
     if values.size != int(np.prod(shape, dtype=np.int64)):
         return None
     return np.ascontiguousarray(values.reshape(shape))
