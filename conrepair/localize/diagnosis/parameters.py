@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -62,11 +62,14 @@ def compare_parameters(source: Parameter, target: Parameter) -> Difference | Non
 def _of_portion(portion: Values, two: Values, whole: Values) -> Difference | None:
     """How a portion differs, whose scales may be those of the whole."""
     found = difference(portion, two)
-    if found is None or found.kind is Kind.PRECISION:
+    if found is None or grid_of(portion, two) is not None:
         return found
-    ends = [whole.min(), whole.max()]
-    shared = difference(np.append(portion, ends), np.append(two, ends))
-    return found if shared is None or shared.kind is not Kind.PRECISION else shared
+    low, high = whole.min(), whole.max()
+    for ends in ([max(low, high, key=abs)], [low, high]):  # of a symmetric grid, and of an affine one
+        shared = grid_of(np.append(portion, ends), np.append(two, ends))
+        if shared is not None and shared.granularity == "tensor":
+            return replace(found, kind=Kind.PRECISION, words=shared.words)
+    return found
 
 
 def difference(one: Array, two: Array) -> Difference | None:

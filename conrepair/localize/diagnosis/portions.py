@@ -35,6 +35,6 @@ def portion_of(whole: Array, given: Array) -> npt.NDArray[np.float64] | None:
     portions = np.split(whole.astype(np.float64), count, axis=axes[0])
     gaps = [float(np.linalg.norm(portion - given)) for portion in portions]
     first, second = sorted(gaps)[:2]
-    if first > _NEAR * float(np.linalg.norm(given)) or first * _NEARER > second:
+    if first > _NEAR * float(np.linalg.norm(given)) or first * _NEARER >= second:
         return None
     return portions[gaps.index(first)]
