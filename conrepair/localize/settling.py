@@ -20,6 +20,7 @@ __all__ = ["settle"]
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
 _NEARER = 16.0  # times nearer than what was guessed another tensor is by no accident
+_ALL_NEARER = 4.0  # the same, where what reads it comes as much nearer by it, too
 _NO_WORSE = 1.05  # times its error before, that what reads it may have
 
 
@@ -76,7 +77,7 @@ def _tried(
     """The pairs, of which those are moved (or dropped, for None) that make what reads them right.
 
     Where nothing comes out right, as all layers are wrong by a little, a guess is moved to what's much nearer, if
-    what reads it gets no worse by that.
+    what reads it gets no worse by that; or to what's nearer if what reads it is, too.
     """
     other = [moved.get(pair.target, pair) for pair in pairs]
     rest = _distinct([pair for pair in other if pair is not None])
@@ -89,9 +90,12 @@ def _tried(
         return all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])
 
     def is_nearer(target: str) -> bool:
-        own = found.get(instead.get(target, ""), math.inf)
-        no_worse = all(found.get(name, math.inf) <= _NO_WORSE * errors[name] for name in doubtful[target])
-        return own * _NEARER <= errors[target] and no_worse
+        def times_nearer(least: float, at_readers: float) -> bool:
+            own = found.get(instead.get(target, ""), math.inf)
+            behind = all(found.get(name, math.inf) * at_readers <= errors[name] for name in doubtful[target])
+            return own * least <= errors[target] and behind
+
+        return times_nearer(_NEARER, 1 / _NO_WORSE) or times_nearer(_ALL_NEARER, _ALL_NEARER)
 
     better = {target for target in moved if is_right(target) or is_nearer(target)}
     changed = [moved[pair.target] if pair.target in better else pair for pair in pairs]

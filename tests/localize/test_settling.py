@@ -161,6 +161,10 @@ class Told(Isolated):
         (0.6, 0.03, 0.52, True),
         (0.6, 0.04, 0.5, False),
         (0.6, 0.03, 0.53, False),  # what reads it gets worse
+        (0.6, 0.12, 0.12, True),  # so is what reads it, four times
+        (0.6, 0.13, 0.12, False),
+        (0.6, 0.12, 0.13, False),
+        (1.0, 0.12, 0.12, False),
         (1.0, 0.03, 0.5, False),  # no guess is moved for being nearer
     ],
 )
