@@ -62,9 +62,12 @@ class TensorFlowEditor(Editor):
         self.touched |= self.names(node)
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
-        """The operator is written anew."""
+        """The operator is written anew; a ReLU with bounds is a Clip."""
         said = self._anew[node.name] if node.name in self._anew else operation_of(node)
-        self._write_anew(node, said.operator, {**said.attributes, **changes})
+        if said.operator == "Relu" and changes.keys() & {"min", "max"}:
+            self._write_anew(node, "Clip", {"min": 0.0, "max": None, **changes})
+        else:
+            self._write_anew(node, said.operator, {**said.attributes, **changes})
 
     def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
         """Another operator, which keeps what both have."""

@@ -120,6 +120,21 @@ def test_attributes_of_a_window(
     np.testing.assert_allclose(ordered(made)[0], right, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(("changes", "low", "high"), [({"max": 0.5}, 0, 0.5), ({"min": -0.25}, -0.25, np.inf)])
+def test_bounds_of_a_relu(model: Model, tmp_path: Path, changes: dict[str, Any], low: float, high: float) -> None:
+    editor = open_editor(model)
+    node = node_of(editor, "Relu")
+    editor.add_output(node.inputs[0])
+    editor.set_attributes(node, changes)
+    editor.add_output(node.outputs[0])
+    values = [*answers(editor.save(tmp_path / "out", "changed")).values()]
+    expected = [np.clip(array, low, high) for array in values]
+    assert any(
+        array.min() < low and any(np.array_equal(right, other) for other in values)
+        for array, right in zip(values, expected, strict=True)
+    )
+
+
 def test_a_changed_layer_still_reads_its_variable(tmp_path: Path) -> None:
     model = saved(tmp_path)
     editor = open_editor(model)
