@@ -72,6 +72,7 @@ class Rounds:
         self.hopeless: set[str] = set()
         self._refused = Counter[str]()  # proposals of a sort that couldn't be made or run, alone, in this round
         self._passed_over: set[str] = set()  # proposals of those sorts, as digests
+        self._operators: Mapping[str, str] = {}  # by node, of the target that's changed
 
     def run(self, state: State) -> State:
         """Mend what can be mended of a state's pieces.
@@ -83,6 +84,7 @@ class Rounds:
             With what helped, written and judged as a whole; the same state where nothing did.
         """
         before = state.found
+        self._operators = {node.name: node.op for node in before.graph.nodes}
         waiting = [_Open(piece, self._propose(piece)) for piece in guiltiest(before)]
         taken: list[Taken] = []
         mended: dict[str, Guilty] = {}
@@ -125,10 +127,9 @@ class Rounds:
 
     def _tried(self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]], before: Found) -> _Tried:
         """Judge proposals together: all that can be written; in halves, where together they can't be run."""
-        candidate, trial = self._written(taken, trial, before)
+        candidate, added, trial = self._written(taken, trial)
         if candidate is None:
             return _Tried()
-        added = _without_repeated(taken, trial)
         seen = self._judging.alone(candidate, [piece for piece, _ in trial])
         alone = [seen[source_of(piece)] for piece, _ in trial if source_of(piece) in seen]
         if len(alone) == len(trial) and not all(item.right for item in alone):
@@ -139,7 +140,7 @@ class Rounds:
             if changed is not None:
                 changed.remove()
             if len(trial) == 1:
-                self._refuse(*trial[0], before)
+                self._refuse(*trial[0])
             if len(trial) == 1 or self._over():
                 return _Tried()
             middle = len(trial) // 2
@@ -164,37 +165,36 @@ class Rounds:
         return _Tried(tuple(item for item in helped if item.edits), tuple(mended))
 
     def _written(
-        self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]], before: Found
-    ) -> tuple[Candidate | None, Sequence[tuple[Guilty, Proposal]]]:
+        self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]]
+    ) -> tuple[Candidate | None, Sequence[Taken], Sequence[tuple[Guilty, Proposal]]]:
         """The target with as many of some proposals as can be written together; none like two that can't be."""
-        if self._refused:
-            alike = [self._refused[_sort_of(proposal, before)] >= _REFUSED for _, proposal in trial]
-            self._passed_over |= {Patch(item[1]).digest for item, skip in zip(trial, alike, strict=True) if skip}
-            trial = [item for item, skip in zip(trial, alike, strict=True) if not skip]
+        trial = [item for item in trial if not self._is_passed_over(item[1])]
         if not trial:
-            return None, ()
-        edits = _without_repeated(taken, trial)
-        candidate = self._judging.make((*taken, *(item for item in edits if item.edits)))
+            return None, (), ()
+        added = _without_repeated(taken, trial)
+        candidate = self._judging.make((*taken, *(item for item in added if item.edits)))
         if candidate is not None:
-            return candidate, trial
+            return candidate, added, trial
         if len(trial) == 1:
-            self._refuse(*trial[0], before)
+            self._refuse(*trial[0])
         if len(trial) == 1 or self._over():
-            return None, ()
+            return None, (), ()
         middle = len(trial) // 2
         halves = []
         for half in (trial[:middle], trial[middle:]):
-            candidate, writable = self._written(taken, half, before)
+            candidate, _, writable = self._written(taken, half)
             if candidate is not None:
                 candidate.remove()
             halves.append(writable)
-        if not all(halves):
-            halves = [half for half in halves if half]
-            return self._written(taken, halves[0], before) if halves else (None, ())
         together = [*halves[0], *halves[1]]
-        if len(together) < len(trial):
-            return self._written(taken, together, before)
-        return self._written(taken, halves[0], before)  # each can be written, and both can't
+        # Where each can be written, and both can't, it's the first.
+        return self._written(taken, together if len(together) < len(trial) else halves[0])
+
+    def _is_passed_over(self, proposal: Proposal) -> bool:
+        if not self._refused or self._refused[self._sort_of(proposal)] < _REFUSED:
+            return False
+        self._passed_over.add(Patch(proposal).digest)
+        return True
 
     def _alone(self, trial: Iterable[tuple[Taken, tuple[Guilty, Proposal], Alone]]) -> _Tried:
         """What pieces say that were run alone, where some of them aren't right."""
@@ -211,9 +211,19 @@ class Rounds:
     def _judge(self, candidate: Candidate | None) -> State | None:
         return None if candidate is None else self._judging.localize(candidate)
 
-    def _refuse(self, piece: Guilty, proposal: Proposal, before: Found) -> None:
+    def _refuse(self, piece: Guilty, proposal: Proposal) -> None:
         self._spend(piece, proposal)
-        self._refused[_sort_of(proposal, before)] += 1
+        self._refused[self._sort_of(proposal)] += 1
+
+    def _sort_of(self, proposal: Proposal) -> str:
+        """What a proposal does, wherever it does it."""
+        words = []
+        for edit in proposal:
+            words += [type(edit).__name__, self._operators.get(getattr(edit, "node", ""), "")]
+            words += [str(getattr(edit, name, "")) for name in ("role", "operator", "input")]
+            words += sorted(getattr(edit, "attributes", ()))
+            words += [operation.operator for operation in getattr(edit, "operations", ())]
+        return " ".join(words)
 
     def _spend(self, piece: Guilty, proposal: Proposal) -> None:
         self.spent.setdefault(source_of(piece), set()).add(Patch(proposal).digest)
@@ -248,18 +258,6 @@ def _without_repeated(taken: Sequence[Taken], trial: Sequence[tuple[Guilty, Prop
                 edits.append(edit)
         added.append(Taken(tuple(edits), "", reach=reach(piece)))
     return added
-
-
-def _sort_of(proposal: Proposal, before: Found) -> str:
-    """What a proposal does, wherever it does it."""
-    operators = {node.name: node.op for node in before.graph.nodes}
-    words = []
-    for edit in proposal:
-        words += [type(edit).__name__, operators.get(getattr(edit, "node", ""), "")]
-        words += [str(getattr(edit, name, "")) for name in ("role", "operator", "input")]
-        words += sorted(getattr(edit, "attributes", ()))
-        words += [operation.operator for operation in getattr(edit, "operations", ())]
-    return " ".join(words)
 
 
 def _with_gain(item: Taken, now: float | None, piece: Guilty) -> Taken:

@@ -17,9 +17,11 @@ CHANNELWISE = "Channelwise"
 
 def channelwise(step: Step) -> Step:
     """A normalization as such a step; any other as it is."""
-    variance = step.parameters.get("variance")
-    own = None if variance is None else affine(step, math.prod(variance.shape))
-    return step if variance is None or own is None else _made(step, own, math.prod(variance.shape))
+    if "variance" not in step.parameters:
+        return step
+    channels = math.prod(step.parameters["variance"].shape)
+    own = affine(step, channels)
+    return step if own is None else _made(step, own, channels)
 
 
 def fold_channelwise(first: Step, second: Step) -> Step | None:

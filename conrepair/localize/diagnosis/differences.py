@@ -108,10 +108,9 @@ def _compare(pairs: Iterable[tuple[Step | None, Step | None]], region: Region) -
     for ours, theirs in pairs:
         if ours is None and theirs is not None:
             yield _extra(theirs, region)
-        elif in_portions and theirs is None and ours is not None and ours.op in _PORTIONING:
-            continue
         elif theirs is None and ours is not None:
-            yield _missing(ours, region)
+            if not (in_portions and ours.op in _PORTIONING):
+                yield _missing(ours, region)
         elif ours is not None and theirs is not None:
             mutated = _mutated(ours, theirs, region)
             yield from [mutated] if mutated else _both(ours, theirs, layouts, region.target.graph)
