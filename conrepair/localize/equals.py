@@ -73,7 +73,7 @@ def equal_pairs(
     """
     known = similarity.known()
     results = source.results[known.rows], target.results[known.columns]
-    close = known.error < likeness.error
+    close = (known.error < likeness.error) | known.apart
     alike = close & (known.error <= likeness.closer * np.maximum(known.closest, _ROUNDING))
     equal = ((results[0] == results[1]) | close) & (known.proven | alike)
     rows, columns, error = known.rows[equal], known.columns[equal], known.error[equal]

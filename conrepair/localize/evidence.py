@@ -59,7 +59,7 @@ class Evidence:
             sides = self.source, self.target, self.similarity
             same = equal_pairs(*sides, self.structure, self.likeness)
             self._found.clear()
-            self._found[version] = same, shown_pairs(*sides, same)
+            self._found[version] = same, shown_pairs(*sides, same, self.likeness)
         return self._found[version]
 
     def holds(self, pair: Pair) -> bool:

@@ -144,6 +144,8 @@ class _Block:
         near[inner] = self._compared.error < likeness.error
         near |= same.partners[0][down] == across
         self._possible = similarity.possible(down, across) & ((results[0] == results[1]) | near)
+        if similarity.apart is not None:
+            self._possible[inner] &= ~similarity.apart.contradicts(rows[:, None], columns)
         static = structure.surface(down, across)
         if not same.conclusive:
             static = 0.5 * static + 0.5 * structure.weights(down, across)

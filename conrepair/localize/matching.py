@@ -71,13 +71,15 @@ def match(
     sides = source, target, similarity, structure
     same = same or equal_pairs(*sides, likeness)
     guesses = guessed_pairs(*sides, same, likeness, wanted or Wanted(LEAST))
-    found = [(pair, True) for pair in shown_pairs(source, target, similarity, same)]
+    found = [(pair, True) for pair in shown_pairs(source, target, similarity, same, likeness)]
     found += [(_guessed(source, target, guess), guess.correlation >= _TELLING) for guess in guesses]
     found.sort(key=lambda item: target.place[item[0].target])
     return _with_usual_layouts([pair for pair, _ in found], [told for _, told in found])
 
 
-def shown_pairs(source: Neighbourhood, target: Neighbourhood, similarity: Similarity, same: Same) -> list[Pair]:
+def shown_pairs(
+    source: Neighbourhood, target: Neighbourhood, similarity: Similarity, same: Same, likeness: Likeness
+) -> list[Pair]:
     """The pairs that values, or what's computed from them, show.
 
     Args:
@@ -85,6 +87,7 @@ def shown_pairs(source: Neighbourhood, target: Neighbourhood, similarity: Simila
         target: Of the other.
         similarity: Of values.
         same: What is paired by them.
+        likeness: When values are the same.
 
     Returns:
         In the target's order.
@@ -94,6 +97,8 @@ def shown_pairs(source: Neighbourhood, target: Neighbourhood, similarity: Simila
     for (row, column), error in sorted(zip(same.pairs, same.errors, strict=True), key=lambda item: item[0][1]):
         layout = similarity.layout(row, column)
         words = f"the same values (relative error {error:.1e}, {layout})"
+        if error >= likeness.error:
+            words = f"the nearest values by far (relative error {error:.1e}, {layout})"
         if proven.get(row) == column:
             words = "what's computed from it comes out right"
         found.append(Pair(source.names[row], target.names[column], layout, 1.0, words))

@@ -49,6 +49,9 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
         weights lie in front of what's wrong, good guesses between them; otherwise all guesses. Those have a
         confidence below 1.
     """
+    if not _explained(evidence, evidence.known()):
+        sides = evidence.source, evidence.target
+        evidence.similarity.look_apart(((sides[0].before, sides[1].before), (sides[0].behind, sides[1].behind)))
     trials = _Trials(evidence, compute)
     trials.run(LEAST, trials.behind, _SERIES)
     if not _explained(evidence, evidence.known()):
@@ -64,8 +67,11 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
 
 def _explained(evidence: Evidence, known: Sequence[Pair]) -> bool:
     """Whether every output of the target comes out right from what's known."""
-    ends = set(evidence.target.names).intersection(evidence.target.graph.outputs)
-    return ends.issubset(pair.target for pair in known)
+    target, similarity = evidence.target, evidence.similarity
+    ends = set(target.names).intersection(target.graph.outputs)
+    right = similarity.closest() < evidence.likeness.error
+    right[[*similarity.proven.values()]] = True
+    return ends.issubset(pair.target for pair in known if right[target.place[pair.target]])
 
 
 Chosen = tuple[list[Pair], list[str]]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.localize.apart import Apart, Neighbours
 from conrepair.localize.layout import Layout, layouts
 from conrepair.localize.nearness import Near, Nearness
 from conrepair.localize.samples import Comparison, Matrix, Places, Samples, compare, drawn
@@ -22,6 +23,7 @@ NEAREST = math.inf
 """A reach for which the nearest tensors are looked for, however far they are."""
 
 _HELD = 8  # blocks that are kept
+_NONE = Near(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), [])
 _ACROSS, _DOWN = 512, 1024  # targets and sources at a time that are compared, each with each
 
 
@@ -34,6 +36,7 @@ class Known:
         columns: Places in the target.
         error: Relative L2; infinite where a pair is proven and not near.
         proven: By something else than their values.
+        apart: Whether the pair is off by some per cent, and every other one of the two much further.
         closest: The least error that each pair's column has with any source, possible or not.
     """
 
@@ -41,6 +44,7 @@ class Known:
     columns: Places
     error: Matrix
     proven: npt.NDArray[np.bool_]
+    apart: npt.NDArray[np.bool_]
     closest: Matrix
 
 
@@ -50,6 +54,7 @@ class Similarity:
     Attributes:
         version: Grows with what is known.
         hidden: Whether errors include those that a tensor's norm hides (`metrics.body`).
+        apart: Pairs that are off by some per cent, once they were looked for.
     """
 
     def __init__(self, sources: Samples, targets: Samples, reach: float, *, hidden: bool = True) -> None:
@@ -67,6 +72,7 @@ class Similarity:
         self._partners = np.full(len(sources.names), -1), np.full(len(targets.names), -1)
         self._layouts: dict[int, Layout] = {}
         self._blocks: deque[tuple[Places, Places, Comparison]] = deque(maxlen=_HELD)
+        self.apart: Apart | None = None
         self._hold(self.again(targets))
 
     def _hold(self, near: Near) -> None:
@@ -80,14 +86,41 @@ class Similarity:
 
     def known(self) -> Known:
         """The pairs that may be right by their values, or are proven."""
-        near, closest = self._near, self.closest()
+        closest = self.closest()
         ours = np.flatnonzero(self._partners[0] >= 0)
-        theirs = self._partners[0][ours]
+        near = self._free(self._near)
+        apart = self._free(self._further, except_for=self._keys)
+        rows = np.concatenate([near[0], apart[0], ours])
+        columns = np.concatenate([near[1], apart[1], self._partners[0][ours]])
+        error = np.concatenate([near[2], apart[2], [self.error(*pair) for pair in self.proven.items()]])
+        place, few = np.arange(len(rows)), len(near[0])
+        proven = place >= few + len(apart[0])
+        return Known(rows, columns, error, proven, (place >= few) & ~proven, closest[columns])
+
+    @property
+    def _further(self) -> Near:
+        return self.apart.pairs if self.apart is not None else _NONE
+
+    def _free(self, near: Near, except_for: Places | None = None) -> tuple[Places, Places, Matrix]:
+        """Rows, columns and errors of pairs neither tensor of which is proven to be another's."""
         free = (self._partners[0][near.rows] < 0) & (self._partners[1][near.columns] < 0)
-        rows, columns = np.concatenate([near.rows[free], ours]), np.concatenate([near.columns[free], theirs])
-        proven = np.arange(len(rows)) >= np.count_nonzero(free)
-        error = np.concatenate([near.error[free], [self.error(*pair) for pair in self.proven.items()]])
-        return Known(rows, columns, error, proven, closest[columns])
+        if except_for is not None:
+            free &= ~np.isin(near.rows * self.size[1] + near.columns, except_for)
+        return near.rows[free], near.columns[free], near.error[free]
+
+    def look_apart(self, neighbours: Neighbours) -> None:
+        """From now on know those pairs, too, that are off by some per cent, and all others of the two much further.
+
+        Where the nearest are looked for anyway, nothing is added.
+
+        Args:
+            neighbours: Before the tensors, and behind them.
+        """
+        if math.isfinite(self._reach):
+            sources, targets = self._sides
+            nearest = Nearness(sources, NEAREST, hidden=self.hidden).pairs(targets)
+            self.apart = Apart(nearest, self.size, self._reach, neighbours)
+            self.version += 1
 
     def possible(self, rows: Places, columns: Places) -> npt.NDArray[np.bool_]:
         """Which pairs can be right: shapes fit, and neither tensor is proven to be another's.
@@ -125,6 +158,9 @@ class Similarity:
         place = self._place(row, column)
         if place is not None:
             return self._near.choices[int(self._near.layout[place])]
+        apart = self._further
+        for place in np.flatnonzero((apart.rows == row) & (apart.columns == column)).tolist():
+            return apart.choices[int(apart.layout[place])]
         found = self._compared(row, column).best_layout(0, 0)
         if found is None:
             raise ValueError("a pair without a layout")
