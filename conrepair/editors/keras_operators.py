@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -48,6 +49,7 @@ _LAYERS = {
     "Embedding": "Gather",
     "LSTM": "LSTM",
     "GRU": "GRU",
+    "MultiHeadAttention": "Attention",
     "LeakyReLU": "LeakyRelu",
     "ELU": "Elu",
     "PReLU": "PRelu",
@@ -98,6 +100,9 @@ _OPERATIONS = {  # functions of keras.ops
 }
 FUSING = {"Conv", "ConvTranspose", "MatMul"}
 
+_MATRIX = 3  # axes that a projection's weights have, one of them the heads'
+_PROJECTIONS = ("query", "key", "value", "output")
+
 VARIABLES: Mapping[str, Mapping[str, str]] = {
     **{key: {"weight": "kernel", "bias": "bias"} for key in ("Conv", "ConvTranspose", "MatMul")},
     "BatchNormalization": {
@@ -110,8 +115,12 @@ VARIABLES: Mapping[str, Mapping[str, str]] = {
     "Gather": {"table": "embeddings"},
     "PRelu": {"slope": "alpha"},
     **{key: {"W": "kernel", "R": "recurrent_kernel"} for key in ("LSTM", "GRU")},
+    "Attention": {
+        **{role: f"_{role}_dense.kernel" for role in _PROJECTIONS},
+        **{f"{role}_bias": f"_{role}_dense.bias" for role in _PROJECTIONS},
+    },
 }
-"""The attribute of a layer that holds a parameter, by operator and role."""
+"""The attribute of a layer, or of one inside, that holds a parameter, by operator and role."""
 
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2)}  # ONNX's order from Keras's, by gate
 _Layout = Callable[[Array], Array]
@@ -194,7 +203,10 @@ def function_attributes(op: str, rank: int) -> dict[str, Attribute]:
 def variables_of(layer: Any, op: str) -> dict[str, Any]:
     """The variables that hold a layer's parameters, by role."""
     owner = getattr(layer, "cell", layer)
-    found = {role: getattr(owner, name, None) for role, name in VARIABLES.get(op, {}).items()}
+    found = {
+        role: functools.reduce(lambda item, part: getattr(item, part, None), name.split("."), owner)
+        for role, name in VARIABLES.get(op, {}).items()
+    }
     return {role: variable for role, variable in found.items() if isinstance(variable, keras.Variable)}
 
 
@@ -211,7 +223,18 @@ def layout_of(layer: Any, op: str, role: str) -> tuple[_Layout, _Layout]:
         order = _GATES[op]
         back = tuple(int(place) for place in np.argsort(order))
         return (lambda array: _gates(array.T, order)[None]), (lambda array: _gates(array[0], back).T)
+    if op == "Attention":
+        return _heads(tuple(variables_of(layer, op)[role].shape), joined_last=role != "output")
     return (lambda array: array), (lambda array: array)
+
+
+def _heads(shape: tuple[int, ...], *, joined_last: bool) -> tuple[_Layout, _Layout]:
+    """The axes of heads and of their channels as one, and as two."""
+    if len(shape) < _MATRIX:
+        joined: tuple[int, ...] = (-1,)
+    else:
+        joined = (shape[0], -1) if joined_last else (-1, shape[-1])
+    return (lambda array: array.reshape(joined)), (lambda array: array.reshape(shape))
 
 
 def _depthwise(layer: Any) -> tuple[_Layout, _Layout]:

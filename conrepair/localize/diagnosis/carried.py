@@ -11,12 +11,17 @@ import numpy as np
 from conrepair.graph.layer_graph import Node, Parameter
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.parameters import Values, difference
+from conrepair.localize.diagnosis.portions import portion_of
 from conrepair.localize.diagnosis.region import Region
 
 __all__ = ["Held", "carried_differences", "carried_pairs"]
 
 _SAME = 1e-5
 _MOST_PARTS = 4
+_NEAR = 0.5  # relative L2 of what belongs together, at most
+_NEARER = 4.0  # times as near as the next
+_MATRIX = 2  # axes
+_TINY = 1e-300
 _UNLIKE = 1.0  # relative L2 from which on two arrays just aren't the same parameter
 
 
@@ -51,18 +56,40 @@ def carried_pairs(region: Region) -> Iterator[tuple[Held, Held]]:
     """Parameters of the source and of the target that belong together, and differ.
 
     What has the same numbers on both sides is paired off, and what's an equal part of it (one projection for
-    queries, keys and values). Only where one parameter of a size is left over on each side do they belong together:
-    conversions compute new ones from several, too.
+    queries, keys and values). What's left over belongs to what it's much nearer to than to any other, or to a portion
+    of that. Else only where one parameter of a size is left over on each side do they belong together: conversions
+    compute new ones from several, too.
     """
     ours, theirs = _held(region.source.nodes), _held(region.target.nodes)
     ours = [item for item in ours if item.values.any()]  # nothing is left of zeros that are added
     kept = [item for item in ours if not any(_overlaps(item, other) for other in theirs)]
     left = [item for item in theirs if not any(_overlaps(other, item) for other in ours)]
+    near = {place: found for place, item in enumerate(left) if (found := _nearest(item, ours)) is not None}
+    for place, one in near.items():
+        yield one, left[place]
+    left = [item for place, item in enumerate(left) if place not in near]
+    kept = [
+        item for item in kept if not any(item.nodes == one.nodes and item.role == one.role for one in near.values())
+    ]
     for one in kept:
         same_size = [item for item in kept if item.values.size == one.values.size]
         others = [item for item in left if item.values.size == one.values.size]
         if len(same_size) == len(others) == 1:
             yield one, others[0]
+
+
+def _nearest(given: Held, ours: Sequence[Held]) -> Held | None:
+    """The parameter that another one is near to, or the portion of one, in that one's order of axes."""
+    found: list[tuple[float, Held]] = []
+    for item in ours:
+        for turned in (item.values, item.values.T) if item.values.ndim == _MATRIX else (item.values,):
+            like = turned if turned.shape == given.values.shape else portion_of(turned, given.values)
+            if like is not None:
+                gap = float(np.linalg.norm(like - given.values)) / max(float(np.linalg.norm(like)), _TINY)
+                found.append((gap, replace(item, values=np.asarray(like))))
+    found.sort(key=lambda entry: entry[0])
+    near = found and found[0][0] <= _NEAR and (len(found) == 1 or found[0][0] * _NEARER < found[1][0])
+    return found[0][1] if near else None
 
 
 def _held(nodes: Sequence[Node]) -> list[Held]:
@@ -111,4 +138,4 @@ def _compared(one: Held, two: Held) -> Iterator[Finding]:
     layers = tuple(dict.fromkeys(node.layer for node in two.nodes))
     words = f"the {two.role}{named} of `{layers[0]}` should be the {one.role} of `{one.nodes[0].layer}`"
     source = tuple(dict.fromkeys(node.layer for node in one.nodes))
-    yield Finding(found.kind, f"{words}, and is {found.words}", source, layers, f"at {layers[0]}")
+    yield Finding(found.kind, f"{words}, and is {found.words}", source, layers, f"at {layers[0]}", rule=found.rule)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -48,7 +47,6 @@ _PORTIONING = {"Gather", "Slice", "Split"}
 _WRITTEN = 0.15  # weight of what conversions write otherwise
 _MASKING = -1e4  # what's this low, added to scores or put in their place, takes part in nothing
 _FACTORS = {"alpha", "beta"}
-_SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
 
 
 @dataclass(frozen=True)
@@ -348,9 +346,7 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
         plural = "are" if role in {"weight", "W", "R"} else "is"
         label = "weights" if role == "weight" else role
         weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
-        rule = f"the {label} of {called(target)} {plural} {difference.words}"
-        if difference.kind is Kind.PRECISION:  # whichever layers and parameters it's of
-            rule = f"weights are {_SIGNED.sub('int', difference.words)}"
+        rule = difference.rule or f"the {label} of {called(target)} {plural} {difference.words}"
         made = [(item.made_by,) if item.made_by else () for item in (ours, theirs)]
         yield Finding(
             difference.kind,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ _SAME = 1e-5  # relative L2; folding and other arithmetic leave less
 _SAMPLED_ROWS = 4096
 _FEW_LEVELS = 256
 _MANY = 16  # numbers that aren't in a narrower type by chance
+_SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
 _STEP_MARGIN = 1.01  # a value is at most half a step from its quantized one
 
 Values = npt.NDArray[np.float64]
@@ -38,6 +40,11 @@ class Difference:
     kind: Kind
     words: str
     relative: float
+
+    @property
+    def rule(self) -> str:
+        """What it's called whichever layer and parameter it's of; empty where that matters."""
+        return f"weights are {_SIGNED.sub('int', self.words)}" if self.kind is Kind.PRECISION else ""
 
 
 def compare_parameters(source: Parameter, target: Parameter) -> Difference | None:

@@ -19,14 +19,16 @@ _MOST_AXES = 4  # whose orders are tried
 
 
 def carried_proposals(setting: Setting) -> Iterator[Proposal]:
-    """One parameter of a composite, in the pieces that should carry it; its likeliest arrangements.
+    """The parameters of a composite, in the pieces that should carry them; then one alone, arranged in likely ways.
 
     Where the pieces carry all of them, a square matrix may still be turned over: which order a piece wants its axes
     in isn't known.
     """
     pairs = list(carried_pairs(setting.region))
-    for ours, theirs in pairs:
-        yield from _given(theirs.nodes, theirs.role, _arrangements(ours, theirs), setting)
+    each = [list(_given(theirs.nodes, theirs.role, _arrangements(ours, theirs), setting)) for ours, theirs in pairs]
+    if len(each) > 1 and all(each):
+        yield tuple(edit for proposals in each for edit in proposals[0])
+    yield from itertools.chain.from_iterable(each)
     if pairs:
         return
     alone = {node.name for ours, theirs in setting.reading.pairs if ours is None and theirs for node in theirs.nodes}

@@ -71,3 +71,19 @@ def test_what_is_left_over_is_compared(change: object, words: str, kind: Kind) -
     assert finding.kind is kind
     assert words in finding.words
     assert (finding.source_layers, finding.target_layers) == (("last",), ("attention",))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_all_parts_are_compared_with_what_they_are_nearest_to(turned: bool) -> None:
+    """Every projection is rounded: nothing is left that's the same."""
+    halves = {name: array.astype(np.float16).astype(np.float32) for name, array in attention()["attention"].items()}
+    source = {layer: {"weight": held["weight"].T if turned else held["weight"]} for layer, held in JOINED.items()}
+    findings = found(source, {"attention": halves})
+    assert {finding.rule for finding in findings} == {"weights are rounded to float16"}
+    parts = {finding.words.split()[1]: finding.source_layers for finding in findings}
+    assert parts == {"query": ("all",), "key": ("all",), "value": ("all",), "output": ("last",)}
+
+
+def test_what_is_as_near_to_two_is_not_said_to_be_of_either() -> None:
+    same = {"one": {"weight": QUERY}, "two": {"weight": QUERY * 1.0001}}
+    assert found(same, {"attention": {"query": QUERY.astype(np.float16).astype(np.float32), "key": KEY}}) == []
