@@ -132,7 +132,7 @@ def _repaired(
         if patch.edits:
             try:
                 after = unseen.agreement(right, unseen.answers(bench.target, model or target.model))
-            except InferenceError:  # it runs on the samples that layers were looked at with, and not on these
+            except (InferenceError, ModelLoadError):  # it runs where layers are looked at, and not here
                 after = NO_AGREEMENT
         effects = outcome.effects
         if preparation is not None:

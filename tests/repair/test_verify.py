@@ -35,7 +35,7 @@ from conrepair.repair.verify import (
     shared_batch,
     undone,
 )
-from conrepair.runtime.errors import InferenceError
+from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 
 
@@ -143,14 +143,17 @@ def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.M
     assert np.isclose(result.unseen_after.error, 0.1)
 
 
-def test_what_does_not_run_on_others_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [InferenceError, ModelLoadError])
+def test_what_does_not_run_on_others_is_undone(
+    error: type[ConrepairError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a shape does that holds for the batch only that layers were looked at with."""
     told = iter([Agreement(16, 0.5, 4)])
 
     def agreement_of(*_: object, **__: object) -> Agreement:
         found = next(told, None)
         if found is None:
-            raise InferenceError("running the model failed")
+            raise error("running the model failed")
         return found
 
     monkeypatch.setattr(unseen, "agreement", agreement_of)
