@@ -57,6 +57,8 @@ class TfliteWriter(Writer[int]):
     def write(self, operation: Operation, operands: Sequence[int]) -> int:
         """One of TFLite's operators."""
         operator, file = operation.operator, self._file
+        if not operands:
+            self.refuse(f"a {operator} of constants alone isn't written to TFLite files")
         if operator in CHANNELLED and not operation.channels_last:
             self.refuse(f"TFLite's {operator} has its channels last")
         if any(file.is_quantized(place) for place in operands):

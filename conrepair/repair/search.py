@@ -35,6 +35,7 @@ __all__ = ["STEM", "Outcome", "search"]
 STEM = "repaired"
 
 _T = TypeVar("_T")
+_RULE = 4  # pieces
 
 
 @dataclass
@@ -134,6 +135,9 @@ class _Search:
         before = self._bench.localize(self._model)
         outcome = Outcome(before, State((), before, self._model))
         hopeless = self._mend_together(outcome, CHANGES)
+        # Where as many pieces as one rule makes guilty are left, what none of them was mended by mends no other.
+        if not outcome.taken and len(before.guilty) >= _RULE:
+            hopeless = frozenset(map(source_of, before.guilty))
         if len(hopeless) > 1 and not self._over(outcome) and not self._mend_ends(outcome):
             self._mend_together(outcome, REWRITINGS, hopeless)
         states = [outcome.state]

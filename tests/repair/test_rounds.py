@@ -15,6 +15,7 @@ from rewritten_networks import CUBE, residual_blocks
 from small_models import model_of
 
 from conrepair.frameworks.registry import framework
+from conrepair.repair import rounds
 
 BLOCKS = 4
 
@@ -127,6 +128,17 @@ def test_what_no_change_helps_is_written_anew_together(tmp_path: Path) -> None:
     assert len(result.edits) == BLOCKS
     assert all("computed anew, by Mul, Erf" in words for words in result.edits), result.edits
     assert result.after.output_error < 1e-6
+
+
+def test_rounds_that_mend_nothing_are_followed_by_writing_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by looking at all the proposals for each of the pieces."""
+    monkeypatch.setattr(rounds, "_IDLE", 0.1)  # no piece is out of proposals then
+    result = repaired(gelus(tmp_path / "s.onnx", "Erf"), gelus(tmp_path / "t.onnx", "Tanh"), tmp_path / "out")
+    assert result.mended, (result.after.reason, result.edits)
+    assert len(result.edits) == BLOCKS
+    assert result.tried <= 4 + 2 * BLOCKS
 
 
 def test_what_a_change_helps_is_not_written_anew_with_the_others(tmp_path: Path) -> None:
