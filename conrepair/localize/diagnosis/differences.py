@@ -46,6 +46,7 @@ _READINGS = (as_written, with_functions, fused, rearranged)
 _PORTIONING = {"Gather", "Slice", "Split"}
 _WRITTEN = 0.15  # weight of what conversions write otherwise
 _MASKING = -1e4  # what's this low, added to scores or put in their place, takes part in nothing
+_BIAS_LOST = "a bias is lost"  # the rule, whether there's none or one of zeros, and of whatever
 _FACTORS = {"alpha", "beta"}
 
 
@@ -173,7 +174,7 @@ def _missing(step: Step, region: Region) -> Finding:
     rule = f"{called(step)} is in the source, and not in the target"
     if bias_lost_before(step, region):
         kind, what = Kind.PARAMETERS, f"{what}: the layer before it has no bias, or one of zeros"
-        rule = "a bias is lost"
+        rule = _BIAS_LOST
     theirs = {source: target for target, source in region.partners.items()}
     cuts = [theirs.get(name) for name in step.inputs]
     before = [_layer_before(name, region.target, cut) for name, cut in zip(step.inputs, cuts, strict=True)]
@@ -307,9 +308,10 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             side = "the source" if theirs is None else "the target"
             named = f" ({held.name})" if held.name else ""
             words, rule = f"only {side} has a {role}{named} at `{target.layer}`", f"only {side} has a {role}"
+            rule = _BIAS_LOST if role == "bias" and theirs is None else f"{rule} at {called(target)}"
             # So is what's chosen where.
             weight = _WRITTEN if source.op == target.op == "Where" else 1.0
-            yield Finding(Kind.PARAMETERS, words, *where, weight, f"{rule} at {called(target)}")
+            yield Finding(Kind.PARAMETERS, words, *where, weight, rule)
             continue
         difference = compare_parameters(ours, theirs)
         if difference is None:
@@ -347,6 +349,8 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
         label = "weights" if role == "weight" else role
         weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
         rule = difference.rule or f"the {label} of {called(target)} {plural} {difference.words}"
+        if role == "bias" and not theirs.numpy().any():
+            rule = _BIAS_LOST
         made = [(item.made_by,) if item.made_by else () for item in (ours, theirs)]
         yield Finding(
             difference.kind,

@@ -12,6 +12,7 @@ from conrepair.localize.diagnosis.steps import Step
 
 __all__ = ["explain_folding", "lacks_normalization", "lost_statistics", "rounded_before_folding"]
 
+_ROUNDING = 1e-6  # relative, of folded weights
 _CLOSE = 1e-3
 
 
@@ -44,13 +45,15 @@ def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str, s
     factors = _factors(source, target)
     if factors is None or factors.shape != variance.shape or not (factors > 0).all():
         return None
-    other = (variance + epsilon) / factors**2 - variance
+    sums = (variance + epsilon) / factors**2
+    other, rounding = sums - variance, _ROUNDING * sums
+    common = float(other[np.argmin(rounding)])  # where the variance hides it least
     if (
-        np.ptp(other) <= _CLOSE * np.abs(other).max() + 1e-2 * epsilon
-        and other.mean() > 0
-        and abs(other.mean() - epsilon) > 1e-2 * epsilon
+        (np.abs(other - common) <= _CLOSE * abs(common) + 1e-2 * epsilon + rounding).all()
+        and common > 0
+        and abs(common - epsilon) > 1e-2 * epsilon + 2 * rounding.min()
     ):
-        found = Kind.HYPERPARAMETERS, f"epsilon of {{}} is {other.mean():.3g}, in the source {epsilon:g}"
+        found = Kind.HYPERPARAMETERS, f"epsilon of {{}} is {common:.3g}, in the source {epsilon:g}"
     elif np.allclose(factors, (variance + epsilon) ** -0.5, rtol=_CLOSE):
         found = Kind.PARAMETERS, "the variance of {} is taken for a standard deviation"
     else:

@@ -139,7 +139,7 @@ def _scaled(one: Values, two: Values) -> Found:
     if factor and np.linalg.norm(two - factor * one) <= 1e-4 * np.linalg.norm(two):
         words = "negated" if abs(factor + 1) < 1e-4 else f"scaled by {factor:.4g}"
         return Kind.PARAMETERS, words
-    if one.size > 1 and (two > 0).all() and (one > 0).all():
+    if one.size > 1 and (two >= 0).all() and (one >= 0).all() and one.any():
         for power, words in ((0.5, "the square root of what it was"), (2.0, "the square of what it was")):
             if np.allclose(two, one**power, rtol=1e-3):
                 return Kind.PARAMETERS, words

@@ -59,3 +59,17 @@ def test_a_bias_that_a_layer_has_lost_is_a_parameter(tmp_path: Path) -> None:
     [fault] = faults_of(APART.format("", "p"), FUSED, tmp_path, bias=0.0)
     assert fault.kind is Kind.PARAMETERS
     assert "first" in fault.target_layers
+
+
+def test_a_lost_bias_is_one_rule_whether_it_is_zero_or_missing(tmp_path: Path) -> None:
+    rules = set()
+    for name, target, bias in (
+        ("zero", FUSED, 0.0),
+        ("apart", APART.format("", "p"), 0.0),
+        ("none", FUSED.replace(", b)", ")"), 1.0),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        [fault] = faults_of(FUSED, target, folder, bias=bias)
+        rules |= {rule for rule, _ in fault.differences}
+    assert rules == {"a bias is lost"}

@@ -57,6 +57,15 @@ def test_another_epsilon(right: float, wrong: float, tmp_path: Path) -> None:
     assert explain_folding(ours, theirs, "bias") == found
 
 
+def test_another_epsilon_beside_variances_that_hide_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of numbers in float32, what's left behind a large variance is rounding."""
+    monkeypatch.setitem(globals(), "VARIANCE", np.array([500, 1e-4, 0.3, 40], np.float32))
+    ours, theirs = both(lambda scale, variance: scale / np.sqrt(variance + 1e-3), tmp_path)
+    found = explain_folding(ours, theirs, "weight")
+    assert found is not None
+    assert found[2] == "epsilon of BatchNormalization is 0.001, in the source 1e-05"
+
+
 @pytest.mark.parametrize("product_first", [True, False])
 @pytest.mark.parametrize("wrong", [1e-3, 1e-5])
 def test_a_product_and_a_sum_stand_for_a_normalization(wrong: float, product_first: bool, tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ VECTOR = np.random.default_rng(2).uniform(0.3, 4, 30).astype(np.float32)
 TABLE = np.random.default_rng(3).normal(size=(200, 16)).astype(np.float32)
 
 
+WITH_ZEROS = np.where(np.arange(len(VECTOR)) % 7, VECTOR, 0).astype(np.float32)  # of channels that nothing reaches
+
+
 def levels(array: Array, bits: int) -> Array:
     step = np.abs(array).max() / (2 ** (bits - 1) - 1)
     return (np.round(array / step) * step).astype(np.float32)
@@ -42,6 +45,7 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     "zero": (KERNEL, 0 * KERNEL, Kind.PARAMETERS, "zero everywhere"),
     "constant": (VECTOR, np.ones_like(VECTOR), Kind.PARAMETERS, "1 everywhere, as if never set"),
     "root": (VECTOR, np.sqrt(VECTOR), Kind.PARAMETERS, "the square root of what it was"),
+    "root, of zeros too": (WITH_ZEROS, np.sqrt(WITH_ZEROS), Kind.PARAMETERS, "the square root of what it was"),
     "square": (VECTOR, VECTOR**2, Kind.PARAMETERS, "the square of what it was"),
     "shifted": (VECTOR, VECTOR + 0.5, Kind.PARAMETERS, "shifted by 0.5"),
     "transposed": (SQUARE, SQUARE.T, Kind.PARAMETERS, "transposed (axes [1, 0])"),
