@@ -100,7 +100,6 @@ _OPERATIONS = {  # functions of keras.ops
 }
 FUSING = {"Conv", "ConvTranspose", "MatMul"}
 
-_MATRIX = 3  # axes that a projection's weights have, one of them the heads'
 _PROJECTIONS = ("query", "key", "value", "output")
 
 VARIABLES: Mapping[str, Mapping[str, str]] = {
@@ -224,16 +223,13 @@ def layout_of(layer: Any, op: str, role: str) -> tuple[_Layout, _Layout]:
         back = tuple(int(place) for place in np.argsort(order))
         return (lambda array: _gates(array.T, order)[None]), (lambda array: _gates(array[0], back).T)
     if op == "Attention":
-        return _heads(tuple(variables_of(layer, op)[role].shape), joined_last=role != "output")
+        return _heads(role, tuple(variables_of(layer, op)[role].shape))
     return (lambda array: array), (lambda array: array)
 
 
-def _heads(shape: tuple[int, ...], *, joined_last: bool) -> tuple[_Layout, _Layout]:
+def _heads(role: str, shape: tuple[int, ...]) -> tuple[_Layout, _Layout]:
     """The axes of heads and of their channels as one, and as two."""
-    if len(shape) < _MATRIX:
-        joined: tuple[int, ...] = (-1,)
-    else:
-        joined = (shape[0], -1) if joined_last else (-1, shape[-1])
+    joined = {"output": (-1, shape[-1])}.get(role, (-1,) if role.endswith("_bias") else (shape[0], -1))
     return (lambda array: array.reshape(joined)), (lambda array: array.reshape(shape))
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.localize.layout import Layout
 from conrepair.localize.nearness import Near
-from conrepair.localize.samples import Places
+from conrepair.localize.neighbourhood import Neighbours
+from conrepair.localize.samples import Matrix, Places
 
-__all__ = ["Apart", "Neighbours"]
+__all__ = ["Apart"]
 
 _OFF = 0.1  # relative L2 that a pair may be off by, if all others are further
 _MUCH_FURTHER = 8.0  # times that others are off by
@@ -16,9 +18,6 @@ _AS_NEAR = 1.001  # times that those may be off by that hold the same: a tensor 
 _ROUNDING = 1e-6
 _EVERYWHERE = 0.2  # of the target's tensors that aren't the same as any, and at least so many, that all this is so of
 _MANY = 10
-
-Neighbours = tuple[tuple[Places, Places], ...]
-"""Of each tensor of the source, and of the target, places of neighbours on one side of it; -1 for none."""
 
 
 class Apart:
@@ -41,16 +40,12 @@ class Apart:
             same: Relative L2 below which two tensors are the same.
             neighbours: Before the tensors, and behind them.
         """
+        ours = _least(nearest.rows, nearest.error, size[0])
+        theirs = _least(nearest.columns, nearest.error, size[1])
         chosen = nearest.error <= _OFF
-        for side, count in ((nearest.rows, size[0]), (nearest.columns, size[1])):
-            least = np.full(count, np.inf)
-            np.minimum.at(least, side, nearest.error)
-            times = nearest.error / np.maximum(least[side], _ROUNDING)
-            between = np.zeros(count, np.bool_)
-            np.logical_or.at(between, side, (times > _AS_NEAR) & (times < _MUCH_FURTHER))
-            chosen &= (times <= _AS_NEAR) & ~between[side]
-        few = np.unique(nearest.columns[chosen & (nearest.error > same)]).size
-        if few < max(_MANY, _EVERYWHERE * np.count_nonzero(least > same)):
+        chosen &= _is_nearest(nearest.rows, nearest.error, ours) & _is_nearest(nearest.columns, nearest.error, theirs)
+        count = np.unique(nearest.columns[chosen & (nearest.error > same)]).size
+        if count < max(_MANY, _EVERYWHERE * np.count_nonzero(theirs > same)):
             chosen[chosen] = _supported(nearest.rows[chosen], nearest.columns[chosen], size[1], neighbours)
         rows, columns, layout = (field[chosen] for field in (nearest.rows, nearest.columns, nearest.layout))
         self.pairs = Near(rows, columns, nearest.error[chosen], layout, nearest.choices)
@@ -67,6 +62,26 @@ class Apart:
         """
         taken = self._taken[0][rows] | self._taken[1][columns]
         return np.asarray(taken & ~np.isin(rows * self._width + columns, self._keys))
+
+    def layout(self, row: int, column: int) -> Layout | None:
+        """The layout in which two tensors are such a pair; None where they aren't."""
+        places = np.flatnonzero(self._keys == row * self._width + column)
+        return self.pairs.choices[int(self.pairs.layout[places[0]])] if len(places) else None
+
+
+def _least(side: Places, error: Matrix, count: int) -> Matrix:
+    """The error of each tensor of a side against the nearest on the other."""
+    found = np.full(count, np.inf)
+    np.minimum.at(found, side, error)
+    return found
+
+
+def _is_nearest(side: Places, error: Matrix, least: Matrix) -> npt.NDArray[np.bool_]:
+    """Which pairs are the nearest of their tensor on a side, which has no other that's nearly as near."""
+    times = error / np.maximum(least[side], _ROUNDING)
+    between = np.zeros(len(least), np.bool_)
+    np.logical_or.at(between, side, (times > _AS_NEAR) & (times < _MUCH_FURTHER))
+    return np.asarray((times <= _AS_NEAR) & ~between[side])
 
 
 def _supported(rows: Places, columns: Places, width: int, neighbours: Neighbours) -> npt.NDArray[np.bool_]:

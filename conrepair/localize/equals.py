@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from conrepair.localize.crossing import Place, contradictions, without_crossing
-from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.neighbourhood import Neighbourhood, neighbours_of
 from conrepair.localize.samples import Matrix, Places
 from conrepair.localize.similarity import Similarity
 from conrepair.localize.structure import AROUND, OWN, ROUNDS, Structure
@@ -127,8 +127,7 @@ def _scores(
     """Of pairs with equal values, what operators, places, names and neighbours say of each, 0 to 1."""
     own = 0.5 + 0.5 * structure.surface(rows, columns)
     sides = [
-        _Around(rows, columns, ours, theirs, similarity, structure)
-        for ours, theirs in ((source.before, target.before), (source.behind, target.behind))
+        _Around(rows, columns, ours, theirs, similarity, structure) for ours, theirs in neighbours_of(source, target)
     ]
     score = own
     for _ in range(ROUNDS):

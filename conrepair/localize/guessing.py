@@ -12,7 +12,7 @@ import scipy.optimize
 from conrepair.localize.crossing import contradictions, in_order
 from conrepair.localize.equals import Likeness, Same
 from conrepair.localize.layout import Layout
-from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.neighbourhood import Neighbourhood, neighbours_of
 from conrepair.localize.samples import Matrix, Places
 from conrepair.localize.similarity import Similarity
 from conrepair.localize.structure import AROUND, OWN, ROUNDS, Structure, agreement
@@ -144,8 +144,7 @@ class _Block:
         near[inner] = self._compared.error < likeness.error
         near |= same.partners[0][down] == across
         self._possible = similarity.possible(down, across) & ((results[0] == results[1]) | near)
-        if similarity.apart is not None:
-            self._possible[inner] &= ~similarity.apart.contradicts(rows[:, None], columns)
+        self._possible[inner] &= ~similarity.apart.contradicts(rows[:, None], columns)
         static = structure.surface(down, across)
         if not same.conclusive:
             static = 0.5 * static + 0.5 * structure.weights(down, across)
@@ -202,7 +201,7 @@ def _scored(
     """What pairs are worth by themselves and by their neighbours; what's known around them stays as it is."""
     local_before, local_behind = (
         [_renumbered(neighbours, own) for neighbours, own in zip(found, places, strict=True)]
-        for found in ((sides[0].before, sides[1].before), (sides[0].behind, sides[1].behind))
+        for found in neighbours_of(*sides)
     )
     score = local
     for _ in range(ROUNDS):

@@ -68,8 +68,7 @@ def learn(evidence: Evidence, fed: Sequence[Pair], names: Sequence[str], values:
 def _alike(evidence: Evidence, rows: Places, places: Places, error: Matrix, columns: Places) -> dict[int, list[str]]:
     """For each tensor that was computed the source's that have its values and can be its partners."""
     near = (error < evidence.likeness.error) & evidence.similarity.possible(rows, columns[places])
-    if evidence.similarity.apart is not None:
-        near[near] = ~evidence.similarity.apart.contradicts(rows[near], columns[places[near]])
+    near[near] = ~evidence.similarity.apart.contradicts(rows[near], columns[places[near]])
     found: dict[int, list[str]] = {}
     for row, place in zip(rows[near].tolist(), places[near].tolist(), strict=True):
         found.setdefault(place, []).append(evidence.source.names[row])

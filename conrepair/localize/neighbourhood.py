@@ -12,7 +12,10 @@ import numpy.typing as npt
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localize.weights import weight_of
 
-__all__ = ["Neighbourhood"]
+__all__ = ["Neighbourhood", "Neighbours", "neighbours_of"]
+
+Neighbours = tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], ...]
+"""Of each tensor of the source, and of the target, places of neighbours on one side of it; -1 for none."""
 
 _NEIGHBOURS = 6
 _FAR = 12  # steps to the next node with weights
@@ -136,3 +139,8 @@ class Neighbourhood:
                         seen.add(following)
                         queue.append((following, far + 1))
         return None
+
+
+def neighbours_of(source: Neighbourhood, target: Neighbourhood) -> Neighbours:
+    """Those before the tensors of both networks, and those behind them."""
+    return (source.before, target.before), (source.behind, target.behind)

@@ -12,7 +12,7 @@ from conrepair.localize.evidence import Evidence
 from conrepair.localize.guessing import Wanted
 from conrepair.localize.learning import has_weights, learn
 from conrepair.localize.matching import LEAST, Pair
-from conrepair.localize.neighbourhood import Neighbourhood
+from conrepair.localize.neighbourhood import Neighbourhood, neighbours_of
 from conrepair.localize.samples import Fetch, Matrix, Places
 from conrepair.localize.weights import weight_of
 
@@ -50,8 +50,7 @@ def prove(evidence: Evidence, compute: Compute) -> list[Pair]:
         confidence below 1.
     """
     if not _explained(evidence, evidence.known()):
-        sides = evidence.source, evidence.target
-        evidence.similarity.look_apart(((sides[0].before, sides[1].before), (sides[0].behind, sides[1].behind)))
+        evidence.similarity.look_apart(neighbours_of(evidence.source, evidence.target))
     trials = _Trials(evidence, compute)
     trials.run(LEAST, trials.behind, _SERIES)
     if not _explained(evidence, evidence.known()):

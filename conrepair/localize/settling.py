@@ -90,12 +90,12 @@ def _tried(
         return all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])
 
     def is_nearer(target: str) -> bool:
-        def times_nearer(least: float, at_readers: float) -> bool:
-            own = found.get(instead.get(target, ""), math.inf)
-            behind = all(found.get(name, math.inf) * at_readers <= errors[name] for name in doubtful[target])
-            return own * least <= errors[target] and behind
-
-        return times_nearer(_NEARER, 1 / _NO_WORSE) or times_nearer(_ALL_NEARER, _ALL_NEARER)
+        own = found.get(instead.get(target, ""), math.inf)
+        readers = [(errors[name], found.get(name, math.inf)) for name in doubtful[target]]
+        return any(
+            own * times <= errors[target] and all(now * at_readers <= before for before, now in readers)
+            for times, at_readers in ((_NEARER, 1 / _NO_WORSE), (_ALL_NEARER, _ALL_NEARER))
+        )
 
     better = {target for target in moved if is_right(target) or is_nearer(target)}
     changed = [moved[pair.target] if pair.target in better else pair for pair in pairs]

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.localize.apart import Apart, Neighbours
+from conrepair.localize.apart import Apart
 from conrepair.localize.layout import Layout, layouts
 from conrepair.localize.nearness import Near, Nearness
+from conrepair.localize.neighbourhood import Neighbours
 from conrepair.localize.samples import Comparison, Matrix, Places, Samples, compare, drawn
 from conrepair.metrics.running_error import error_of, relative_l2
 
@@ -54,7 +55,7 @@ class Similarity:
     Attributes:
         version: Grows with what is known.
         hidden: Whether errors include those that a tensor's norm hides (`metrics.body`).
-        apart: Pairs that are off by some per cent, once they were looked for.
+        apart: Pairs that are off by some per cent; none before they were looked for.
     """
 
     def __init__(self, sources: Samples, targets: Samples, reach: float, *, hidden: bool = True) -> None:
@@ -72,7 +73,7 @@ class Similarity:
         self._partners = np.full(len(sources.names), -1), np.full(len(targets.names), -1)
         self._layouts: dict[int, Layout] = {}
         self._blocks: deque[tuple[Places, Places, Comparison]] = deque(maxlen=_HELD)
-        self.apart: Apart | None = None
+        self.apart = Apart(_NONE, self.size, reach, ())
         self._hold(self.again(targets))
 
     def _hold(self, near: Near) -> None:
@@ -89,17 +90,13 @@ class Similarity:
         closest = self.closest()
         ours = np.flatnonzero(self._partners[0] >= 0)
         near = self._free(self._near)
-        apart = self._free(self._further, except_for=self._keys)
+        apart = self._free(self.apart.pairs, except_for=self._keys)
         rows = np.concatenate([near[0], apart[0], ours])
         columns = np.concatenate([near[1], apart[1], self._partners[0][ours]])
         error = np.concatenate([near[2], apart[2], [self.error(*pair) for pair in self.proven.items()]])
         place, few = np.arange(len(rows)), len(near[0])
         proven = place >= few + len(apart[0])
         return Known(rows, columns, error, proven, (place >= few) & ~proven, closest[columns])
-
-    @property
-    def _further(self) -> Near:
-        return self.apart.pairs if self.apart is not None else _NONE
 
     def _free(self, near: Near, except_for: Places | None = None) -> tuple[Places, Places, Matrix]:
         """Rows, columns and errors of pairs neither tensor of which is proven to be another's."""
@@ -158,10 +155,7 @@ class Similarity:
         place = self._place(row, column)
         if place is not None:
             return self._near.choices[int(self._near.layout[place])]
-        apart = self._further
-        for place in np.flatnonzero((apart.rows == row) & (apart.columns == column)).tolist():
-            return apart.choices[int(apart.layout[place])]
-        found = self._compared(row, column).best_layout(0, 0)
+        found = self.apart.layout(row, column) or self._compared(row, column).best_layout(0, 0)
         if found is None:
             raise ValueError("a pair without a layout")
         return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conrepair.localize.apart import Apart, Neighbours
+from conrepair.localize.apart import Apart
 from conrepair.localize.nearness import Near
+from conrepair.localize.neighbourhood import Neighbours
 
 _COUNT = 30
 

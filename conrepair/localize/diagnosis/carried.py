@@ -13,6 +13,7 @@ from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.parameters import Values, difference
 from conrepair.localize.diagnosis.portions import portion_of
 from conrepair.localize.diagnosis.region import Region
+from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["Held", "carried_differences", "carried_pairs"]
 
@@ -21,7 +22,6 @@ _MOST_PARTS = 4
 _NEAR = 0.5  # relative L2 of what belongs together, at most
 _NEARER = 4.0  # times as near as the next
 _MATRIX = 2  # axes
-_TINY = 1e-300
 _UNLIKE = 1.0  # relative L2 from which on two arrays just aren't the same parameter
 
 
@@ -64,13 +64,11 @@ def carried_pairs(region: Region) -> Iterator[tuple[Held, Held]]:
     ours = [item for item in ours if item.values.any()]  # nothing is left of zeros that are added
     kept = [item for item in ours if not any(_overlaps(item, other) for other in theirs)]
     left = [item for item in theirs if not any(_overlaps(other, item) for other in ours)]
-    near = {place: found for place, item in enumerate(left) if (found := _nearest(item, ours)) is not None}
-    for place, one in near.items():
-        yield one, left[place]
-    left = [item for place, item in enumerate(left) if place not in near]
-    kept = [
-        item for item in kept if not any(item.nodes == one.nodes and item.role == one.role for one in near.values())
-    ]
+    nearest = [(_nearest(item, ours), item) for item in left]
+    near = [(one, item) for one, item in nearest if one is not None]
+    yield from near
+    left = [item for one, item in nearest if one is None]
+    kept = [item for item in kept if all(item.parameter is not one.parameter for one, _ in near)]
     for one in kept:
         same_size = [item for item in kept if item.values.size == one.values.size]
         others = [item for item in left if item.values.size == one.values.size]
@@ -85,8 +83,7 @@ def _nearest(given: Held, ours: Sequence[Held]) -> Held | None:
         for turned in (item.values, item.values.T) if item.values.ndim == _MATRIX else (item.values,):
             like = turned if turned.shape == given.values.shape else portion_of(turned, given.values)
             if like is not None:
-                gap = float(np.linalg.norm(like - given.values)) / max(float(np.linalg.norm(like)), _TINY)
-                found.append((gap, replace(item, values=np.asarray(like))))
+                found.append((relative_l2(like, given.values), replace(item, values=like)))
     found.sort(key=lambda entry: entry[0])
     near = found and found[0][0] <= _NEAR and (len(found) == 1 or found[0][0] * _NEARER < found[1][0])
     return found[0][1] if near else None

@@ -307,8 +307,9 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
                 continue  # there it's computed from sizes
             side = "the source" if theirs is None else "the target"
             named = f" ({held.name})" if held.name else ""
-            words, rule = f"only {side} has a {role}{named} at `{target.layer}`", f"only {side} has a {role}"
-            rule = _BIAS_LOST if role == "bias" and theirs is None else f"{rule} at {called(target)}"
+            words = f"only {side} has a {role}{named} at `{target.layer}`"
+            is_lost = role == "bias" and theirs is None
+            rule = _BIAS_LOST if is_lost else f"only {side} has a {role} at {called(target)}"
             # So is what's chosen where.
             weight = _WRITTEN if source.op == target.op == "Where" else 1.0
             yield Finding(Kind.PARAMETERS, words, *where, weight, rule)
