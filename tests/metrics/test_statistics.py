@@ -150,9 +150,17 @@ def test_the_least_p_value_is_that_of_samples_apart(n, m):
     comparison = compare_times(np.arange(n) + 1.0, np.arange(m) + 100.0)
     assert comparison.p_value == pytest.approx(comparison.least_p)
     assert comparison.decidable == (comparison.p_value < 0.05)
-    many = corrected_times([comparison] * 700)
+    many = corrected_times([comparison] * 1000)
     assert not many[0].decidable
     assert not many[0].significant
+
+
+@pytest.mark.parametrize("count", [515, 20_000])
+def test_times_of_many_batches(count):
+    times = np.random.default_rng(0).gamma(2.0, 0.01, size=count)
+    assert compare_times(times, 2 * times).significant
+    assert not compare_times(times, times).significant
+    assert compare_times(times, times).decidable
 
 
 def test_one_time_decides_nothing():
