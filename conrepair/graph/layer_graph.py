@@ -15,6 +15,7 @@ from conrepair.data.tensor_spec import Quantization
 __all__ = ["Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor"]
 
 _FEW_BITS = {"int8", "uint8", "int16", "uint16"}
+_OF_SIZES = {"Shape", "Size", "Rank"}  # they read how large a tensor is, and none of its values
 
 Array = npt.NDArray[Any]
 Attribute = int | float | str | bool | None | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
@@ -165,6 +166,15 @@ class LayerGraph:
     def read_once(self, name: str) -> bool:
         """Whether one node reads a tensor, and nobody else does."""
         return len(self.consumers.get(name, ())) == 1 and name not in self.outputs
+
+    @cached_property
+    def unfed(self) -> frozenset[str]:
+        """Computed tensors that no input's values reach: they follow from sizes alone."""
+        reached = set(self.inputs)
+        for node in self.nodes:
+            if node.op not in _OF_SIZES and not reached.isdisjoint(node.inputs):
+                reached.update(node.outputs)
+        return frozenset(self.producers) - reached
 
     @cached_property
     def consumers(self) -> Mapping[str, tuple[Node, ...]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from conrepair.localize.localize import Found
 from conrepair.localize.located import Guilty
+from conrepair.repair.state import PARAMETER
 
 __all__ = [
     "computed",
@@ -41,15 +42,15 @@ def error_of(found: Found) -> float:
 
 
 def computed(piece: Guilty) -> frozenset[str]:
-    """What the source computes in a piece."""
+    """What the source computes in a piece, but for what follows from sizes alone: many pieces read that."""
     inside = {name for node in piece.region.source.nodes for name in node.outputs}
-    return frozenset(inside | {source_of(piece)})
+    return frozenset(inside - piece.region.source.graph.unfed) | {source_of(piece)}
 
 
 def reach(piece: Guilty) -> frozenset[str]:
     """What an edit of a piece may change: what's computed in it, and parameters that others may share."""
     shared = {
-        f"parameter {parameter.name}"
+        f"{PARAMETER}{parameter.name}"
         for node in piece.region.target.nodes
         for parameter in node.parameters.values()
         if parameter.name

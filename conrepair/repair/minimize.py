@@ -106,11 +106,11 @@ def _is_clean(found: Found, item: Taken) -> bool:
 
 
 def _stands_alone(taken: Sequence[Taken], index: int) -> bool:
-    """Whether it's known what a proposal reaches, and no other reaches that."""
+    """Whether it's known what a proposal reaches, and no other changes that."""
     own = taken[index]
-    others = [item.reach for place, item in enumerate(taken) if place != index]
+    others = [item for place, item in enumerate(taken) if place != index]
     known = bool(own.reach) and not own.left
-    return known and all(reach and reach.isdisjoint(own.reach) for reach in others)
+    return known and all(item.reach and item.changes.isdisjoint(own.reach) for item in others)
 
 
 def _is_needed(taken: Sequence[Taken], place: int, settled: Set[frozenset[str]]) -> bool:

@@ -9,10 +9,16 @@ from pathlib import Path
 
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
+from conrepair.repair.edits import Graft, Remove, SetAttributes, SetOperator, SwapInputs
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.proposal import Proposal
 
-__all__ = ["Candidate", "State", "Taken", "patch_of"]
+__all__ = ["PARAMETER", "Candidate", "State", "Taken", "patch_of"]
+
+PARAMETER = "parameter "
+"""In front of a parameter's name, among what a proposal reaches."""
+
+_NO_NUMBERS = (Graft, Remove, SetAttributes, SetOperator, SwapInputs)  # edits that give no node other parameters
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,13 @@ class Taken:
     gain: str
     left: frozenset[str] = frozenset()
     reach: frozenset[str] = frozenset()
+
+    @property
+    def changes(self) -> frozenset[str]:
+        """Of what it may reach, what its edits do change: parameters only where it gives others."""
+        if not all(isinstance(edit, _NO_NUMBERS) for edit in self.edits):
+            return self.reach
+        return frozenset(name for name in self.reach if not name.startswith(PARAMETER))
 
 
 @dataclass(frozen=True)

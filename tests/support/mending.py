@@ -39,7 +39,8 @@ def piece(
     """A guilty piece that ends in a tensor of the source, with others inside, and parameters of the target."""
     numbers = {text: Parameter(text, (1,), "float32", lambda: np.ones(1)) for text in parameters}
     nodes = [Node(text, text, "Tanh", "Tanh", (), (text,)) for text in inside]
-    ours, theirs = SimpleNamespace(nodes=nodes), SimpleNamespace(nodes=[Node("n", "n", "", "", (), (), {}, numbers)])
+    ours = SimpleNamespace(nodes=nodes, graph=LayerGraph((), (), {}, ()))
+    theirs = SimpleNamespace(nodes=[Node("n", "n", "", "", (), (), {}, numbers)])
     judged = Judged(Cut(Pair(name, name, LAYOUT, 1.0, "")), introduced, introduced, 1e-6, guilty=True)
     return Guilty(cast(Any, SimpleNamespace(source=ours, target=theirs, name=name)), judged)
 
