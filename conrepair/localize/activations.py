@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.pieces import Pieces
 from conrepair.localize.shelf import Shelf
@@ -54,6 +56,18 @@ class Activations:
         self._pieces = (missing, pieces) if keep else None
         self._shelf.put_all(pieces.run(self._shelf.__getitem__))
         self._known.update(missing)
+
+    def constants(self) -> dict[str, Array]:
+        """What follows from sizes alone, as far as nodes read it that read more than that.
+
+        What has one row for each sample of the batch is left out: it would hold for batches of this size only.
+        """
+        graph = self.network.graph
+        read = {name for node in graph.nodes if not graph.unfed.issuperset(node.outputs) for name in node.inputs}
+        wanted = sorted(graph.unfed & read)
+        self.compute(wanted)
+        batches = {array.shape[0] for array in self.feeds.values() if array.ndim} - {1}
+        return {name: np.array(self[name]) for name in wanted if batches.isdisjoint(self[name].shape[:1])}
 
     def renew(self, feeds: Mapping[str, Array]) -> None:
         """Take another batch of the same sizes in place of this one."""

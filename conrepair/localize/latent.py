@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -130,6 +131,7 @@ def _differing(
     ends = [name for name in names if name not in source.graph.inputs]
     expected.put_all(Pieces.between(source, list(dict.fromkeys(fed)), ends).run(changed))
     isolated = Isolation(target, alignment.pairs, list(wanted))
+    cut_values, constants = functools.partial(isolated.fed, changed, given.feeds), right.constants()
     found = []
     for name, array in isolated.run(changed, given.feeds):
         item = wanted[name]
@@ -143,7 +145,7 @@ def _differing(
         judged = dataclasses.replace(item, introduced=error.error, guilty=True)
         graphs = source.graph, target.graph
         values = np.array(expected[pair.source]), pair.layout.to_source(np.array(array))
-        region = region_of(graphs, alignment.cuts, pair, *values, lambda cut: isolated.fed(changed, given.feeds, cut))
+        region = region_of(graphs, alignment.cuts, pair, *values, cut_values, constants)
         fault, _ = diagnose(region, judged, healthy)
         words = f"no sample shows it: where what it reads is much {size}, results differ by {error.error:.2g}"
         fault = dataclasses.replace(fault, evidence=(fault.evidence[0], words, *fault.evidence[1:]))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.answers import Answer, exchanged_outputs, explained, misfits
@@ -79,7 +79,8 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     ]
     graphs = source.graph, target.graph
     fed = functools.partial(isolated.fed, right.__getitem__, given.feeds)
-    pieces = [_piece(graphs, alignment, item, right, computed, fed) for item in guilty]
+    region = functools.partial(region_of, graphs, alignment.cuts, fed=fed, constants=right.constants())
+    pieces = [_piece(region, item, right, computed) for item in guilty]
     healthy = Healthy(graphs, alignment.cuts, [item.cut.pair for item in judged if not item.guilty])
     faults = merge([_diagnosed(piece, healthy) for piece in pieces])
     faults = exchanged_outputs(faults, answers)
@@ -89,16 +90,10 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
 
 
 def _piece(
-    graphs: tuple[LayerGraph, LayerGraph],
-    alignment: Alignment,
-    item: Judged,
-    right: Activations,
-    computed: dict[str, Array],
-    fed: Callable[[str], Array],
+    region: Callable[[Pair, Array, Array], Region], item: Judged, right: Activations, computed: dict[str, Array]
 ) -> Guilty:
     pair = item.cut.pair
-    found, expected = _fit(computed[pair.target], pair), right[pair.source]
-    return Guilty(region_of(graphs, alignment.cuts, pair, expected, found, fed), item)
+    return Guilty(region(pair, right[pair.source], _fit(computed[pair.target], pair)), item)
 
 
 def _diagnosed(piece: Guilty, healthy: Healthy) -> tuple[LocatedFault, str]:

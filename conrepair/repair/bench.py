@@ -77,6 +77,11 @@ class Bench:
         """How many are looked at."""
         return self._samples
 
+    @property
+    def is_of_any_length(self) -> bool:
+        """Whether the target takes inputs of other sizes than these, the batch apart."""
+        return any(isinstance(size, str) for spec in self._target.inputs for size in spec.shape[1:])
+
     @functools.cached_property
     def editor(self) -> Editor:
         """Of the target as it came, opened when it's first asked for. It changes nothing; its `again` may.

@@ -321,7 +321,8 @@ class _Search:
 
     def _proposed_for(self, piece: Guilty, found: Found, proposers: Sequence[Proposer]) -> Candidates:
         named = [name for fault in found.result.faults for name in fault.target_layers]
-        proposed = proposals(piece.region, self._bench.editor, self._bench.range_of, proposers, named)
+        region = replace(piece.region, constants={}) if self._bench.is_of_any_length else piece.region
+        proposed = proposals(region, self._bench.editor, self._bench.range_of, proposers, named)
         return ((piece, proposal) for proposal in proposed)
 
     def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from conrepair.editors.lowering import CHANNELLED
 from conrepair.editors.operation import NotEditableError, Operation, operation_of
-from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
-from conrepair.graph.operators import ELEMENTWISE_BINARY
+from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter
+from conrepair.graph.operators import COMMUTATIVE, ELEMENTWISE_BINARY, OPERATORS
 from conrepair.localize.diagnosis.attributes import axis_map
 from conrepair.localize.diagnosis.functions import is_elementwise
 from conrepair.localize.layout import Layout
@@ -21,6 +21,7 @@ __all__ = ["Known", "perm_of", "transplant"]
 Perm = tuple[int, ...]
 """For each axis that a tensor has in the target, which one it is in the source."""
 
+_NONE: Mapping[str, Array] = {}
 _ALONG = {
     **dict.fromkeys(("Softmax", "LogSoftmax", "Concat"), "axis"),
     **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"), "axes"),
@@ -49,7 +50,11 @@ class _Value:
 
 
 def transplant(
-    nodes: Sequence[Node], graph: LayerGraph, known: Mapping[str, Known], end: Layout
+    nodes: Sequence[Node],
+    graph: LayerGraph,
+    known: Mapping[str, Known],
+    end: Layout,
+    constants: Mapping[str, Array] = _NONE,
 ) -> tuple[Operation, ...]:
     """Say what nodes of a source compute, in terms of the target's tensors.
 
@@ -61,13 +66,16 @@ def transplant(
         graph: Theirs.
         known: What stands for the tensors that they read from outside.
         end: How the result lies in the target.
+        constants: Tensors of the source that follow from sizes alone; they're written as the numbers that they are.
 
     Raises:
         NotEditableError: if a tensor that they read has no partner, or an operator can't be said.
     """
+    constants = {name: array for name, array in constants.items() if name not in known}
     made = _Transplant(graph, known)
     for node in nodes:
-        made.add(node)
+        if not graph.unfed.issuperset(node.outputs):
+            made.add(_with_constants(node, constants))
     return made.finished(nodes[-1].outputs[0], end)
 
 
@@ -98,6 +106,8 @@ class _Transplant:
 
     def finished(self, tensor: str, end: Layout) -> tuple[Operation, ...]:
         """All operations, of which the last one's result lies as the target has it."""
+        if tensor not in self._values:
+            raise NotEditableError(f"{tensor} follows from sizes alone")
         perm = perm_of(end)
         value = self._values[tensor]
         if perm is not None and len(perm) == len(value.perm):
@@ -185,6 +195,27 @@ class _Transplant:
         if node.op != "Reshape" or not isinstance(shape, tuple) or batch is None:
             return operation
         return replace(operation, attributes={"shape": _open(tuple(int(size) for size in shape), batch)})
+
+
+def _with_constants(node: Node, constants: Mapping[str, Array]) -> Node:
+    """A node whose inputs that are constants are its parameters.
+
+    Raises:
+        NotEditableError: if it's an operator that has no parameter for them.
+    """
+    given = [place for place, name in enumerate(node.inputs) if name in constants]
+    if not given:
+        return node
+    operator = OPERATORS.get(node.op)
+    if operator is None or "constant_first" not in operator.attributes or len(given) > 1:
+        raise NotEditableError(f"{node.op} has no place for a constant instead of {node.inputs[given[0]]}")
+    array = constants[node.inputs[given[0]]]
+    return replace(
+        node,
+        inputs=tuple(name for name in node.inputs if name not in constants),
+        attributes={**node.attributes, "constant_first": given == [0] and node.op not in COMMUTATIVE},
+        parameters={"operand": Parameter("", array.shape, str(array.dtype), array.copy)},
+    )
 
 
 def _turned(operation: Operation, node: Node, perm: Perm) -> tuple[Operation, Perm]:

@@ -38,6 +38,7 @@ class Workbench:
         self.editor = SimpleNamespace(again=lambda: None, graph=None)
         self.range_of = None
         self.samples = 4
+        self.is_of_any_length = False
         self.target = SimpleNamespace(recipe=None, data=SimpleNamespace(count=8))
 
         def proposals(region: Any, _editor: Any, _range: Any, sort: Any, _named: Any) -> Iterator[Proposal]:

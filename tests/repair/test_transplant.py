@@ -9,11 +9,14 @@ import pytest
 from onnx_networks import drawn, written
 from small_models import model_of
 
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx import OnnxEditor
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.graph.layer_graph import Array
+from conrepair.localize.activations import Activations
 from conrepair.localize.layout import Layout, layouts
+from conrepair.networks.onnx import open_network
 from conrepair.repair.batch_places import BatchPlace, batch_places
 from conrepair.repair.transplant import Known, transplant
 
@@ -111,3 +114,33 @@ def test_the_batch_is_followed_through_other_shapes(tmp_path: Path) -> None:
     places = {"x": 0, "h": 1, "i": 1, "j": 0, "y": 0, "z": 1}
     expected = {name: BatchPlace(axis) for name, axis in places.items()}
     assert batch_places(graph) == expected | {"k": BatchPlace(0, lead=12), "l": BatchPlace(0, lead=12)}
+
+
+@pytest.mark.parametrize("line", ["y = Mul (x, c)", "y = Sub (c, x)"])
+def test_what_follows_from_sizes_alone_is_written_as_numbers(line: str, tmp_path: Path) -> None:
+    # Sizes that the graph doesn't declare: else they're constants when the file is opened.
+    lines = f"s = Shape (x) \n f = Cast <to = 1> (s) \n a = Reshape (f, p) \n c = Sin (a) \n {line}"
+    text = f"small (float[a, b, c, d] x) => (float[a, b, c, d] y) {{ {lines} }}"
+    path = written(tmp_path / "source.onnx", text, {"p": np.array([1, 1, 2, 2])}, 13)
+    source = OnnxEditor(model_of("onnx", path))
+    assert source.graph.unfed == {"f", "a", "c"}
+    shape, known, feed = (4, 3, 2, 2), {"x": Known("x", layouts((4, 3, 2, 2), (4, 3, 2, 2))[0])}, drawn(4, 3, 2, 2)
+    network = open_network(model_of("onnx", path), [TensorSpec("x", ("a", "b", "c", "d"), "float32")])
+    constants = Activations(network, {"x": feed}, tmp_path / "shelf").constants()
+    np.testing.assert_allclose(constants["c"], np.sin(np.array(shape, np.float32)).reshape(1, 1, 2, 2), rtol=1e-6)
+    operations = transplant(source.graph.nodes, source.graph, known, known["x"].layout, constants)
+    assert len(operations) == 1
+    text = "small (float[4, 3, 2, 2] x) => (float[4, 3, 2, 2] y) { y = Identity (x) }"
+    target = OnnxEditor(model_of("onnx", written(tmp_path / "target.onnx", text, {}, 13)))
+    target.graft("x", operations, "new")
+    right = answer(source, tmp_path / "right", feed)
+    np.testing.assert_allclose(answer(target, tmp_path / "given", feed), right, rtol=1e-6)
+
+
+def test_numbers_of_one_batch_are_not_carried(tmp_path: Path) -> None:
+    lines = "s = Shape (x) \n e = Expand (one, s) \n c = Sin (e) \n y = Mul (x, c)"
+    text = f"small (float[a, b] x) => (float[a, b] y) {{ {lines} }}"
+    model = model_of("onnx", written(tmp_path / "model.onnx", text, {"one": drawn(1, 1)}, 13))
+    network = open_network(model, [TensorSpec("x", ("a", "b"), "float32")])
+    assert "c" in network.graph.unfed
+    assert "c" not in Activations(network, {"x": drawn(4, 3)}, tmp_path / "shelf").constants()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localize.layout import Layout
@@ -42,6 +42,7 @@ class Region:
         expected: The source's tensor at the end, on one batch, in the source's layout.
         computed: The target's there, fed with the source's activations, in the source's layout.
         fed: Gives what the target was fed with at a cut, in its own layout.
+        constants: The source's tensors that follow from sizes alone, on that batch.
     """
 
     source: Side
@@ -52,6 +53,7 @@ class Region:
     expected: Array
     computed: Array
     fed: Callable[[str], Array]
+    constants: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def starts_at_input(self) -> bool:
@@ -116,6 +118,7 @@ def region_of(
     expected: Array,
     computed: Array,
     fed: Callable[[str], Array],
+    constants: Mapping[str, Array],
 ) -> Region:
     """Build the region that ends at a pair.
 
@@ -126,6 +129,7 @@ def region_of(
         expected: The source's tensor there.
         computed: The target's there, in the source's layout.
         fed: Gives what the target was fed with at a cut.
+        constants: The source's tensors that follow from sizes alone.
     """
     source, target = Cuts(graphs, pairs).sides(end)
     return Region(
@@ -137,4 +141,5 @@ def region_of(
         expected,
         computed,
         fed,
+        constants,
     )

@@ -44,7 +44,7 @@ def _behind(steps: Sequence[Step], known: Mapping[str, Known], setting: Setting)
     behind = {known[name].tensor: name for name in read if name in known}
     for tensor in sorted(behind, key=lambda name: -order.get(name, 0)):
         try:
-            operations = transplant(nodes, region.source.graph, known, layout)
+            operations = transplant(nodes, region.source.graph, known, layout, region.constants)
         except NotEditableError:
             return
         readers = possible_readers(tensor, setting)

@@ -70,7 +70,7 @@ def steps_anew(
         names = {node.name for node in ours.nodes}
         nodes = [node for node in region.source.graph.nodes if node.name in names]
         try:
-            yield tensor, transplant(nodes, region.source.graph, read, layout)
+            yield tensor, transplant(nodes, region.source.graph, read, layout, region.constants)
         except NotEditableError:
             continue
 
@@ -97,7 +97,7 @@ def piece_anew(setting: Setting, *, of_integers: bool = False) -> Iterator[tuple
         if source in region.source.begins and setting.places.tensor(target) is not None
     }
     with contextlib.suppress(NotEditableError):
-        yield region.target.end, transplant(nodes, region.source.graph, cuts, region.layout)
+        yield region.target.end, transplant(nodes, region.source.graph, cuts, region.layout, region.constants)
 
 
 def _differ(ours: Step, theirs: Step, setting: Setting) -> bool:

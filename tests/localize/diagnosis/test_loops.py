@@ -158,5 +158,6 @@ def test_gates_of_which_one_is_another_function() -> None:
     graph = graph_of(["x"], nodes, ["y"])
     layout = layouts((2, 3, 4), (2, 3, 4))[0]
     pair, array = Pair("y", "y", layout, 1.0, ""), np.ones((2, 3, 4), np.float32)
-    region = region_of((graph, graph), [Pair("x", "x", layout, 1.0, ""), pair], pair, array, array, lambda _: array)
+    pairs = [Pair("x", "x", layout, 1.0, ""), pair]
+    region = region_of((graph, graph), pairs, pair, array, array, lambda _: array, {})
     assert not list(odd_operators(region, STEPS))

@@ -90,7 +90,7 @@ def test_an_input_of_one_layer_that_is_another() -> None:
     layout = layouts((2, 3, 4), (2, 3, 4))[0]
     pairs = [Pair(name, name, layout, 1.0, "") for name in ("x", "z", "j")]
     array = np.ones((2, 3, 4), np.float32)
-    region = region_of((sides[0], sides[1]), pairs, pairs[2], array, 2 * array, lambda _: array)
+    region = region_of((sides[0], sides[1]), pairs, pairs[2], array, 2 * array, lambda _: array, {})
     [finding] = wiring_findings(region)
     assert finding.kind is Kind.GRAPH
     assert "['z'] isn't read by `join` in the target" in finding.words
