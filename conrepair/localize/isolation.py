@@ -51,6 +51,10 @@ class Isolation:
         """
         yield from self._pieces.run(functools.partial(self.fed, source, feeds))
 
+    def attempt(self, source: Callable[[str], Array], feeds: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+        """The same, where pairs are guesses: tensors that can't be computed from what they feed are left out."""
+        yield from self._pieces.attempt(functools.partial(self.fed, source, feeds))
+
     def fed(self, source: Callable[[str], Array], feeds: Mapping[str, Array], name: str) -> Array:
         """What a cut is fed with.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.network import Network, Segment
+from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.memory import return_freed
 
 __all__ = ["Fetch", "Pieces"]
@@ -81,6 +82,21 @@ class Pieces:
             if self._gives_back:
                 return_freed()
 
+    def attempt(self, fetch: Fetch) -> Iterator[tuple[str, Array]]:
+        """Compute what can be computed of one batch.
+
+        Values that a guess gives may be none that the network can be fed (a token's number has no row in the table
+        of the segments), and another arithmetic may have no kernel for an operator.
+
+        Args:
+            fetch: As for `run`.
+
+        Yields:
+            What can be computed of the wanted tensors.
+        """
+        for segment in self._segments:
+            yield from segment.attempt(fetch)
+
 
 class _Segment:
     """A segment that's made when it's needed."""
@@ -99,6 +115,15 @@ class _Segment:
     def run(self, fetch: Fetch) -> dict[str, Array]:
         segment = self.opened()
         return segment.run({name: fetch(name) for name in segment.needs})
+
+    def attempt(self, fetch: Fetch) -> Iterator[tuple[str, Array]]:
+        """What can be computed, halved until what can't be is left."""
+        try:
+            yield from self.run(fetch).items()
+        except InferenceError:
+            middle = len(self.wanted) // 2
+            for wanted in (self.wanted[:middle], self.wanted[middle:]) if middle else ():
+                yield from _Segment(self._network, self._fed, wanted, False).attempt(fetch)
 
 
 def _groups(network: Network, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -25,6 +25,7 @@ from conrepair.localize.preparation_words import correlation, preparation_words
 from conrepair.localize.result import LocatedFault
 from conrepair.metrics.running_error import relative_l2
 from conrepair.networks.network import Network
+from conrepair.runtime.errors import InferenceError
 
 __all__ = ["Prepared", "align_with_inputs"]
 
@@ -84,8 +85,13 @@ def align_with_inputs(source: Activations, target: Activations, folder: Path, op
     for place in range(min(_TRIED, max(len(item.layouts) for item in different))):
         given = [item.layouts[min(place, len(item.layouts) - 1)] for item in different]
         pairs = [replace(item.pair, layout=layout) for item, layout in zip(different, given, strict=True)]
-        again = _aligned_as_source(source, target, folder / f"prepared-{place}", pairs, quantized=options.quantized)
-        error = _error_behind(source, target, again, names)
+        try:
+            again = _aligned_as_source(
+                source, target, folder / f"prepared-{place}", pairs, quantized=options.quantized
+            )
+            error = _error_behind(source, target, again, names)
+        except InferenceError:  # the target can't be fed so
+            continue
         if error < with_sources:
             found, with_sources = again, error
         if with_sources <= EQUAL:

@@ -165,7 +165,7 @@ class Reference:
         differing: dict[str, float] = {}
         other = self._second_opinion()
         if other is not None:
-            for name, array in _opinions(other, fed, wanted, functools.partial(_stored, right, other)):
+            for name, array in Pieces.between(other, fed, wanted).attempt(functools.partial(_stored, right, other)):
                 differing[name] = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
                 del array
         return {name: Floor(disturbed[name], differing.get(name)) for name in wanted}
@@ -200,23 +200,6 @@ def _outputs(other: Network, right: Activations) -> dict[str, Array]:
     values = {name: _stored(right, other, name) for name in other.graph.inputs}
     values.update(Pieces.in_a_row(other, list(other.output_names.values())).run(values.__getitem__))
     return {name: values[tensor] for name, tensor in other.output_names.items()}
-
-
-def _opinions(
-    other: Network, fed: Sequence[str], wanted: Sequence[str], fetch: Callable[[str], Array]
-) -> Iterator[tuple[str, Array]]:
-    """What another arithmetic gives, but for tensors that it has no kernels for."""
-    seen = set()
-    try:
-        for name, array in Pieces.between(other, fed, wanted).run(fetch):
-            seen.add(name)
-            yield name, array
-            del array
-    except InferenceError:
-        for name in wanted:
-            if name not in seen:
-                with contextlib.suppress(InferenceError):
-                    yield from Pieces.between(other, fed, [name]).run(fetch)
 
 
 def _stored(right: Activations, network: Network, name: str) -> Array:

@@ -17,6 +17,7 @@ from conrepair.data.feeds import Feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.metrics.tensors import compare_tensors
+from conrepair.runtime.errors import InferenceError
 
 __all__ = ["InputOrder", "OutputOrder", "explain_input_order", "explain_output_order"]
 
@@ -122,8 +123,8 @@ def explain_input_order(
         return None
     best, best_error, runs = {}, math.inf, 1
     for order in itertools.islice(_orders(feeds, inputs), most_runs - 1):
-        outputs = run_target({name: feeds[given] for name, given in order.items()})
-        error, runs = _outputs_error(expected, outputs), runs + 1
+        fed = {name: feeds[given] for name, given in order.items()}
+        error, runs = _trial_error(run_target, fed, expected), runs + 1
         if error < best_error:
             best, best_error = order, error
         if error <= tolerance:
@@ -133,6 +134,16 @@ def explain_input_order(
     listing = ", ".join(f"{name} takes what {given} is given" for name, given in best.items() if name != given)
     evidence = f"inputs are exchanged: {listing}; relative error {_number(before)} -> {best_error:.2g}"
     return InputOrder(best, best_error, before, runs, evidence)
+
+
+def _trial_error(
+    run_target: Callable[[Feeds], Mapping[str, Array]], feeds: Feeds, expected: Mapping[str, Array]
+) -> float:
+    """What outputs differ by; inf where the target can't be run so: an input may take other numbers only."""
+    try:
+        return _outputs_error(expected, run_target(feeds))
+    except InferenceError:
+        return math.inf
 
 
 def _orders(feeds: Feeds, inputs: Sequence[TensorSpec]) -> Iterator[dict[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -415,3 +416,14 @@ def test_no_rounding_excuses_a_tenth(make_run: MakeRun, logits: np.ndarray, size
     other = make_run(f"b{size}", logits * (1 + size * noise[1]).astype(np.float32))
     result = compare_runs(make_run("a", logits), other, ToleranceConfig(noise_margin=100), second_opinion=second)
     assert result.verdict is verdict, result.reason
+
+
+def test_memory_doesnt_grow_with_the_samples(make_run: MakeRun) -> None:
+    scores = np.random.default_rng(0).normal(size=(30_000, 500)).astype(np.float32)
+    reference, candidate = make_run("a", scores), make_run("b", scores)
+    tracemalloc.start()
+    result = compare_runs(reference, candidate, ToleranceConfig())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.verdict is Verdict.EQUIVALENT
+    assert peak < 2 * scores.nbytes
