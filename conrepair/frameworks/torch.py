@@ -18,6 +18,7 @@ from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.torch_double import arithmetic
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = [
@@ -80,11 +81,13 @@ class TorchRunnable(Runnable):
     def __init__(self, model: Model, *, double: bool = False) -> None:
         self.module = load_module(model)
         self.inputs = _input_specs(model, self.module)
+        self._double = double
         if double:
             self.module = self.module.double()
             self.inputs = tuple(replace(spec, dtype="float64") if spec.is_float else spec for spec in self.inputs)
         try:
-            self.outputs = _output_specs(self.module, with_declared_sizes(self.inputs, model.inputs))
+            with arithmetic(double=double):
+                self.outputs = _output_specs(self.module, with_declared_sizes(self.inputs, model.inputs))
         # The network's own code runs here, which may raise anything.
         except Exception as error:
             listing = "; ".join(map(str, self.inputs))
@@ -96,7 +99,7 @@ class TorchRunnable(Runnable):
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         arguments = [tensor_from_array(feeds[spec.name]) for spec in self.inputs]
-        with torch.inference_mode():
+        with torch.inference_mode(), arithmetic(double=self._double):
             outputs = flatten(self.module(*arguments))
         return {spec.name: array_from_tensor(tensor) for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from conrepair.frameworks.torch_double import arithmetic
 from conrepair.networks.torch_program import Program
 from conrepair.networks.torch_shapes import attribute_of
 
@@ -54,7 +55,7 @@ class Constants:
         def known(item: Node) -> Any:
             return temporary[item] if item in temporary else self.value(item)
 
-        with torch.inference_mode():
+        with torch.inference_mode(), arithmetic(double=self.program.double):
             for item in origins:
                 arguments, options = torch.fx.node.map_arg((item.args, item.kwargs), known)
                 temporary[item] = item.target(*arguments, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,14 +17,13 @@ from torch.utils import _pytree as pytree
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import exported_program, flatten, load_module
+from conrepair.frameworks.torch_double import widened
 from conrepair.networks.torch_functional import replace_in_place
 from conrepair.networks.torch_shapes import infer_values
 from conrepair.networks.torch_simplify import simplify
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["Program", "is_tuple_item", "open_program"]
-
-_WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Program:
         inputs: The placeholders of the model's tensors, in order.
         outputs: Name of each result as running the model gives it, and where it comes from, in order.
         values: What each node gives, without content: fake tensors, numbers, tuples.
+        double: Whether its operators are to be called in float64.
     """
 
     module: torch.fx.GraphModule
@@ -45,6 +46,7 @@ class Program:
     inputs: tuple[Node, ...]
     outputs: tuple[tuple[str, Node], ...]
     values: Mapping[Node, Any]
+    double: bool = False
 
 
 def open_program(model: Model, inputs: Sequence[TensorSpec], *, double: bool = False) -> Program:
@@ -142,25 +144,15 @@ def _outputs(exported: torch.export.ExportedProgram) -> tuple[tuple[str, Node], 
 
 
 def _doubled(program: Program, inputs: Sequence[TensorSpec]) -> Program:
-    def widened(dtype: torch.dtype) -> torch.dtype:
-        return torch.float64 if dtype.is_floating_point else _WIDE.get(dtype, dtype)
-
-    def wide(value: Any) -> Any:
-        return widened(value) if isinstance(value, torch.dtype) else value
-
-    for node in program.module.graph.nodes:
-        if node.op == "call_function":
-            node.args = torch.fx.node.map_aggregate(node.args, wide)
-            node.kwargs = torch.fx.node.map_aggregate(node.kwargs, wide)
     states = {name: tensor.to(widened(tensor.dtype)) for name, tensor in program.states.items()}
     given = {
         node: TensorSpec(spec.name, spec.shape, "float64" if spec.is_float else spec.dtype)
         for node, spec in zip(program.inputs, inputs, strict=True)
     }
-    values, exact = infer_values(program.module, states, given)
+    values, exact = infer_values(program.module, states, given, double=True)
     if not exact:
         values = pytree.tree_map_only(torch.Tensor, lambda value: value.to(widened(value.dtype)), values)
-    return Program(program.module, states, program.state_names, program.inputs, program.outputs, values)
+    return dataclasses.replace(program, states=states, values=values, double=True)
 
 
 def _size_error(model: Model, inputs: Sequence[TensorSpec], error: Exception) -> ModelLoadError:

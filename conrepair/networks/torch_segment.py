@@ -10,6 +10,7 @@ import torch
 from torch.fx import Node
 
 from conrepair.frameworks.torch import array_from_tensor, tensor_from_array
+from conrepair.frameworks.torch_double import arithmetic
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.network import Segment
 from conrepair.networks.torch_constants import Constants
@@ -54,6 +55,7 @@ class TorchSegment(Segment):
         self._steps = planner.plan(nodes, {tensors[name]: name for name in wanted})
         self._size = planner.size
         self._weights = planner.storages
+        self._double = constants.program.double
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """See `Segment`."""
@@ -63,7 +65,7 @@ class TorchSegment(Segment):
         storages = self._weights | {tensor.untyped_storage().data_ptr() for tensor in values if tensor is not None}
         results: dict[str, Array] = {}
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), arithmetic(double=self._double):
                 for step in self._steps:
                     compute(step, values)
                     for name in step.kept:

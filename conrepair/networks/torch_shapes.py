@@ -14,12 +14,17 @@ from torch._subclasses.fake_tensor import (
 from torch.fx import Node
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.torch_double import arithmetic
 
 __all__ = ["attribute_of", "infer_values"]
 
 
 def infer_values(
-    module: torch.fx.GraphModule, states: Mapping[str, torch.Tensor], given: Mapping[Node, TensorSpec]
+    module: torch.fx.GraphModule,
+    states: Mapping[str, torch.Tensor],
+    given: Mapping[Node, TensorSpec],
+    *,
+    double: bool = False,
 ) -> tuple[dict[Node, Any], bool]:
     """Run a graph on fake tensors, which have sizes, strides and shared storages, but no content.
 
@@ -27,6 +32,7 @@ def infer_values(
         module: Holds the graph.
         states: Tensors, by the name of their placeholder.
         given: The inputs, with sizes that are numbers.
+        double: Whether operators are called in float64.
 
     Returns:
         By node, fake tensors, numbers, tuples and lists of them; and whether these are what running the graph gives.
@@ -40,7 +46,7 @@ def infer_values(
     graph = module.graph
     values: dict[Node, Any] = {}
     # Grad mode off: in training IR a reshape of a parameter would otherwise be traced for gradients.
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.no_grad():
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.no_grad(), arithmetic(double=double):
         try:
             for node in graph.nodes:
                 if node in given:

@@ -12,6 +12,7 @@ import pytest
 import small_models as small
 import torch
 import torch_networks as nets
+from masked_attention import MaskedAttention, steps
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -279,6 +280,14 @@ def test_the_second_opinion_is_the_same_graph(opened: Any, name: str, pt2: bool)
         assert values[key].dtype == np.float64
         assert small.relative_l2(values[key], net.values[key]) < 1e-5
     assert any(small.relative_l2(values[key], net.values[key]) > 0 for key in outputs)
+
+
+def test_the_second_opinion_of_a_network_that_names_its_types(tmp_path: Path) -> None:
+    module = MaskedAttention().eval()
+    path = small.export_pt2(module, [torch.from_numpy(steps())], tmp_path / "net.pt2")
+    second = open_network(small.model_of("torch", path), [TensorSpec("x", (2, 5, 8), "float32")]).second_opinion()
+    (output,) = second.segment(["x"], second.graph.outputs).run({"x": steps()}).values()
+    assert small.relative_l2(output, module.exactly(steps())) < 1e-12
 
 
 def test_torchscript_has_no_graph(tmp_path: Path) -> None:
