@@ -13,12 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import Computed, all_values, drawn_feeds, graph_of, graphs
+from small_models import model_of
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize import pieces
+from conrepair.localize.activations import Activations
+from conrepair.localize.isolated import Isolated
+from conrepair.localize.layout import layouts
+from conrepair.localize.matching import Pair
 from conrepair.localize.pieces import Pieces
 from conrepair.localize.shelf import Shelf
 from conrepair.networks.network import Segment
+from conrepair.networks.onnx import open_network
+from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.memory import large_blocks_returned
 
 MEGABYTE = 1 << 20
@@ -196,3 +203,56 @@ def test_a_shelf_holds_no_more_than_it_was_given(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
     shelf.put("row", large[3])
     assert shelf["row"].base is None
+
+
+LOOKED_UP = """table (float[2, 3] x) => (float[2, 3] y) {
+    a = Relu (x)
+    r = Abs (a)
+    i = Cast <to = 7> (r)
+    b = Gather (words, i)
+    c = ReduceSum <keepdims = 0> (b, last)
+    d = Neg (a)
+    large = Mul (d, d)
+    y = Add (c, d)
+}"""
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+@pytest.mark.parametrize("together", [False, True])
+def test_what_cannot_be_computed_from_a_guess_is_left_out(
+    together: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if together:
+        monkeypatch.setattr(pieces, "_LEAST", MEGABYTE)
+    weights = {"words": onnx_networks.drawn(5, 4), "last": np.array([2])}
+    model = model_of("onnx", onnx_networks.written(tmp_path / "table.onnx", LOOKED_UP, weights))
+    network = open_network(model, onnx_networks.specs(model, {"x": np.zeros((2, 3), np.float32)}))
+    fed, wanted = ["x", "r"], ["a", "b", "c", "d", "large", "y"]
+    right = {"x": np.full((2, 3), 2, np.float32), "r": np.full((2, 3), 4, np.float32)}
+    cut = Pieces.between(network, fed, wanted)
+    assert [name for name, _ in cut.attempt(right.__getitem__)] == wanted
+    wrong = right | {"r": np.full((2, 3), 5, np.float32)}
+    assert [name for name, _ in cut.attempt(wrong.__getitem__)] == ["a", "d", "large"]
+    with pytest.raises(InferenceError):
+        list(cut.run(wrong.__getitem__))
+
+
+def test_a_guess_that_cannot_be_fed_gives_no_number(tmp_path: Path) -> None:
+    """Feeding what a token's number is computed from with other numbers asks for rows that aren't there."""
+    weights = {"words": onnx_networks.drawn(5, 4), "last": np.array([2])}
+    model = model_of("onnx", onnx_networks.written(tmp_path / "table.onnx", LOOKED_UP, weights))
+    feeds = {"x": np.full((2, 3), 4, np.float32)}
+    network = open_network(model, onnx_networks.specs(model, feeds))
+    names = ["a", "r", "b", "c", "d", "large", "y"]
+    source, target = (Activations(network, feeds, tmp_path / side) for side in ("source", "target"))
+    source.compute(names)
+    target.compute(names)
+    layout = layouts((2, 3), (2, 3))[0]
+    right, wrong = (Pair(name, "r", layout, 0.5, "") for name in ("r", "large"))
+    ends = [Pair(name, name, layout, 1.0, "") for name in ("d", "y")]
+    isolated = Isolated(source, target, tmp_path / "isolated")
+    assert isolated.errors([right], ends) == {"d": 0.0, "y": 0.0}
+    assert isolated.errors([wrong], ends) == {"d": 0.0, "y": np.inf}
+    values = isolated.run([wrong], ["d", "y"])
+    np.testing.assert_array_equal(values("d"), source["d"])
+    assert np.isnan(values("y")).all()

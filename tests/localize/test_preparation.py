@@ -126,3 +126,59 @@ def test_exchanged_inputs_are_named(tmp_path: Path) -> None:
     first = result.faults[0]
     assert {"one", "two"} <= set(first.target_layers)
     assert first.evidence[0].startswith("inputs are exchanged: one takes what two is given")
+
+
+TOKENS = """tokens (int64[batch, 4] ids, int64[batch, 4] mask, int64[batch, 4] types) => (float[batch, 3] y) {{
+    a = Gather (words, ids)
+    b = Gather (segments, {})
+    c = Add (a, b)
+    d = Cast <to = 1> ({})
+    e = Unsqueeze (d, last)
+    f = Mul (c, e)
+    g = ReduceMean <axes = [1], keepdims = 0> (f)
+    y = MatMul (g, dense)
+}}"""
+TABLES = {
+    "words": drawn(50, 8, seed=1, scale=1.0), "segments": drawn(2, 8, seed=2, scale=1.0),
+    "dense": drawn(8, 3, seed=3), "last": np.array([2]),
+}  # fmt: skip
+
+
+def tokens() -> dict[str, Array]:
+    generator = np.random.default_rng(0)
+    return {name: generator.integers(0, high, (7, 4)) for name, high in (("ids", 50), ("mask", 2), ("types", 2))}
+
+
+@pytest.mark.parametrize("exchanged", [True, False])
+def test_an_order_of_inputs_that_cannot_be_fed_is_none(exchanged: bool, tmp_path: Path) -> None:
+    """Tokens can't be fed to the table of the segments."""
+    source = model_of("onnx", written(tmp_path / "source.onnx", TOKENS.format("types", "mask"), TABLES))
+    read = ("mask", "types") if exchanged else ("types", "mask")
+    weights = TABLES if exchanged else TABLES | {"dense": TABLES["dense"] * np.float32([1, 1.3, 1])}
+    target = model_of("onnx", written(tmp_path / "target.onnx", TOKENS.format(*read), weights))
+    result = localized(tmp_path, source, target, tokens(), tokens())
+    (fault,) = result.faults
+    assert fault.kind == (Kind.INPUT if exchanged else Kind.PARAMETERS)
+    assert ("inputs are exchanged" in fault.evidence[0]) == exchanged
+
+
+def test_a_sources_input_that_the_target_cannot_be_fed_is_no_reason_to_stop(tmp_path: Path) -> None:
+    text = """rows (float[batch, 4] x) => (float[batch, 3] y) {{
+        {}
+        i = Cast <to = 7> (r)
+        a = Gather (words, i)
+        b = ReduceMean <axes = [1], keepdims = 0> (a)
+        y = MatMul (b, dense)
+    }}"""
+    reading = "r = Mul (x, hundredth)", "r = Identity (x)"
+    tables = TABLES, TABLES | {"words": TABLES["words"][::-1].copy()}
+    models = [
+        model_of(
+            "onnx", written(tmp_path / f"{place}.onnx", text.format(line), {**table, "hundredth": np.float32(0.01)})
+        )
+        for place, (line, table) in enumerate(zip(reading, tables, strict=True))
+    ]
+    rows = np.random.default_rng(0).integers(0, 50, (7, 4)).astype(np.float32)
+    result = localized(tmp_path, *models, {"x": 100 * rows + 50}, {"x": rows + np.float32(0.5)})
+    assert result.verdict == Verdict.FAULTY
+    assert Kind.PARAMETERS in {fault.kind for fault in result.faults}
