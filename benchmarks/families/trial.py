@@ -1,0 +1,139 @@
+"""In a worker: one case, compared, localized and repaired, and what came out measured anew."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common.cases import Case
+from benchmarks.common.generated import case_of
+from benchmarks.common.in_process import Answer, ask
+from benchmarks.common.located import LEAST_EFFECT, RIGHT, unfit
+from benchmarks.common.target import UnfitError, finite, measured, side_of
+from benchmarks.families.architectures import architecture
+from benchmarks.families.cases import without_data
+from benchmarks.families.exporting import INT8, model_of
+from benchmarks.families.making import Made, make
+from benchmarks.repair.files import agreement, answers
+
+__all__ = ["run"]
+
+_TIMES_ROUNDING = 4.0
+_SECONDS = "60"  # for the search of a repair
+_QUANTIZED = 0.35  # relative L2 from which on eight bits aren't what a right conversion lost
+_SAID, _SHOWN = 400, 3
+
+
+def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Carry out a case.
+
+    Args:
+        payload: "case"; "kept" (a folder for networks); "keep" (a folder for the files of cases, or "").
+        folder: For files; they're removed.
+
+    Returns:
+        "status" ("measured", or that of `UnfitError`) and "words"; for a measured one what `rows.FamilyRow` reads.
+    """
+    return measured(_measured, payload, folder)
+
+
+def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
+    case = case_of(payload)
+    with unfit("no model"):
+        made = make(case, Path(payload["kept"]), scratch)
+        source, right, target = (answers(side_of(model_of(path)), made.unseen) for path in _paths(made))
+    rounding, effect = agreement(source, right).error, agreement(right, target).error
+    off = agreement(source, target).error
+    _check(case, rounding, effect, off)
+    data = [] if without_data(case) else ["--data", str(made.data)]
+    value: dict[str, Any] = {
+        "effect": finite(effect),
+        "rounding": finite(rounding),
+        "data": bool(data),
+        "injected": [],
+        "seconds": {},
+    }
+    if case.count:
+        fault = architecture(case.model).faults[case.faults[0]]
+        about = {"fault": case.faults[0], "kind": str(fault.kind), "words": case.faults[0]}
+        value["injected"] = [about | made.truth()]
+    if payload.get("keep"):
+        _keep(made, Path(payload["keep"]) / case.name.replace(":", "_"))
+    for verb, told in (("compare", _compared), ("localize", _localized), ("repair", _repaired)):
+        started = time.perf_counter()
+        more = ["--seconds", _SECONDS] if verb == "repair" else []
+        said = ask(verb, str(made.source), str(made.target), "-o", str(scratch / f"out-{verb}"), *data, *more)
+        value["seconds"][verb] = time.perf_counter() - started
+        value[verb] = {"exit": said.exit, "words": said.words[:_SAID]} | (told(said) if said.document else {})
+    written = value["repair"].get("model")
+    if written:
+        with unfit("failed"):
+            after = answers(side_of(model_of(Path(written))), made.unseen)
+        value["after"] = finite(agreement(source, after).error)
+    value["before"] = finite(off)
+    return value
+
+
+def _check(case: Case, rounding: float, effect: float, off: float) -> None:
+    """Make sure that the right target is right, and that a fault shows."""
+    few_bits = case.base == INT8
+    error = rounding if case.count else off
+    limit = _QUANTIZED if few_bits else LEAST_EFFECT if case.count else max(RIGHT, _TIMES_ROUNDING * rounding)
+    if error > limit:
+        raise UnfitError("unverified", f"the right target differs by {error:.1e}")
+    floor = max(LEAST_EFFECT, rounding if few_bits else _TIMES_ROUNDING * rounding)
+    if case.count and effect <= floor:
+        words = f"the answers differ by {effect:.1e}, those of the right target by {rounding:.1e}"
+        raise UnfitError("below the floor", words)
+
+
+def _paths(made: Made) -> tuple[Path, Path, Path]:
+    return made.source, made.right, made.target
+
+
+def _keep(made: Made, folder: Path) -> None:
+    """The files of a case, for whoever wants to see it again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in (*_paths(made), made.data):
+        shutil.copy(path, folder / path.name)
+
+
+def _compared(said: Answer) -> dict[str, Any]:
+    row = said.document["rows"][-1]
+    return {"verdict": row["verdict"], "reason": (row["reason"] or "")[:_SAID]}
+
+
+def _localized(said: Answer) -> dict[str, Any]:
+    document = said.document
+    return {
+        "verdict": document["verdict"],
+        "reason": document["reason"][:_SAID],
+        "found": [_fault(item) for item in document["faults"]],
+        "latent": len(document.get("latent", ())),
+        "rules": [item["text"][:_SAID] if "text" in item else item["words"][:_SAID] for item in document["rules"]],
+    }
+
+
+def _fault(item: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: item[name] for name in ("kind", "source_layers", "target_layers")}
+    return kept | {"evidence": [line[:_SAID] for line in item["evidence"][:_SHOWN]]}
+
+
+def _repaired(said: Answer) -> dict[str, Any]:
+    document = said.document
+    if "before" not in document:
+        words = document["reason"]
+        verdict = "equivalent" if document["mended"] else words.partition(":")[0]
+        return {"verdict": verdict, "reason": words[:_SAID], "edits": [], "model": None}
+    model = document["model"]
+    return {
+        "verdict": document["before"]["verdict"],
+        "left": document["after"]["verdict"],
+        "edits": [line[:_SAID] for line in document["edits"][:_SHOWN]],
+        "model": None if model is None else model["path"],
+        "recipe": document["recipe"] is not None,
+        "refused": [line[:_SAID] for line in (*document["refused"], *document["failed"])[:_SHOWN]],
+        "undone": document["undone"],
+    }
