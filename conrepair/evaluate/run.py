@@ -77,8 +77,13 @@ class Run:
 
     @property
     def batch_seconds(self) -> npt.NDArray[np.float64]:
-        """Time per sample of each batch, but the first (if there are others): it includes preparations."""
-        return self.seconds[list(self.starts[1:] or self.starts)]
+        """Time per sample of each batch, but the first of each size: that one includes tracing and preparations.
+
+        Empty where no size came twice.
+        """
+        sizes = np.diff([*self.starts, self.count])
+        warm = [start for place, start in enumerate(self.starts) if sizes[place] in sizes[:place]]
+        return self.seconds[warm]
 
     @property
     def budgeted(self) -> bool:

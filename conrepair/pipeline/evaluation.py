@@ -224,7 +224,7 @@ def _row(
         description=item.source.description if item.source else None,
         run=run,
         comparison=comparison,
-        times=time_statistics(run.batch_seconds) if run else None,
+        times=time_statistics(run.batch_seconds) if run and run.batch_seconds.size else None,
         accuracy=accuracy(run, dataset.labels) if run and dataset else None,
         problem=problem,
         intent=item.intent,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
@@ -154,6 +155,8 @@ def matrix_legend(shown: list[BackendMatrix]) -> list[str]:
 
 def _time_cell(pair: BackendPair) -> str:
     times = pair.comparison.times
+    if math.isnan(pair.time_ratio):
+        return ""  # one of them has no batch after the first
     mark = "?" if not times.decidable else "*" if times.significant else ""
     return f"{pair.time_ratio:.3g}{mark}"
 

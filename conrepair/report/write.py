@@ -206,6 +206,8 @@ def _execution_log(result: AuditResult) -> str:
                 f"mean {row.times.mean:.6f} s, median {row.times.median:.6f} s, "
                 f"5 % {row.times.q05:.6f} s, 95 % {row.times.q95:.6f} s{reused}"
             )
+        elif row.run is not None:
+            lines.append(f"{row.name} on {row.backend}: {row.run.count} inputs, no batch after the first of its size")
         else:
             lines.append(f"{row.name} on {row.backend}: {row.reason}")
     return "\n".join(lines) + "\n"

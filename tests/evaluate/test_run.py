@@ -48,11 +48,13 @@ def test_integers_are_random_by_how_many_differ(tmp_path: Path) -> None:
     assert run(tmp_path, whole, whole[:4]).unsteady == {}
 
 
-def test_times_leave_the_first_batch_out_where_there_are_others(tmp_path: Path) -> None:
+def test_times_leave_the_first_batch_of_each_size_out(tmp_path: Path) -> None:
+    """It's traced, or its memory is planned: 125 ms in place of 0.4."""
     one = run(tmp_path, VALUES)
-    assert one.batch_seconds.tolist() == [1.0]
-    three = Run(one.name, one.outputs, one.folder, one.count, starts=(0, 3, 6))
-    assert three.batch_seconds.tolist() == [4.0, 7.0]
+    assert one.batch_seconds.tolist() == []
+    for starts, expected in [((0, 3, 6), [4.0]), ((0, 2, 4, 6), [3.0, 5.0, 7.0]), ((0, 4), [5.0]), ((0, 5), [])]:
+        some = Run(one.name, one.outputs, one.folder, one.count, starts=starts)
+        assert some.batch_seconds.tolist() == expected
 
 
 @pytest.mark.parametrize(
