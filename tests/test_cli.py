@@ -162,9 +162,10 @@ def test_a_folder_that_no_audit_wrote_is_not_replaced(net: Path, capsys: pytest.
     assert (folder / "thesis.txt").read_text() == "years of work"
 
 
-def test_a_conversion_without_route(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_conversion_to_an_unknown_format(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", str(net), "--to", "coreml", "-o", str(tmp_path / "x"), "-q"]) == 2
-    assert "from onnx one reaches: keras, onnx, tensorflow, tflite, torch" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "unknown format 'coreml'; known: torch, keras, tensorflow, tflite, onnx" in told
     assert not (tmp_path / "x").exists()
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "ToleranceConfig",
     "TvmConfig",
     "format_name",
+    "unknown_format",
 ]
 
 FormatName = Literal["torch", "keras", "tensorflow", "tflite", "onnx"]
@@ -44,6 +45,20 @@ _LOCAL_DEVICE = "local"
 def format_name(text: str) -> str:
     """The name of a format as a person may write it: in any case, or by an alias."""
     return _FORMAT_ALIASES.get(text.lower(), text.lower())
+
+
+def unknown_format(name: str) -> str | None:
+    """Why a format's name isn't one, with the closest as a suggestion; None where it is.
+
+    Args:
+        name: From `format_name`.
+    """
+    known = FormatName.__args__  # type: ignore[attr-defined]
+    if name in known:
+        return None
+    close = difflib.get_close_matches(name, [*known, *_FORMAT_ALIASES], n=1)
+    hint = f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
+    return f"unknown format '{name}'; {hint}"
 
 
 class _Strict(BaseModel):
@@ -173,11 +188,9 @@ class ConversionConfig(_Strict):
     def _has_a_goal(self) -> ConversionConfig:
         if self.to is None and not self.via:
             raise ValueError("give 'to' (a format) or 'via' (converters)")
-        known = FormatName.__args__  # type: ignore[attr-defined]
-        if self.enabled and self.to is not None and self.to not in known:
-            close = difflib.get_close_matches(self.to, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
-            raise ValueError(f"unknown format '{self.to}'; {hint}")
+        problem = unknown_format(self.to) if self.enabled and self.to is not None else None
+        if problem is not None:
+            raise ValueError(problem)
         return self
 
     @property

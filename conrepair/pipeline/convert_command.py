@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.config.load import parse_config
-from conrepair.config.model import format_name
+from conrepair.config.model import format_name, unknown_format
 from conrepair.converters.routes import Route, find_route, pinned_route
 from conrepair.data.named_recipes import RECIPES
 from conrepair.frameworks.detect import detect_framework, detect_suffix
@@ -45,6 +45,9 @@ def convert(options: argparse.Namespace) -> int:
     """
     path, output = Path(options.model).resolve(), Path(options.output).absolute()
     framework, target = detect_framework(path), format_name(options.to)
+    problem = unknown_format(target)
+    if problem is not None:
+        raise UsageError(f"--to: {problem}")
     _check_output(path, output, target, force=options.force)
     via = options.via.split(",") if options.via else None
     if target == framework and not via:

@@ -183,3 +183,9 @@ def test_the_weights_of_the_source_are_never_replaced(folder: Path, capsys: pyte
     source.with_name("new.onnx.data").rename(source.with_name("kept"))
     with pytest.raises(UsageError, match=r"model\.onnx\.data exists"):
         place_model(made, source, source, force=True)
+
+
+def test_an_unknown_format_is_said_before_the_output_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    save("y = Sin (x)", opset=17)
+    assert convert("net.onnx", "--to", "tfite", "-o", "net.tflite") == 2
+    assert "unknown format 'tfite'; did you mean 'tflite'?" in capsys.readouterr().err
