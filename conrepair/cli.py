@@ -369,7 +369,7 @@ def _add_inspect(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     _add_inputs(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.commands import inspect
+        from conrepair.pipeline.inspect_command import inspect
 
         return inspect(options)
 

@@ -173,7 +173,7 @@ def test_a_library_that_is_not_installed(
     net: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich.markup", None)
-    monkeypatch.delitem(sys.modules, "conrepair.pipeline.commands", raising=False)
+    monkeypatch.delitem(sys.modules, "conrepair.pipeline.inspect_command", raising=False)
     assert main(["inspect", str(net)]) == 2
     assert capsys.readouterr().err.startswith(
         f"conrepair: the library rich.markup isn't installed for {sys.executable}"

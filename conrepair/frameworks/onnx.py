@@ -7,7 +7,7 @@ model as written is the specification, and an optimized session is its second op
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,16 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.onnx_quantization import io_quantization
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 
-__all__ = ["FRAMEWORK", "OnnxFramework", "OnnxRunnable", "spec_of_value", "table_sizes"]
+__all__ = [
+    "FRAMEWORK",
+    "OnnxFramework",
+    "OnnxRunnable",
+    "describe_proto",
+    "nodes_of",
+    "spec_of_proto",
+    "spec_of_value",
+    "table_sizes",
+]
 
 _LEVELS = {
     "disabled": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
@@ -84,32 +93,35 @@ class OnnxFramework:
         except Exception as error:
             raise load_error(model, "an ONNX model", error) from error
         runnable = OnnxRunnable(model)
-        weights: Counter[str] = Counter()
-        matrices: Counter[str] = Counter()
-        nodes = list(_nodes(proto.graph))
-        for tensor in onnx_tensors(proto.graph):
-            if tensor.dims:
-                matrices[_dtype_name(tensor.data_type)] += sum(size > 1 for size in tensor.dims) > 1
-                weights[_dtype_name(tensor.data_type)] += int(np.prod(tensor.dims, dtype=np.int64))
-        sizes = table_sizes(proto)
-        return Description(
-            format="ONNX",
-            inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in runnable.inputs),
-            outputs=runnable.outputs,
-            operators=dict(sorted(Counter(node.op_type for node in nodes).items())),
-            parameters=sum(weights.values()),
-            weights=dict(weights),
-            matrices=dict(matrices),
-            opset=next(
-                (item.version for item in proto.opset_import if item.domain in {"", "ai.onnx"}),
-                None,
-            ),
-            producer=f"{proto.producer_name} {proto.producer_version}".strip(),
-        )
+        return describe_proto(proto, runnable.inputs, runnable.outputs)
 
     def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
         """A session as the file is written; the second opinion has every optimization enabled."""
         return OnnxRunnable(model, "all" if second_opinion else "disabled")
+
+
+def describe_proto(
+    proto: onnx.ModelProto, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
+) -> Description:
+    """What a file says, but for its inputs and outputs, which are given."""
+    weights: Counter[str] = Counter()
+    matrices: Counter[str] = Counter()
+    for tensor in onnx_tensors(proto.graph):
+        if tensor.dims:
+            matrices[_dtype_name(tensor.data_type)] += sum(size > 1 for size in tensor.dims) > 1
+            weights[_dtype_name(tensor.data_type)] += int(np.prod(tensor.dims, dtype=np.int64))
+    sizes = table_sizes(proto)
+    return Description(
+        format="ONNX",
+        inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in inputs),
+        outputs=tuple(outputs),
+        operators=dict(sorted(Counter(node.op_type for node in nodes_of(proto.graph)).items())),
+        parameters=sum(weights.values()),
+        weights=dict(weights),
+        matrices=dict(matrices),
+        opset=next((item.version for item in proto.opset_import if item.domain in {"", "ai.onnx"}), None),
+        producer=f"{proto.producer_name} {proto.producer_version}".strip(),
+    )
 
 
 def table_sizes(proto: onnx.ModelProto) -> dict[str, int]:
@@ -134,13 +146,13 @@ def table_sizes(proto: onnx.ModelProto) -> dict[str, int]:
     return sizes
 
 
-def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """All nodes, those of subgraphs (If, Loop, Scan) included."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:
             for subgraph in [attribute.g, *attribute.graphs]:
-                yield from _nodes(subgraph)
+                yield from nodes_of(subgraph)
 
 
 def spec_of_value(value: Any) -> TensorSpec:
@@ -149,6 +161,13 @@ def spec_of_value(value: Any) -> TensorSpec:
     dtype = {"float": "float32", "double": "float64"}.get(dtype, dtype)
     shape = tuple(item if isinstance(item, int) else str(item or "?") for item in value.shape)
     return TensorSpec(value.name, shape, dtype)
+
+
+def spec_of_proto(value: onnx.ValueInfoProto) -> TensorSpec:
+    """Describe an input or output as the file declares it."""
+    kind = value.type.tensor_type
+    shape = tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?" for dim in kind.shape.dim)
+    return TensorSpec(value.name, shape, _dtype_name(kind.elem_type))
 
 
 def _dtype_name(data_type: int) -> str:

@@ -13,8 +13,13 @@ from conrepair.data.stored_values import to_real, to_stored
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.runtime.errors import DataError, DeviceError, InferenceError, ModelLoadError
+from conrepair.runtime.words import shortened
 
 __all__ = ["Framework", "Runnable", "load_error", "natural_order"]
+
+_REASON = 500
+# Of a C++ library's message: file, line and signature of the function that complains.
+_PLACE = re.compile(r"/\S+\.(?:cc|cpp|h|hpp):\d+ [^()]*\((?:[^()]|\([^()]*\))*\)(?: const)?:?\s*")
 
 Array = npt.NDArray[Any]
 
@@ -101,7 +106,7 @@ def natural_order(names: Iterable[str]) -> list[str]:
 
 
 def load_error(model: Model, what: str, error: Exception) -> ModelLoadError:
-    """Say that a file couldn't be loaded.
+    """Say that a file couldn't be loaded: what it needs and isn't here, or that it may be damaged.
 
     Args:
         model: Which.
@@ -109,11 +114,25 @@ def load_error(model: Model, what: str, error: Exception) -> ModelLoadError:
         error: The library's.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = " ".join(lines[:3])[:400].rstrip(".")
+    reason = shortened(_PLACE.sub("", " ".join(lines[:3])), _REASON).rstrip(".")
     return ModelLoadError(
-        f"{model.path} can't be loaded as {what}: {type(error).__name__}: {reason}. "
-        "It may be damaged, cut off, or of another format; export or copy it again."
+        f"{model.path} can't be loaded as {what}: {_remedy(model, f'{type(error).__name__}: {reason}')}"
     )
+
+
+def _remedy(model: Model, reason: str) -> str:
+    """What is so of a file that the library refuses, and what to do; damaged is what can't be read at all."""
+    from conrepair.frameworks.outlines.outline import outline
+
+    if model.factory is not None:
+        return f"{reason}."
+    found = outline(model)
+    if found is None:
+        return f"{reason}. It may be damaged, cut off, or of another format; export or copy it again."
+    listed = "`conrepair inspect` lists what's in it."
+    if found.missing:
+        return f"{'; '.join(found.missing)}. {listed} ({reason})"
+    return f"{reason}. The file can be read to its end, so it's what is in it that's refused. {listed}"
 
 
 def _listing(specs: tuple[TensorSpec, ...]) -> str:

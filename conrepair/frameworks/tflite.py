@@ -16,7 +16,7 @@ from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
 
-__all__ = ["FRAMEWORK", "TfliteFramework", "TfliteRunnable", "in_order", "signature_names"]
+__all__ = ["FRAMEWORK", "TfliteFramework", "TfliteRunnable", "count_operators", "in_order", "signature_names"]
 
 # Operators that leave indices what they are, and which of their operands those are. Negative ones count from
 # the end: SELECT_V2(indices < 0, indices + size, indices).
@@ -90,7 +90,7 @@ class TfliteFramework:
 
         content = tflite.Model.GetRootAsModel(Path(model.path).read_bytes(), 0)
         try:
-            operators, weights, matrices = _count(content)
+            operators, weights, matrices = count_operators(content)
             sizes = {runnable.tensor_names[name]: size for name, size in _table_sizes(content).items()}
         # Reading a damaged flatbuffer raises whatever its bytes make of it.
         except Exception as error:
@@ -110,7 +110,7 @@ class TfliteFramework:
         return TfliteRunnable(model, without_delegates=second_opinion)
 
 
-def _count(model: Any) -> tuple[Counter[str], Counter[str], Counter[str]]:
+def count_operators(model: Any) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """Operators by name, weights by type, and matrices by type."""
     import tflite
 

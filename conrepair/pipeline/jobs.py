@@ -33,6 +33,7 @@ __all__ = [
     "attempt",
     "build",
     "compile",
+    "contents",
     "conversion_payload",
     "convert",
     "describe",
@@ -216,6 +217,24 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "run_seconds": run_seconds,
         "repeats": repeats,
     }
+
+
+def contents(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Say what a file holds that can't be run.
+
+    Args:
+        payload: "model".
+        folder: Unused.
+
+    Returns:
+        "description", "missing"; an empty dict for a file that can't be read either.
+    """
+    from conrepair.frameworks.outlines.outline import outline as read_outline
+
+    found = read_outline(from_json(Model, payload["model"]))
+    if found is None:
+        return {}
+    return {"description": to_json(found.description), "missing": list(found.missing)}
 
 
 def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

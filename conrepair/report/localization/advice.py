@@ -9,7 +9,7 @@ from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
 from conrepair.localize.result import Localization, LocatedFault
 from conrepair.report.localization.about import About
-from conrepair.report.localization.words import shortened
+from conrepair.runtime.words import shortened
 
 __all__ = ["fault_advice", "step_advice", "verdict_advice"]
 

@@ -10,7 +10,7 @@ from html import escape
 
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
 from conrepair.report.localization.axes import ErrorAxis, error_axis, spread
-from conrepair.report.localization.words import number, printable, shortened
+from conrepair.runtime.words import number, printable, shortened
 
 __all__ = ["error_plot"]
 

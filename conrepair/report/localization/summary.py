@@ -13,8 +13,8 @@ from conrepair.localize.result import Coverage, Localization, LocatedFault
 from conrepair.localize.suspiciousness import Suspiciousness
 from conrepair.report.localization.about import About
 from conrepair.report.localization.advice import fault_advice, step_advice, verdict_advice
-from conrepair.report.localization.words import number, printable, shortened
 from conrepair.report.summary import STYLES
+from conrepair.runtime.words import number, printable, shortened
 
 __all__ = ["print_localization"]
 

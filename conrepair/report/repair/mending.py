@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.repair.conversion.result import Mending, Stop
-from conrepair.report.localization.words import shortened
+from conrepair.runtime.words import shortened
 
 __all__ = ["NOT_COMPARED", "mending_lines"]
 

@@ -13,7 +13,7 @@ from conrepair.repair.advice import Advice
 from conrepair.repair.patch import CONVERTED, PATCH
 from conrepair.repair.result import RepairResult
 from conrepair.repair.verify import Agreement
-from conrepair.report.localization.words import number, shortened
+from conrepair.runtime.words import number, shortened
 
 __all__ = ["advice_line", "print_repair", "repair_line", "why_left"]
 

@@ -1,0 +1,76 @@
+"""TensorFlow: operators that no library here has registered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.python.framework import op_def_registry
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.outlines.outline import Outline, counted
+
+__all__ = ["outline"]
+
+
+def outline(model: Model) -> Outline:
+    """See `conrepair.frameworks.outlines.outline.outline`."""
+    path = Path(model.path)
+    weights: Counter[str] = Counter()
+    inputs: tuple[TensorSpec, ...] = ()
+    outputs: tuple[TensorSpec, ...] = ()
+    if path.is_dir():
+        saved = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
+        content = saved.meta_graphs[0]
+        graph = content.graph_def
+        for signature in list(content.signature_def.values())[-1:]:
+            inputs = tuple(_spec(name, item) for name, item in sorted(signature.inputs.items()))
+            outputs = tuple(_spec(name, item) for name, item in sorted(signature.outputs.items()))
+        weights = _variables(path)
+    else:
+        graph = tf.compat.v1.GraphDef.FromString(path.read_bytes())
+    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    if not nodes:
+        raise ValueError("it has no operators")
+    own = {function.signature.name for function in graph.library.function}
+    unknown = [node.op for node in nodes if node.op not in own and op_def_registry.get(node.op) is None]
+    missing = []
+    if unknown:
+        missing.append(
+            f"the operators {counted(unknown)} aren't TensorFlow's: the library that registers them isn't here; "
+            "save the model without them"
+        )
+    description = Description(
+        format="SavedModel" if path.is_dir() else "frozen graph",
+        inputs=inputs,
+        outputs=outputs,
+        operators=dict(sorted(Counter(node.op for node in nodes).items())),
+        parameters=sum(weights.values()),
+        weights=dict(weights),
+    )
+    return Outline(description, tuple(missing))
+
+
+def _variables(path: Path) -> Counter[str]:
+    """Numbers in a SavedModel's checkpoint by dtype; none where it has no variables."""
+    prefix = path / "variables" / "variables"
+    if not prefix.with_suffix(".index").is_file():
+        return Counter()
+    reader = tf.train.load_checkpoint(str(prefix))
+    types = reader.get_variable_to_dtype_map()
+    found: Counter[str] = Counter()
+    for name, shape in reader.get_variable_to_shape_map().items():
+        if types[name] != tf.string:
+            found[types[name].name] += int(np.prod(shape))
+    return found
+
+
+def _spec(name: str, item: Any) -> TensorSpec:
+    sizes = tuple("?" if dim.size < 0 else int(dim.size) for dim in item.tensor_shape.dim)
+    shape = ("batch", *sizes[1:]) if sizes and sizes[0] == "?" else sizes
+    return TensorSpec(name, shape, tf.as_dtype(item.dtype).name)

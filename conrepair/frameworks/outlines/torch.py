@@ -1,0 +1,67 @@
+"""PyTorch: the calls that an archive's graph or code makes, and operators that nobody here has registered."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.outlines.outline import Outline, counted
+
+__all__ = ["outline"]
+
+_PROGRAM = "models/model.json"  # of torch.export
+_CALL = re.compile(r"\b(?:ops\.(?P<space>\w+)|torch)\.(?P<name>\w+)\(")  # in TorchScript's code
+
+
+def outline(model: Model) -> Outline:
+    """See `conrepair.frameworks.outlines.outline.outline`."""
+    with zipfile.ZipFile(model.path) as archive:
+        damaged = archive.testzip()
+        if damaged is not None:
+            raise ValueError(f"{damaged} in it is damaged")
+        names = archive.namelist()
+        program = next((name for name in names if name.endswith(_PROGRAM)), None)
+        if program is not None:
+            calls = _of_program(json.loads(archive.read(program)))
+        else:
+            code = [archive.read(name).decode() for name in names if "/code/" in f"/{name}" and name.endswith(".py")]
+            calls = [f"{call['space'] or 'aten'}.{call['name']}" for text in code for call in _CALL.finditer(text)]
+    if not calls:
+        raise ValueError("there's no graph and no code in it")
+    unknown = [name for name in calls if not _is_known(name)]
+    missing = []
+    if unknown:
+        missing.append(
+            f"the operators {counted(unknown)} aren't PyTorch's: the library that registers them isn't imported "
+            "here; export the model without them"
+        )
+    description = Description(
+        format="TorchScript" if program is None else "exported PyTorch program",
+        inputs=(),
+        outputs=(),
+        operators=dict(sorted(Counter(name.removeprefix("aten.") for name in calls).items())),
+        parameters=0,
+        weights={},
+    )
+    return Outline(description, tuple(missing))
+
+
+def _of_program(value: Mapping[str, Any]) -> list[str]:
+    """Operators of an exported program, as space.name."""
+    targets = [str(node["target"]) for node in value["graph_module"]["graph"]["nodes"]]
+    return [".".join(target.removeprefix("torch.ops.").split(".")[:2]) for target in targets]
+
+
+def _is_known(name: str) -> bool:
+    """Whether an operator is registered; names that aren't operators (`_operator.getitem`) are Python's."""
+    space, _, operator = name.partition(".")
+    return space in {"aten", "prim", "prims", "higher_order", "_operator"} or hasattr(
+        getattr(torch.ops, space), operator
+    )

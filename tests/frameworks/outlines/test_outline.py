@@ -1,0 +1,185 @@
+"""Models that are whole and can't be run here: what's missing is said, what's there is listed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from conrepair.cli import main
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.outlines.outline import outline
+from conrepair.frameworks.registry import framework
+from conrepair.runtime.errors import ExitCode, ModelLoadError
+
+DAMAGED = "may be damaged"
+
+
+def model_of(path: Path) -> Model:
+    return Model(detect_framework(path), str(path), "0")
+
+
+def onnx_file(path: Path, text: str, head: str = 'ir_version: 8, opset_import: ["" : 17, "com.mine" : 1]') -> Path:
+    onnx.save(onnx.parser.parse_model(f"<{head}> g (float[n, 4] x) => (float[n, 4] y) {{ {text} }}"), path)
+    return path
+
+
+def foreign_onnx(folder: Path) -> Path:
+    return onnx_file(folder / "net.onnx", "a = Relu (x) y = com.mine.MyOp (a)")
+
+
+def late_onnx(folder: Path) -> Path:
+    return onnx_file(folder / "net.onnx", "y = Relu (x)", 'ir_version: 8, opset_import: ["" : 99]')
+
+
+def tflite_with(folder: Path, *, flex: bool) -> Path:
+    import tensorflow as tf
+
+    class Erf(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([1, 8], tf.float32, name="x")])
+        def call(self, x: Any) -> Any:
+            return tf.math.erf(tf.nn.relu(x))
+
+    module = Erf()
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([module.call.get_concrete_function()], module)
+    converter.allow_custom_ops = not flex
+    if flex:
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
+    path = folder / "net.tflite"
+    path.write_bytes(converter.convert())
+    return path
+
+
+def flex_tflite(folder: Path) -> Path:
+    return tflite_with(folder, flex=True)
+
+
+def custom_tflite(folder: Path) -> Path:
+    return tflite_with(folder, flex=False)
+
+
+_KERAS = """
+import sys, keras
+@keras.saving.register_keras_serializable("mine")
+class Twice(keras.layers.Layer):
+    def call(self, x): return 2 * x
+inner = keras.Sequential([keras.Input((3,)), Twice()])
+keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), inner]).save(sys.argv[1])
+"""
+
+_TORCH = """
+import sys, torch
+@torch.library.custom_op("mine::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor: return 2 * x
+@twice.register_fake
+def _(x): return torch.empty_like(x)
+class Net(torch.nn.Module):
+    def forward(self, x): return torch.ops.mine.twice(torch.relu(x))
+example = (torch.rand(2, 4),)
+if sys.argv[1].endswith(".pt2"): torch.export.save(torch.export.export(Net(), example), sys.argv[1])
+else: torch.jit.trace(Net(), example).save(sys.argv[1])
+"""
+
+
+def made_elsewhere(path: Path, code: str) -> Path:
+    """By a process that has what the file needs."""
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True)
+    return path
+
+
+def custom_keras(folder: Path) -> Path:
+    return made_elsewhere(folder / "net.keras", _KERAS)
+
+
+def custom_h5(folder: Path) -> Path:
+    return made_elsewhere(folder / "net.h5", _KERAS)
+
+
+def custom_program(folder: Path) -> Path:
+    return made_elsewhere(folder / "net.pt2", _TORCH)
+
+
+def custom_torchscript(folder: Path) -> Path:
+    return made_elsewhere(folder / "net.pt", _TORCH)
+
+
+def custom_graph(folder: Path) -> Path:
+    import tensorflow as tf
+
+    graph = tf.compat.v1.GraphDef()
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = tf.float32.as_datatype_enum
+    graph.node.add(name="y", op="MyOwn", input=["x"])
+    path = folder / "net.pb"
+    path.write_bytes(graph.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "missing", "operators"),
+    [
+        (foreign_onnx, "com.mine:MyOp", {"MyOp": 1, "Relu": 1}),
+        (late_onnx, "opset 99", {"Relu": 1}),
+        (flex_tflite, "FlexErf need the Flex delegate", {"FlexErf": 1, "RELU": 1}),
+        (custom_tflite, "custom operators Erf", {"Erf": 1, "RELU": 1}),
+        (custom_keras, "mine>Twice", {"Dense": 1, "InputLayer": 2, "Twice": 1}),
+        (custom_h5, "mine>Twice", {"Dense": 1, "InputLayer": 2, "Twice": 1}),
+        (custom_program, "mine.twice", {"mine.twice": 1, "relu": 1}),
+        (custom_torchscript, "mine.twice", {"mine.twice": 1, "relu": 1}),
+        (custom_graph, "MyOwn", {"MyOwn": 1, "Placeholder": 1}),
+    ],
+)
+def test_what_is_missing_is_said_and_not_that_the_file_is_damaged(
+    make: Callable[[Path], Path], missing: str, operators: dict[str, int], tmp_path: Path
+) -> None:
+    model = model_of(make(tmp_path))
+    with pytest.raises(ModelLoadError, match="can't be loaded") as refused:
+        framework(model.framework).load(model).run({})
+    assert missing in str(refused.value)
+    assert DAMAGED not in str(refused.value)
+    found = outline(model)
+    assert found is not None
+    assert found.description.operators == operators
+    assert len(found.missing) == 1
+
+
+def test_a_file_that_is_cut_off_is_damaged(tmp_path: Path) -> None:
+    whole = [foreign_onnx(tmp_path), flex_tflite(tmp_path), custom_keras(tmp_path), custom_program(tmp_path)]
+    for path in whole:
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) * 2 // 3])
+        model = model_of(path)
+        with pytest.raises(ModelLoadError, match=DAMAGED):
+            framework(model.framework).load(model)
+        assert outline(model) is None
+
+
+def test_what_is_refused_for_another_reason_is_not_damaged_either(tmp_path: Path) -> None:
+    path = onnx_file(tmp_path / "net.onnx", "y = Relu <wrong = 1> (x)")
+    with pytest.raises(ModelLoadError, match="can be read to its end") as refused:
+        framework("onnx").load(model_of(path))
+    assert DAMAGED not in str(refused.value)
+
+
+def test_inspect_lists_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = foreign_onnx(tmp_path)
+    assert main(["inspect", str(path)]) == ExitCode.MODEL_LOAD
+    told = capsys.readouterr()
+    assert "MyOp 1, Relu 1" in told.out
+    assert "float32[n, 4]" in told.out
+    assert "com.mine:MyOp" in told.err
+    assert main(["inspect", str(path), "-f", "json"]) == ExitCode.MODEL_LOAD
+    value = json.loads(capsys.readouterr().out)
+    assert value["operators"] == {"MyOp": 1, "Relu": 1}
+    assert "com.mine:MyOp" in value["missing"][0]
+    path.write_bytes(path.read_bytes()[:40])
+    assert main(["inspect", str(path)]) == ExitCode.MODEL_LOAD
+    told = capsys.readouterr()
+    assert not told.out
+    assert DAMAGED in told.err
