@@ -5,36 +5,27 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig
 from conrepair.frameworks.detect import detect_framework, hides_inputs
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.config_command import load_for_run
-from conrepair.pipeline.evaluation import error_of, problem_of_failure
-from conrepair.pipeline.options import dataset_of, given, given_recipe, input_specs, parse_input, slug
-from conrepair.pipeline.sources import framework_needs
+from conrepair.pipeline.next_step import next_step
+from conrepair.pipeline.options import dataset_of, given, given_recipe, parse_input, slug
 from conrepair.pipeline.telling_inputs import run_on_telling_inputs
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary
 from conrepair.report.verdict_table import print_verdicts
 from conrepair.report.write import report_json, write_audit, write_so_far
-from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
-from conrepair.runtime.scratch import SCRATCH, scratch_folder
-from conrepair.runtime.workers import Failure, Job, Workers
 
-__all__ = ["audit_and_report", "compare", "inspect", "run_config"]
-
-_TIMEOUT = 600.0
+__all__ = ["audit_and_report", "compare", "run_config"]
 
 
 def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> int:
@@ -84,43 +75,23 @@ def compare(options: argparse.Namespace) -> int:
         ],
     }
     config = parse_config(value, "command line")
-    return audit_and_report(config, Path.cwd(), quiet=options.quiet, as_json=options.format == "json")
+    return audit_and_report(
+        config,
+        Path.cwd(),
+        quiet=options.quiet,
+        as_json=options.format == "json",
+        then=lambda result: next_step(result, options),
+    )
 
 
-def inspect(options: argparse.Namespace) -> int:
-    """Describe a file."""
-    path = Path(options.model).resolve()
-    inputs = input_specs(options.input)
-    model = Model(detect_framework(path), str(path), model_sha256(path), inputs=inputs)
-    with scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch, Workers(1) as workers:
-        description = _describe(model, workers, scratch)
-    if options.format == "json":
-        value = to_json(description) | {"precision": description.precision, "sha256": model.sha256}
-        say(json.dumps(value, indent=2))
-        return int(ExitCode.EQUIVALENT)
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    opset = f", opset {description.opset}" if description.opset else ""
-    rows = [
-        ("format", f"{description.format}{opset}"),
-        *(("input", str(spec)) for spec in description.inputs),
-        *(("output", str(spec)) for spec in description.outputs),
-        ("parameters", f"{description.parameters:,} ({description.precision})"),
-        (
-            "operators",
-            ", ".join(f"{name} {count}" for name, count in description.operators.items()),
-        ),
-        ("producer", description.producer or "not recorded"),
-        ("sha256", model.sha256),
-    ]
-    for name, text in rows:
-        table.add_row(name, escape(text))
-    output_console().print(table)
-    return int(ExitCode.EQUIVALENT)
-
-
-def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
+def audit_and_report(
+    config: AuditConfig,
+    base: Path,
+    *,
+    quiet: bool,
+    as_json: bool,
+    then: Callable[[AuditResult], str] = lambda _: "",
+) -> int:
     """Run an audit, write its folder, show the result.
 
     Args:
@@ -128,6 +99,7 @@ def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: b
         base: Folder that its relative paths start from.
         quiet: No progress.
         as_json: Show the whole report instead of tables.
+        then: What to do next, in words; "" for nothing.
 
     Returns:
         The exit code.
@@ -142,6 +114,8 @@ def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: b
         say(json.dumps(report_json(result), indent=2))
     else:
         _show(result)
+        if line := then(result):
+            output_console().print(Text.assemble(("next: ", "bold"), line))
     return result.exit_code
 
 
@@ -151,20 +125,3 @@ def _show(result: AuditResult) -> None:
         print_summary(result, output_console())
     if result.architectures:
         print_verdicts(result, output_console())
-
-
-def _describe(model: Model, workers: Workers, scratch: Path) -> Description:
-    folder = scratch / "describe"
-    folder.mkdir()
-    job = Job(
-        "conrepair.pipeline.jobs:describe",
-        {"model": to_json(model)},
-        folder,
-        framework_needs(model.framework),
-        _TIMEOUT,
-    )
-    outcome = workers.call(job)
-    if isinstance(outcome, Failure):
-        what = "" if outcome.kind == "refused" else f"{model.path} can't be loaded"
-        raise error_of(problem_of_failure(outcome), what)
-    return from_json(Description, outcome.value["description"])

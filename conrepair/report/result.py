@@ -130,7 +130,7 @@ class Row:
         description: What it consists of.
         run: Its outputs.
         comparison: With the reference.
-        times: Per sample, in seconds; one value for each batch but the first.
+        times: Per sample, in seconds; one value for each batch but the first of each size, None without any.
         accuracy: Right answers and labelled samples.
         problem: Why something is missing.
         intent: Which precision was meant.
@@ -182,6 +182,11 @@ class Row:
     def name(self) -> str:
         """The model's name in an audit (on any backend), and the path of its files below models/ and runs/."""
         return f"{self.model}/{self.conversion or 'source'}"
+
+    @property
+    def label(self) -> str:
+        """The same for a person: a model that nobody here converted is called by its own name alone."""
+        return f"{self.model}/{self.conversion}" if self.conversion else self.model
 
     @property
     def own_localization(self) -> Localization | None:

@@ -48,7 +48,13 @@ def summary_text(result: AuditResult) -> str:
 def _render(result: AuditResult, width: int) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     several = len({row.backend for row in result.rows}) > 1
-    columns = [column for column in _COLUMNS if width >= column.from_width or (several and column.title == "run by")]
+    told = [{"model": escape(row.model)} | _cells(row) for row in result.rows]
+    columns = [
+        column
+        for column in _COLUMNS
+        if (width >= column.from_width or (several and column.title == "run by"))
+        and any(cells[column.title] for cells in told)
+    ]
     for column in columns:
         table.add_column(
             column.title,
@@ -57,10 +63,10 @@ def _render(result: AuditResult, width: int) -> RenderableType:
             overflow="fold",
         )
     previous = ""
-    for row in result.rows:
-        cells = {"model": "" if row.model == previous else escape(row.model)} | _cells(row)
+    for row, cells in zip(result.rows, told, strict=True):
+        shown = cells | ({"model": ""} if row.model == previous else {})
         previous = row.model
-        table.add_row(*(cells[column.title] for column in columns))
+        table.add_row(*(shown[column.title] for column in columns))
     return Group(table, *_matrices(result), *_remarks(result))
 
 
@@ -101,16 +107,19 @@ _COLUMNS = (
 
 
 def _cells(row: Row) -> dict[str, RenderableType]:
-    conversion = row.conversion.replace("+", " > ") or "(source)"
     cells: dict[str, RenderableType] = {
-        "conversion": escape(conversion),
+        "conversion": escape(row.conversion.replace("+", " > ")),
         "run by": row.backend,
         "precision": row.intent.text if row.intent else "",
         "verdict": _verdict(row),
         "accuracy": f"{row.accuracy[0]}/{row.accuracy[1]}" if row.accuracy else "",
-        "ms": f"{1000 * row.times.median:.1f}" if row.times else "",
+        "ms": _milliseconds(1000 * row.times.median) if row.times else "",
     }
     return cells | _errors(row)
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
 def _verdict(row: Row) -> Text:
@@ -151,26 +160,26 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
     said: set[str] = set()
     for row in result.rows:
         for note in row_notes(row):
-            lines.append(Text.assemble((f"{row.name}: ", "bold"), note))
+            lines.append(Text.assemble((f"{row.label}: ", "bold"), note))
         if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
             continue
         if row.reason in said:
             continue  # a model that doesn't load says so once, not for each of its conversions
         said.add(row.reason)
-        lines.append(Text.assemble((f"{row.name}: ", "bold"), row.reason))
+        lines.append(Text.assemble((f"{row.label}: ", "bold"), row.reason))
         if row.mending is not None:
-            lines += [Text.assemble((f"{row.name}: ", "bold"), line) for line in mending_lines(row.mending)]
+            lines += [Text.assemble((f"{row.label}: ", "bold"), line) for line in mending_lines(row.mending)]
         if row.localization is not None and row.localization.faults and row.localization.reason != row.reason:
-            lines.append(Text.assemble((f"{row.name}: ", "bold"), row.localization.reason))
+            lines.append(Text.assemble((f"{row.label}: ", "bold"), row.localization.reason))
         if row.repair is not None:
-            lines.append(Text.assemble((f"{row.name}: ", "bold"), repair_line(row.repair)))
+            lines.append(Text.assemble((f"{row.label}: ", "bold"), repair_line(row.repair)))
         if row.problem is not None:
             if row.problem.explanation:
                 lines.append(Text(f"  {row.problem.explanation}"))
             tail = row.problem.last_words.splitlines()[-_LAST_WORDS_SHOWN:]
             lines += [Text(f"  | {line}"[:_TEXT_WIDTH], style="dim") for line in tail]
         if line := advice_line(row.advice):
-            lines.append(Text.assemble((f"{row.name}: ", "bold"), f"advice: {line}"))
+            lines.append(Text.assemble((f"{row.label}: ", "bold"), f"advice: {line}"))
     for about in dict.fromkeys(result.datasets.values()):
         lines.append(Text(f"data: {about}", style="dim"))
     lines.append(Text(f"{_count(result)} in {result.seconds:.0f} s. Files: {result.folder}"))
