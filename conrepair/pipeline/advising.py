@@ -57,18 +57,21 @@ def _tried(
     way: Remedy, found: Localization, trial: Trial, localize: Callable[[Trial], Localization | None]
 ) -> Advice:
     outcome, avoids = "", False
+    made = trial.models[-1] if trial.models else None
     again = None if trial.failure is not None or not trial.rows else localize(trial)
     if trial.failure is not None:
         outcome = f"it fails: {trial.failure}"
     elif again is None:
         outcome = "its layers can't be looked at"
     elif not again.faults:
-        outcome, avoids = f"no layer is at fault ({again.verdict.value})", True
+        outcome, avoids = f"no layer is at fault ({again.verdict.value})", again.is_right
     elif {_place(fault) for fault in again.faults} >= {_place(fault) for fault in found.faults}:
         outcome = "the same fault"
     else:
         outcome = f"other faults: {len(again.faults)} for {len(found.faults)}"
-    return Advice(way.words, way.route, tried=True, avoids=avoids, outcome=f"tried: {outcome}")
+    return Advice(
+        way.words, way.route, tried=True, avoids=avoids, outcome=f"tried: {outcome}", model=made if avoids else None
+    )
 
 
 def _place(fault: LocatedFault) -> tuple[str, str]:

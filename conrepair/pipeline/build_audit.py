@@ -50,7 +50,7 @@ def compare_build(
         With two rows: of the model, and of the build.
 
     Raises:
-        ConrepairError: what kept one of them from being looked at.
+        ConrepairError: what kept one of them from being looked at (not: from being repaired).
     """
     if options.target_recipe is not None:
         raise UsageError("a build is fed as its source is, so --target-recipe has no meaning for it. Leave it out.")
@@ -76,7 +76,7 @@ def compare_build(
     rows = {row.backend: row for row in result.rows}
     first, row = rows["libraries"], rows["build"]
     for item in (first, row):
-        problem = item.not_localized or item.not_repaired or (item.problem if item.localization is None else None)
+        problem = item.not_localized or (item.problem if item.localization is None else None)
         if problem is not None:
             raise error_of(problem)
     return dataclasses.replace(result, rows=(first, row))

@@ -92,7 +92,7 @@ def compare_files(
         With one row for each file, in their order.
 
     Raises:
-        ConrepairError: what kept the source or the target from being looked at.
+        ConrepairError: what kept the source or the target from being looked at (not: from being repaired).
     """
     names = [f"{slug(path)}-{place}" for place, path in enumerate(paths)]
     if room is None:
@@ -109,7 +109,7 @@ def compare_files(
     by_name = {row.model: row for row in result.rows}
     rows = tuple(by_name[name] for name in names)
     for row in (rows[0], rows[-1]):
-        problem = row.not_localized or row.not_repaired or (row.problem if row.localization is None else None)
+        problem = row.not_localized or (row.problem if row.localization is None else None)
         if problem is not None:
             raise error_of(problem)
     return dataclasses.replace(result, rows=rows)

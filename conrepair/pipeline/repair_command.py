@@ -13,12 +13,13 @@ from typing import Any
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.apply_command import apply
 from conrepair.pipeline.build_audit import compare_build, is_build
+from conrepair.pipeline.evaluation import error_of
 from conrepair.pipeline.localize_command import compare_files
 from conrepair.report.encode import encode
 from conrepair.report.repair.summary import print_repair
-from conrepair.report.repair.write import check_repair_folder, write_repair
+from conrepair.report.repair.write import advice_in, check_repair_folder, made_anew, write_refusal, write_repair
 from conrepair.report.result import Row
-from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.interruption import ended_gently
 from conrepair.runtime.journal import end_early
@@ -26,7 +27,7 @@ from conrepair.runtime.progress import output_console, say
 from conrepair.runtime.scratch import SCRATCH, kept_folder
 from conrepair.runtime.store import journals
 
-__all__ = ["mended", "repair"]
+__all__ = ["mended", "refused", "repair"]
 
 _UNFINISHED = ".conrepair-unfinished"
 _LOCALIZED = 8  # samples that layers are compared on; the others verify
@@ -65,7 +66,8 @@ def mended(options: argparse.Namespace) -> tuple[Row, Path | None]:
         options: Of the command line.
 
     Returns:
-        The target's row, without a repair where no layer is at fault; and the folder, None where nothing was written.
+        The target's row, without a repair where no layer is at fault; and the folder, None where nothing was
+        written: nothing was at fault, or the search was interrupted before it had anything.
 
     Raises:
         ConrepairError: if a file can't be loaded or edited.
@@ -100,10 +102,34 @@ def mended(options: argparse.Namespace) -> tuple[Row, Path | None]:
         else:
             result = compare_files(options, [source, target], stack, room, **sections)
         row = result.rows[-1]
-        written = folder if row.repair is not None and row.repair.edits else None
-        if row.repair is not None and written is not None:
-            row = dataclasses.replace(row, repair=write_repair(row.repair, written, row.advice))
-    return row, written
+        if row.not_repaired is not None:
+            raise refused(row, folder)
+        done = row.repair
+        tells = done is not None and bool(done.edits or (done.before.faults and not done.interrupted))
+        if done is None or not tells:
+            return row, None
+        written = write_repair(done, folder, row.advice)
+        return dataclasses.replace(row, repair=written, advice=advice_in(row.advice, folder)), folder
+
+
+def refused(row: Row, folder: Path) -> ConrepairError:
+    """Why a target can't be repaired, once what is known of it was written.
+
+    Args:
+        row: Of a target that was localized, and not repaired.
+        folder: For what is known.
+    """
+    problem = row.not_repaired
+    if problem is None or row.localization is None:
+        raise ValueError("a target that was repaired, or not localized")
+    if problem.circumstance:  # no room, no memory: the same command goes on with the search
+        return error_of(problem)
+    reason = " ".join(part for part in (problem.message, problem.explanation) if part)
+    write_refusal(reason, row.localization, folder, row.advice)
+    kept = f"written: {folder}"
+    if name := made_anew(row.advice):
+        kept += f", with {name}: made anew, no layer is at fault in it"
+    return error_of(dataclasses.replace(problem, explanation="\n".join(filter(None, (problem.explanation, kept)))))
 
 
 def _without_fault(row: Row, *, as_json: bool) -> int:

@@ -34,7 +34,7 @@ def repair_files(
         source: The model that is right: a file, or a SavedModel folder.
         target: Its conversion, or a folder that `conrepair build` wrote; it's only read.
         output: Folder for the repaired model, patch.json and repair.json. It appears whole, and only where something
-            was changed.
+            was at fault.
         data: Folder of photos, or .npz/.npy; default: synthetic inputs.
         recipe: Preprocessing of photos: a name, or a recipe.json.
         target_recipe: The same for the target, where it's another one.

@@ -23,6 +23,7 @@ class Advice:
         tried: Whether it was converted anew and compared with the source.
         avoids: Whether no layer is at fault then.
         outcome: What came of it, or why it wasn't tried.
+        model: What it made, where that avoids the fault; None else.
     """
 
     words: str
@@ -30,6 +31,7 @@ class Advice:
     tried: bool
     avoids: bool
     outcome: str
+    model: Model | None = None
 
 
 def suggestions(steps: Sequence[Step], guilty: Collection[str], source: Model) -> Iterator[Remedy]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rewritten_networks as networks
+from localizations import made
 from PIL import Image
 
 from conrepair.cli import main
 from conrepair.faults.catalogue import faults
 from conrepair.faults.inject_file import inject_file
+from conrepair.frameworks.model import Model
+from conrepair.pipeline.repair_command import refused
+from conrepair.repair.advice import Advice
+from conrepair.report.result import Problem, Row
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import feeds_of, tflite_file
 from tests.support.sized_networks import exported
@@ -156,6 +162,65 @@ def test_sizes_alone_arent_given_where_that_makes_it_worse(
     data = ["--data", photos(tmp_path / "photos"), "--recipe", "torchvision", "-q", "--advice", "0"]
     assert main(["repair", *sides, *data, "--seconds", "0.001"]) == 1
     assert "undone" in capsys.readouterr().out
-    assert not (tmp_path / "out").exists()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["repair.json"]
     assert main(["repair", *sides, *data]) == 0
     assert "repaired: 1 found, 0 left" in capsys.readouterr().out
+
+
+def scaled(folder: Path) -> tuple[str, str]:
+    """A PyTorch network, and its export with one layer twice as large."""
+    import onnx
+    import torch
+    from onnx import numpy_helper
+
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)).eval()
+    example = (torch.rand(4, 8),)
+    torch.export.save(torch.export.export(net, example), folder / "net.pt2")
+    torch.onnx.export(net, example, folder / "net.onnx", dynamo=True, external_data=False)
+    proto = onnx.load(folder / "net.onnx")
+    weight = next(item for item in proto.graph.initializer if tuple(item.dims) == (4, 16))
+    weight.CopyFrom(numpy_helper.from_array(2 * numpy_helper.to_array(weight), weight.name))
+    onnx.save(proto, folder / "net.onnx")
+    return str(folder / "net.pt2"), str(folder / "net.onnx")
+
+
+def test_a_repair_that_fails_keeps_what_is_known_and_what_was_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right, wrong = scaled(tmp_path)
+    out = tmp_path / "out"
+    assert main(["repair", right, wrong, "-o", str(out), "-q", "--seconds", "0.001"]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "not repaired: 1 found, 1 left" in shown
+    assert f"{out}: anew.onnx (made anew, no layer is at fault in it), repair.json" in shown
+    document = json.loads((out / "repair.json").read_text())
+    assert not document["mended"]
+    assert document["before"]["faults"]
+    (kept,) = [item["model"] for item in document["advice"] if item["avoids"]]
+    assert kept["path"] == "anew.onnx"
+    assert kept["sha256"] == sha256_of(out / "anew.onnx")
+    assert main(["compare", right, str(out / "anew.onnx"), "-q", "-o", str(tmp_path / "compared")]) == 0
+    # The same folder takes the next repair; what's mended needs no other file.
+    assert main(["repair", right, wrong, "-o", str(out), "-q"]) == 0
+    assert {path.name for path in out.iterdir()} == {"patch.json", "patch.npz", "repair.json", "repaired.onnx"}
+
+
+def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
+    _, file = scaled(tmp_path)
+    way = Advice("made anew by a", "a", tried=True, avoids=True, outcome="tried", model=Model("onnx", file, "0"))
+    refusal = Problem("the format can't be edited", exit_code=3)
+    row = Row("net", "", "libraries", "target", localization=made(4, {2: 0.5}), not_repaired=refusal, advice=(way,))
+    told = str(refused(row, tmp_path / "out"))
+    assert "the format can't be edited" in told
+    assert f"written: {tmp_path / 'out'}, with anew.onnx: made anew, no layer is at fault in it" in told
+    document = json.loads((tmp_path / "out" / "repair.json").read_text())
+    assert not document["mended"]
+    assert document["reason"] == "the format can't be edited"
+    assert len(document["before"]["faults"]) == 1
+    assert (
+        sha256_of(tmp_path / "out" / "anew.onnx") == document["advice"][0]["model"]["sha256"] == sha256_of(Path(file))
+    )
+    full = dataclasses.replace(row, not_repaired=dataclasses.replace(refusal, circumstance=True))
+    refused(full, tmp_path / "none")
+    assert not (tmp_path / "none").exists()

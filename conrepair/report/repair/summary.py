@@ -10,9 +10,10 @@ from rich.text import Text
 
 from conrepair.localize.result import Localization, LocatedFault
 from conrepair.repair.advice import Advice
-from conrepair.repair.patch import CONVERTED, PATCH
+from conrepair.repair.patch import CONVERTED, PATCH, RECIPE
 from conrepair.repair.result import RepairResult
 from conrepair.repair.verify import Agreement
+from conrepair.report.repair.write import DOCUMENT, made_anew
 from conrepair.runtime.words import number, shortened
 
 __all__ = ["advice_line", "print_repair", "repair_line", "why_left"]
@@ -100,7 +101,18 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
     if line := advice_line(advice):
         console.print(Text.assemble(("advice: ", "bold"), line))
     if folder is not None:
-        console.print(Text.assemble(("written: ", "bold"), str(folder)))
+        console.print(Text.assemble(("written: ", "bold"), f"{folder}: {_files(result, advice)}"))
+
+
+def _files(result: RepairResult, advice: Sequence[Advice]) -> str:
+    """What a repair's folder holds."""
+    names = [] if result.model is None else [Path(result.model.path).name]
+    if result.recipe is not None:
+        names.append(RECIPE)
+    anew = None if result.mended else made_anew(advice)
+    if anew is not None:
+        names.append(f"{anew} (made anew, no layer is at fault in it)")
+    return ", ".join([*names, DOCUMENT])
 
 
 def why_left(result: RepairResult) -> list[str]:
