@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 
 __all__ = ["ExportArguments", "export_arguments", "symbolic_axes"]
@@ -17,7 +17,7 @@ class ExportArguments:
 
     Attributes:
         module: The network, in evaluation mode.
-        examples: Zeros; symbolic dimensions are 2.
+        examples: Zeros, of sizes that it takes.
         inputs: The network's.
         outputs: The network's.
     """
@@ -41,11 +41,10 @@ class ExportArguments:
 
 def export_arguments(model: Model) -> ExportArguments:
     """Load a PyTorch model for export."""
-    from conrepair.frameworks.torch import TorchRunnable, example_inputs
+    from conrepair.frameworks.torch import TorchRunnable
 
     runnable = TorchRunnable(model)
-    examples = example_inputs(with_declared_sizes(runnable.inputs, model.inputs))
-    return ExportArguments(runnable.module, examples, runnable.inputs, runnable.outputs)
+    return ExportArguments(runnable.module, runnable.examples, runnable.inputs, runnable.outputs)
 
 
 def symbolic_axes(spec: TensorSpec) -> dict[int, str]:

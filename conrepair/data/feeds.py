@@ -15,6 +15,7 @@ from conrepair.data.binding import Binding, bind_inputs, image_layout, takes_sto
 from conrepair.data.prepare import PreparedPhotos
 from conrepair.data.recipe import Recipe, apply_numeric
 from conrepair.data.stored_values import quantized
+from conrepair.data.symbolic_sizes import declaration
 from conrepair.data.synthetic import SyntheticRange, draw
 from conrepair.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
 from conrepair.data.tensors import read_tensors
@@ -303,7 +304,7 @@ def _definite(spec: TensorSpec, shape: tuple[Dimension, ...]) -> tuple[int, ...]
     if any(not isinstance(size, int) for size in shape):
         raise DataError(
             f"input {spec} has no definite shape to draw synthetic data for. Declare it: "
-            '"inputs": [{"name": ..., "shape": [...]}] (command line: --input NAME=batch,3,224,224), '
+            f'"inputs": [{{"name": ..., "shape": [...]}}] (command line, for instance: {declaration(spec)}), '
             "or give data."
         )
     return tuple(int(size) for size in shape)

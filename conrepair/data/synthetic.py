@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.runtime.errors import DataError
 
-__all__ = ["SyntheticRange", "draw"]
+__all__ = ["SyntheticRange", "draw", "in_words"]
 
 _DEFAULT_INTEGER_HIGH = 2
 
@@ -56,5 +57,34 @@ def draw(
         return generator.integers(0, 2, shape).astype(np.bool_)
     if spec.dtype == "string":
         raise DataError(f"input {spec} takes text; give data from a file, there is no synthetic text.")
-    high = limits.integer_high or spec.high or _DEFAULT_INTEGER_HIGH
-    return generator.integers(0, high, shape).astype(numpy_dtype(spec.dtype))
+    return generator.integers(0, _integers_below(spec, limits), shape).astype(numpy_dtype(spec.dtype))
+
+
+def in_words(inputs: Sequence[TensorSpec], limits: SyntheticRange) -> str:
+    """What is drawn for inputs; by name where they get different things.
+
+    Args:
+        inputs: Of the model; none where they aren't known.
+        limits: The range.
+    """
+    said = {spec.name: _said(spec, limits) for spec in inputs}
+    different = list(dict.fromkeys(said.values()))
+    if len(different) < 2:
+        return different[0] if different else _uniform(limits)
+    return "; ".join(f"{', '.join(name for name in said if said[name] == words)}: {words}" for words in different)
+
+
+def _said(spec: TensorSpec, limits: SyntheticRange) -> str:
+    if spec.stands_for_reals:
+        return _uniform(limits)
+    if spec.dtype == "bool":
+        return "truth values"
+    return f"whole numbers from 0 to {_integers_below(spec, limits) - 1}"
+
+
+def _uniform(limits: SyntheticRange) -> str:
+    return f"uniform in [{limits.low:g}, {limits.high:g}]"
+
+
+def _integers_below(spec: TensorSpec, limits: SyntheticRange) -> int:
+    return limits.integer_high or spec.high or _DEFAULT_INTEGER_HIGH

@@ -10,7 +10,15 @@ import numpy as np
 
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Dimension", "Quantization", "TensorSpec", "merge_declared", "numpy_dtype", "with_declared_sizes"]
+__all__ = [
+    "Dimension",
+    "Quantization",
+    "SizeRange",
+    "TensorSpec",
+    "merge_declared",
+    "numpy_dtype",
+    "with_declared_sizes",
+]
 
 Dimension = int | str
 """A number, or the name of a symbolic dimension ("batch"; "?" when the file doesn't name it)."""
@@ -25,6 +33,21 @@ class Quantization:
 
 
 @dataclass(frozen=True)
+class SizeRange:
+    """The sizes that a symbol may stand for.
+
+    Attributes:
+        symbol: As shapes call it.
+        low: The smallest.
+        high: The largest; None for any.
+    """
+
+    symbol: str
+    low: int = 1
+    high: int | None = None
+
+
+@dataclass(frozen=True)
 class TensorSpec:
     """An input or output of a model.
 
@@ -35,6 +58,7 @@ class TensorSpec:
         quantization: For an integer tensor that stands for real numbers.
         layout: "NCHW" or "NHWC" when it's declared.
         high: For integer inputs, the size of the table they index, where known.
+        ranges: Of the symbols in the shape, where the file states them.
     """
 
     name: str
@@ -43,6 +67,7 @@ class TensorSpec:
     quantization: Quantization | None = None
     layout: str | None = None
     high: int | None = None
+    ranges: tuple[SizeRange, ...] = ()
 
     @property
     def is_float(self) -> bool:
@@ -60,7 +85,7 @@ class TensorSpec:
 
 
 def merge_declared(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
-    """Fill in what a person declares about inputs that a file leaves open.
+    """Fill in what a person declares about inputs that a file leaves open; one symbol is one size in all of them.
 
     Args:
         inputs: As the file says.
@@ -70,6 +95,7 @@ def merge_declared(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec])
         DataError: if a declaration fits no input.
     """
     result = list(inputs)
+    settled: dict[str, int] = {}
     for position, wanted in enumerate(declared):
         matches = [
             index
@@ -85,13 +111,17 @@ def merge_declared(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec])
             for fixed, size in zip(spec.shape, wanted.shape, strict=True)
         ):
             raise DataError(f"the declared shape {list(wanted.shape)} doesn't fit input {spec}.")
-        shape = tuple(
-            fixed if isinstance(fixed, int) else size for fixed, size in zip(spec.shape, wanted.shape, strict=True)
-        )
+        pairs = list(zip(spec.shape, wanted.shape, strict=True))
+        settled |= {str(own): size for own, size in pairs if isinstance(own, str) and isinstance(size, int)}
+        shape = tuple(own if isinstance(own, int) else size for own, size in pairs)
         result[matches[0]] = replace(
             spec, shape=shape, layout=wanted.layout or spec.layout, high=wanted.high or spec.high
         )
-    return tuple(result)
+    settled.pop("?", None)  # stands for a size of its own wherever it is
+    return tuple(
+        replace(spec, shape=tuple(settled.get(size, size) if isinstance(size, str) else size for size in spec.shape))
+        for spec in result
+    )
 
 
 def with_declared_sizes(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:

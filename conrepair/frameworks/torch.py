@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,15 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from conrepair.data.tensor_spec import TensorSpec, numpy_dtype, with_declared_sizes
+from conrepair.data.symbolic_sizes import Shapes, other_shapes, trial_shapes
+from conrepair.data.tensor_spec import SizeRange, TensorSpec, numpy_dtype, with_declared_sizes
 from conrepair.frameworks.detect import is_torchscript
 from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.frameworks.torch_double import arithmetic
+from conrepair.frameworks.torchscript_inputs import inputs_of_graph
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = [
@@ -34,13 +36,13 @@ __all__ = [
     "tensor_from_array",
 ]
 
+Results = list[tuple[str, torch.Tensor]]
+
 _EMBEDDINGS = {
     torch.ops.aten.embedding.default,
     torch.ops.aten._embedding_bag.default,
     torch.ops.aten._embedding_bag_forward_only.default,
 }
-_PROBE_BATCH = 2  # exporters treat sizes 0 and 1 as special; 2 stands for "any"
-_PROBE_SIZE = 64  # of other symbolic dimensions: large enough for the strides of usual networks
 
 
 def load_module(model: Model) -> torch.nn.Module:
@@ -76,26 +78,53 @@ def exported_program(module: torch.nn.Module) -> torch.export.ExportedProgram | 
 
 
 class TorchRunnable(Runnable):
-    """A module on the CPU, without gradients."""
+    """A module on the CPU, without gradients.
+
+    Attributes:
+        examples: Zeros for every input, of sizes that it takes.
+    """
 
     def __init__(self, model: Model, *, double: bool = False) -> None:
         self.module = load_module(model)
-        self.inputs = _input_specs(model, self.module)
         self._double = double
         if double:
             self.module = self.module.double()
-            self.inputs = tuple(replace(spec, dtype="float64") if spec.is_float else spec for spec in self.inputs)
-        try:
-            with arithmetic(double=double):
-                self.outputs = _output_specs(self.module, with_declared_sizes(self.inputs, model.inputs))
-        # The network's own code runs here, which may raise anything.
-        except Exception as error:
-            listing = "; ".join(map(str, self.inputs))
-            reason = ["", *str(error).strip().splitlines()][-1][:400]  # TorchScript's traceback stands in front
-            raise ModelLoadError(
-                f"{model.path} doesn't run on inputs {listing}: {type(error).__name__}: {reason}"
-                + ("" if double else ". Declare those that it takes (command line: --input).")
-            ) from error
+        failures = []
+        for inputs in _possible_inputs(model, self.module):
+            self.inputs = tuple(
+                replace(spec, dtype="float64") if double and spec.is_float else spec for spec in inputs
+            )
+            try:
+                self._probe(with_declared_sizes(self.inputs, model.inputs))
+            # The network's own code runs here, which may raise anything.
+            except Exception as error:  # noqa: BLE001
+                failures.append((self.inputs, error))
+            else:
+                return
+        inputs, failure = failures[0]
+        listing = "; ".join(map(str, inputs))
+        reason = ["", *str(failure).strip().splitlines()][-1][:400]  # TorchScript's traceback stands in front
+        raise ModelLoadError(
+            f"{model.path} doesn't run on inputs {listing}: {type(failure).__name__}: {reason}"
+            + ("" if double else ". Declare those that it takes (command line: --input).")
+        ) from failure
+
+    def _probe(self, inputs: tuple[TensorSpec, ...]) -> None:
+        """Run zeros of two sizes: dimensions that follow them are symbolic."""
+
+        def results(shapes: Shapes) -> Results:
+            with torch.inference_mode(), arithmetic(double=self._double):
+                return flatten(self.module(*_zeros(inputs, shapes)))
+
+        shapes, first = _first_that_runs(results, trial_shapes(inputs))
+        others, second = shapes, first
+        if any(isinstance(size, str) for spec in inputs for size in spec.shape):
+            others, second = _first_that_runs(results, [*other_shapes(inputs, shapes), shapes])
+        self.examples = _zeros(inputs, shapes)
+        self.outputs = _output_specs(inputs, first, second)
+        if isinstance(self.module, torch.jit.ScriptModule):
+            # It doesn't say its sizes: one beside which there is no other is the only one.
+            self.inputs = tuple(map(_with_only_sizes, self.inputs, shapes, others))
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         arguments = [tensor_from_array(feeds[spec.name]) for spec in self.inputs]
@@ -116,7 +145,7 @@ class TorchFramework:
             weights[dtype_name(tensor.dtype)] += tensor.numel()
         return Description(
             format=_format(model),
-            inputs=_with_table_sizes(module, runnable.inputs),
+            inputs=_with_table_sizes(runnable),
             outputs=runnable.outputs,
             operators=dict(sorted(_operators(module).items())),
             parameters=sum(parameter.numel() for parameter in module.parameters()),
@@ -129,28 +158,39 @@ class TorchFramework:
         return TorchRunnable(model, double=second_opinion)
 
 
-def example_inputs(inputs: tuple[TensorSpec, ...], *, other: bool = False) -> tuple[torch.Tensor, ...]:
-    """Zeros for every input.
+def example_inputs(inputs: tuple[TensorSpec, ...]) -> tuple[torch.Tensor, ...]:
+    """Zeros for every input, of usual sizes where these are open.
 
     Args:
         inputs: Of the network.
-        other: Take another number for symbolic dimensions than usual.
     """
-    batch, size = (_PROBE_BATCH + 1, 2 * _PROBE_SIZE) if other else (_PROBE_BATCH, _PROBE_SIZE)
-    symbols = {str(spec.shape[0]) for spec in inputs if spec.shape}
+    return _zeros(inputs, next(trial_shapes(inputs)))
+
+
+def _zeros(inputs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[torch.Tensor, ...]:
     return tuple(
-        torch.zeros(
-            [
-                extent if isinstance(extent, int) else batch if not axis or extent in symbols else size
-                for axis, extent in enumerate(spec.shape)
-            ],
-            dtype=getattr(torch, spec.dtype),
-        )
-        for spec in inputs
+        torch.zeros(shape, dtype=getattr(torch, spec.dtype)) for spec, shape in zip(inputs, shapes, strict=True)
     )
 
 
-def flatten(value: Any, name: str = "output") -> list[tuple[str, torch.Tensor]]:
+def _first_that_runs(run: Callable[[Shapes], Results], trials: Iterable[Shapes]) -> tuple[Shapes, Results]:
+    """The first shapes that a network takes, and what it gives for them; if it takes none, its first error."""
+    failures = []
+    for shapes in trials:
+        try:
+            return shapes, run(shapes)
+        # The network's own code, which may raise anything: it doesn't take these.
+        except Exception as error:  # noqa: BLE001
+            failures.append(error)
+    raise failures[0]
+
+
+def _with_only_sizes(spec: TensorSpec, one: tuple[int, ...], two: tuple[int, ...]) -> TensorSpec:
+    shape = [a if a == b else size for size, a, b in zip(spec.shape, one, two, strict=True)]
+    return replace(spec, shape=(*spec.shape[:1], *shape[1:]))
+
+
+def flatten(value: Any, name: str = "output") -> Results:
     """Name the tensors of a module's result: by key in mappings, by position in sequences."""
     if isinstance(value, torch.Tensor):
         return [(name, value)]
@@ -221,32 +261,50 @@ def _pickle_error(model: Model) -> ModelLoadError:
     )
 
 
-def _input_specs(model: Model, module: torch.nn.Module) -> tuple[TensorSpec, ...]:
+def _possible_inputs(model: Model, module: torch.nn.Module) -> list[tuple[TensorSpec, ...]]:
+    """What a network may take: what its file says, or is declared, else what its first layers tell."""
     if isinstance(module, _Inference):
-        return _exported_inputs(module.exported)
+        return [_exported_inputs(module.exported)]
     names = _argument_names(module)
+    if not model.inputs and isinstance(module, torch.jit.ScriptModule):
+        found = list(inputs_of_graph(module, names))
+        if found:
+            return found
     if not model.inputs:
         raise ModelLoadError(
-            f"{model.path} doesn't record its inputs. Declare them, e.g. "
-            '"inputs": [{"shape": ["batch", 3, 224, 224]}] (command line: --input batch,3,224,224).'
+            f"{model.path} doesn't record its inputs ({', '.join(names)}). Declare them, each with its shape, e.g. "
+            f'"inputs": [{{"name": "{names[0]}", "shape": ["batch", ...]}}] (command line: --input '
+            f"{names[0]}=batch,SIZE,...:DTYPE)."
         )
     if len(names) < len(model.inputs):
         raise ModelLoadError(f"{model.path}: {len(model.inputs)} inputs are declared, but the network takes {names}.")
-    return tuple(replace(spec, name=spec.name or name) for spec, name in zip(model.inputs, names, strict=False))
+    return [tuple(replace(spec, name=spec.name or name) for spec, name in zip(model.inputs, names, strict=False))]
 
 
 def _exported_inputs(program: torch.export.ExportedProgram) -> tuple[TensorSpec, ...]:
     names = program.graph_signature.user_inputs
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    ranges = {str(symbol): limits for symbol, limits in program.range_constraints.items()}
     return tuple(
         TensorSpec(
             str(name),
             tuple(size if isinstance(size, int) else str(size) for size in values[name].shape),
             dtype_name(values[name].dtype),
+            ranges=tuple(_size_ranges(values[name].shape, ranges)),
         )
         for name in names
         if isinstance(values.get(name), torch.Tensor)
     )
+
+
+def _size_ranges(shape: torch.Size, ranges: Mapping[str, Any]) -> Iterator[SizeRange]:
+    """The ranges of the symbols that sizes are computed from, where the program states them."""
+    for size in shape:
+        for symbol in () if isinstance(size, int) else size.node.expr.free_symbols:
+            limits = ranges.get(str(symbol))
+            if limits is not None:
+                high = int(limits.upper) if limits.upper.is_Integer else None  # else int_oo
+                yield SizeRange(str(symbol), max(1, int(limits.lower)), high)
 
 
 def _argument_names(module: torch.nn.Module) -> list[str]:
@@ -260,13 +318,9 @@ def _argument_names(module: torch.nn.Module) -> list[str]:
     ]
 
 
-def _output_specs(module: torch.nn.Module, inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
-    """Run zeros of two sizes: dimensions that follow them are symbolic."""
+def _output_specs(inputs: tuple[TensorSpec, ...], first: Results, second: Results) -> tuple[TensorSpec, ...]:
+    """Outputs by what was given for two sizes of the inputs."""
     batch = next((size for spec in inputs for size in spec.shape[:1] if isinstance(size, str)), "?")
-    symbolic = any(isinstance(size, str) for spec in inputs for size in spec.shape)
-    with torch.inference_mode():
-        first = flatten(module(*example_inputs(inputs)))
-        second = flatten(module(*example_inputs(inputs, other=True))) if symbolic else first
     return tuple(
         TensorSpec(
             name,
@@ -316,13 +370,13 @@ def _storage(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage().data_ptr())
 
 
-def _with_table_sizes(module: torch.nn.Module, inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+def _with_table_sizes(runnable: TorchRunnable) -> tuple[TensorSpec, ...]:
+    inputs, tensors = runnable.inputs, runnable.examples
     if all(spec.is_float for spec in inputs):
         return inputs
-    tensors = example_inputs(inputs)
     # Inference mode would show whole operators (`to`) instead of what they do (`_to_copy`).
     with torch.no_grad(), _TableSizes(tensors) as noted:
-        module(*tensors)
+        runnable.module(*tensors)
     return tuple(replace(spec, high=spec.high or noted.sizes.get(place)) for place, spec in enumerate(inputs))
 
 

@@ -13,6 +13,7 @@ from conrepair.config.model import AuditConfig, ModelConfig
 from conrepair.evaluate.compare import Comparison
 from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
 from conrepair.pipeline.compiling import check_backends
+from conrepair.pipeline.datasets import synthetic_in_words
 from conrepair.pipeline.evaluation import evaluate
 from conrepair.pipeline.fingerprint import library_versions
 from conrepair.pipeline.photos import PhotoRoom
@@ -95,12 +96,13 @@ def _result(
 ) -> AuditResult:
     subjects = [subject for part in parts for subject in part.subjects]
     listed = {model.name for model in architectures}
+    data = {subject.config.name: _data(subject, subjects) for subject in subjects if subject.dataset}
     return AuditResult(
         name=config.name,
         folder=output / config.name,
         rows=tuple(row for part in parts for row in part.rows),
-        samples={subject.dataset.about: subject.dataset.names for subject in subjects if subject.dataset},
-        datasets={subject.config.name: subject.dataset.about for subject in subjects if subject.dataset},
+        samples={data[subject.config.name]: subject.dataset.names for subject in subjects if subject.dataset},
+        datasets=data,
         recipes={
             subject.config.name: dataclasses.asdict(subject.recipe) if subject.recipe else None
             for subject in subjects
@@ -113,6 +115,15 @@ def _result(
         notes=tuple(note for part in parts for note in part.notes),
         architectures=tuple(subject.config.name for subject in subjects if subject.config.name in listed),
     )
+
+
+def _data(subject: Subject, subjects: Sequence[Subject]) -> str:
+    """What a model runs on, in words: what is drawn depends on the inputs of the model that it's compared with."""
+    reference = next((other for other in subjects if other.config.name == subject.config.compare_with), subject)
+    if subject.dataset is None or subject.dataset.kind != "synthetic" or reference.source is None:
+        return "" if subject.dataset is None else subject.dataset.about
+    inputs = reference.source.description.inputs
+    return synthetic_in_words(subject.dataset.count, subject.dataset.limits, inputs)
 
 
 def _run_parts(

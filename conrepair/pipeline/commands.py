@@ -13,7 +13,7 @@ from rich.text import Text
 
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig
-from conrepair.frameworks.detect import detect_framework, hides_inputs
+from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.next_step import next_step
@@ -71,7 +71,7 @@ def compare(options: argparse.Namespace) -> int:
         "models": [
             {"name": names[0], "path": str(source.absolute())} | given({"recipe": recipes[0], "inputs": inputs}),
             {"name": names[1], "path": str(target.absolute()), "compare_with": names[0]}
-            | given({"recipe": recipes[1], "inputs": inputs if hides_inputs(target) else None}),
+            | given({"recipe": recipes[1]}),
         ],
     }
     config = parse_config(value, "command line")

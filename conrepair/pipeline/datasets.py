@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from conrepair.config.model import DatasetConfig, SyntheticConfig
 from conrepair.data.photos import Photo, read_photo_folder
-from conrepair.data.synthetic import SyntheticRange
+from conrepair.data.synthetic import SyntheticRange, in_words
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.files import sha256_of
 from conrepair.zoo.catalog import zoo_photos
 from conrepair.zoo.packages import ProgressCallback
 
-__all__ = ["Dataset", "resolve_dataset"]
+__all__ = ["Dataset", "resolve_dataset", "synthetic_in_words"]
 
 
 @dataclass(frozen=True)
@@ -110,12 +112,23 @@ def _synthetic(config: SyntheticConfig, limit: int | None) -> Dataset:
     limits = SyntheticRange(config.seed, config.low, config.high, config.integer_high)
     return Dataset(
         kind="synthetic",
-        about=f"synthetic: {count} samples, uniform in [{config.low:g}, {config.high:g}], seed {config.seed}",
+        about=synthetic_in_words(count, limits),
         sha256=hashlib.sha256(repr(limits).encode()).hexdigest(),
         names=_numbered(count),
         labels=(None,) * count,
         limits=limits,
     )
+
+
+def synthetic_in_words(count: int, limits: SyntheticRange, inputs: Sequence[TensorSpec] = ()) -> str:
+    """What is drawn, for the report.
+
+    Args:
+        count: Of samples.
+        limits: The range.
+        inputs: Of the model, where they're known.
+    """
+    return f"synthetic: {count} samples, {in_words(inputs, limits)}, seed {limits.seed}"
 
 
 def _numbered(count: int) -> tuple[str, ...]:

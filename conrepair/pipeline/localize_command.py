@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.config.load import parse_config
-from conrepair.frameworks.detect import detect_framework, hides_inputs
+from conrepair.frameworks.detect import detect_framework
 from conrepair.localize.steps import attribute_steps
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.build_audit import compare_build, is_build
@@ -124,8 +124,7 @@ def _config(options: argparse.Namespace, files: dict[str, Path], scratch: Path) 
     for name, path in others:
         last = name == others[-1][0]
         recipe = given_recipe((options.target_recipe if last else None) or options.recipe)
-        declared = {"recipe": recipe, "inputs": inputs if hides_inputs(path) else None}
-        models.append({"name": name, "path": str(path), "compare_with": first} | given(declared))
+        models.append({"name": name, "path": str(path), "compare_with": first} | given({"recipe": recipe}))
     return {
         "output": str(scratch),
         "dataset": dataset_of(options) | ({"limit": options.samples} if options.data is not None else {}),

@@ -11,7 +11,7 @@ from typing import Any
 from conrepair.config.model import InputConfig, ModelConfig
 from conrepair.data.binding import image_layout
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.detect import detect_framework, hides_inputs
+from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.factories import factory_code
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
@@ -55,8 +55,7 @@ def source_task(
         config: The model.
         base: Folder that relative paths start from.
         timeout: Of the task, in seconds.
-        like: Name of the task of the model that it is a conversion of. A file that doesn't say its inputs has the
-            same ones, as long as none are declared.
+        like: Name of the task of the model whose inputs it has, where its own file doesn't say them.
         progress: Told about downloads.
 
     Raises:
@@ -106,13 +105,12 @@ def _describe(config: ModelConfig, path: Path, timeout: float, like: str | None)
         inputs=declared_inputs(config.inputs),
         trust=config.trust,
     )
-    silent = like is not None and not model.inputs and hides_inputs(path)
 
     def make(entries: Mapping[str, Entry]) -> dict[str, Any]:
-        inputs = _taken_over(model_of(entries[str(like)]).description.inputs) if silent else model.inputs
+        inputs = _taken_over(model_of(entries[str(like)]).description.inputs) if like is not None else model.inputs
         return {"model": to_json(dataclasses.replace(model, inputs=inputs)), "place": str(path)}
 
-    depends = (str(like),) if silent else ()
+    depends = () if like is None else (like,)
     return Task(config.name, "describe", make, depends, framework_needs(framework), timeout)
 
 

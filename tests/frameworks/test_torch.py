@@ -18,7 +18,7 @@ from torch import nn
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Factory, Model
-from conrepair.frameworks.torch import FRAMEWORK, example_inputs, flatten
+from conrepair.frameworks.torch import FRAMEWORK, TorchRunnable, example_inputs, flatten
 from conrepair.runtime.errors import DataError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 
@@ -245,8 +245,8 @@ def test_example_inputs() -> None:
     assert (image.shape, image.dtype) == ((2, 3, 12, 10), torch.float32)
     assert (ids.shape, ids.dtype) == ((2, small.TOKENS), torch.int64)
     free = TensorSpec("x", ("n", 3, "height", "n"), "float32")
-    (usual,), (other,) = example_inputs((free,)), example_inputs((free,), other=True)
-    assert (tuple(usual.shape), tuple(other.shape)) == ((2, 3, 64, 2), (3, 3, 128, 3))
+    (usual,) = example_inputs((free,))
+    assert tuple(usual.shape) == (2, 3, 64, 2)
 
 
 # --- Precision ---
@@ -338,10 +338,83 @@ def test_a_pickled_module_is_refused_as_weights(folder: Path) -> None:
         FRAMEWORK.load(model)
 
 
-@pytest.mark.parametrize("kind", ["traced", "scripted", "factory", "pickled"])
+@pytest.mark.parametrize("kind", ["factory", "pickled"])
 def test_undeclared_inputs(folder: Path, kind: str) -> None:
-    with pytest.raises(ModelLoadError, match=r'record its inputs\..*"inputs":'):
+    with pytest.raises(ModelLoadError, match=r'record its inputs \(input\)\..*"inputs":.*--input input=batch,'):
         FRAMEWORK.describe(replace(net(folder, kind), inputs=()))
+
+
+@pytest.mark.parametrize("kind", ["traced", "scripted"])
+def test_undeclared_inputs_of_sizes_that_nothing_tells(folder: Path, kind: str) -> None:
+    """The network takes 12 by 10 pixels alone."""
+    with pytest.raises(ModelLoadError, match=r"run on inputs input: float32\[batch, 3, height, width\].*--input"):
+        FRAMEWORK.describe(replace(net(folder, kind), inputs=()))
+
+
+class Windows(nn.Module):
+    """Takes 32 by 32 pixels and no others, after a change of their range."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv2d(4, 6, 3, groups=2), nn.Linear(6 * 30 * 30, 5)
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.flatten(self.first((pixels / 255 - 0.5).float()), 1))
+
+
+@pytest.mark.parametrize(
+    ("network", "shape", "dtype"),
+    [
+        (Windows(), ("batch", 4, 32, 32), "float32"),
+        (nn.Sequential(nn.Linear(7, 5), nn.ReLU()), ("batch", 7), "float32"),
+        (nn.Sequential(nn.Embedding(50, 4), nn.Conv1d(32, 2, 1)), ("batch", 32), "int64"),
+        (nn.Sequential(nn.LSTM(7, 5, batch_first=True)), ("batch", "length", 7), "float32"),
+        (nn.Sequential(nn.Conv1d(2, 3, 90)).half(), ("batch", 2, "length"), "float16"),
+    ],
+    ids=["pixels", "features", "tokens", "steps", "signal"],
+)
+def test_inputs_of_a_script_by_its_layers(
+    network: nn.Module, shape: tuple[Any, ...], dtype: str, tmp_path: Path
+) -> None:
+    torch.jit.script(network.eval()).save(str(tmp_path / "net.pt"))
+    (found,) = FRAMEWORK.describe(small.model_of("torch", tmp_path / "net.pt")).inputs
+    assert (found.shape, found.dtype) == (shape, dtype)
+
+
+def test_a_script_whose_layers_dont_tell(tmp_path: Path) -> None:
+    torch.jit.script(nn.Softmax(1)).save(str(tmp_path / "net.pt"))
+    with pytest.raises(ModelLoadError, match=r"record its inputs \(input\)"):
+        FRAMEWORK.describe(small.model_of("torch", tmp_path / "net.pt"))
+
+
+class Positions(nn.Module):
+    """An embedding with one of positions, of which there are 64."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(50, 6), nn.Embedding(64, 6)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return (self.words(ids) + self.places(torch.arange(ids.shape[1]))) * mask[:, :, None]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "factor", "example"), [(None, 64, 1, 64), (10, 20, 1, 20), (2, 16, 2, 32), (40, 64, 1, 64)]
+)
+def test_the_range_of_a_size_is_in_the_program(
+    low: int | None, high: int, factor: int, example: int, tmp_path: Path
+) -> None:
+    size = torch.export.Dim("size", min=low, max=high) * factor
+    shapes = ({0: (batch := torch.export.Dim("batch")), 1: size}, {0: batch, 1: size})
+    arguments = torch.zeros(3, 16 if low != 40 else 48, dtype=torch.int64), torch.zeros(3, 16 if low != 40 else 48)
+    torch.export.save(torch.export.export(Positions(), arguments, dynamic_shapes=shapes), tmp_path / "net.pt2")
+    runnable = FRAMEWORK.load(small.model_of("torch", tmp_path / "net.pt2"))
+    assert isinstance(runnable, TorchRunnable)
+    assert [tuple(item.shape) for item in runnable.examples] == [(2, example)] * 2
+    batch_name, size_name = runnable.inputs[0].shape
+    assert runnable.outputs[0].shape == (batch_name, "?", 6)
+    assert str(size_name).startswith("2*") == (factor == 2)
+    assert {(item.low, item.high) for item in runnable.inputs[1].ranges if item.high} == {(low or 1, high)}
 
 
 @pytest.mark.parametrize("kind", ["traced", "scripted", "factory"])

@@ -11,6 +11,7 @@ from typing import Any
 
 from conrepair.backends.tvm.calls import Operator
 from conrepair.data.feeds import has_batch
+from conrepair.data.symbolic_sizes import declaration
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import ConversionError
 
@@ -58,7 +59,7 @@ def definite(inputs: Sequence[TensorSpec], batch: int) -> tuple[TensorSpec, ...]
         if any(isinstance(item, str) for item in shape):
             raise ConversionError(
                 f"input {spec} leaves sizes open, and TVM generates code for definite ones. Declare them: "
-                '"inputs": [{"name": ..., "shape": [...]}] (command line: --input NAME=batch,3,224,224).'
+                f'"inputs": [{{"name": ..., "shape": [...]}}] (command line, for instance: {declaration(spec)}).'
             )
         result.append(replace(spec, shape=shape))
     return tuple(result)

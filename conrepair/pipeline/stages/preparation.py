@@ -6,6 +6,7 @@ from typing import Any
 
 from conrepair.config.model import DatasetConfig, ModelConfig
 from conrepair.data.recipe import Recipe
+from conrepair.frameworks.detect import hides_inputs
 from conrepair.pipeline.datasets import Dataset, resolve_dataset
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config, sized_recipe
 from conrepair.pipeline.scheduler import Task
@@ -41,6 +42,20 @@ def _recipe(state: State, subject: Subject) -> Recipe:
         "0..255, so accuracy means little"
     )
     return recipe
+
+
+def _inputs_from(state: State, subject: Subject) -> str | None:
+    """The model whose inputs one has whose file doesn't say them: what it's compared with, or is compared with it."""
+    if not _is_silent(state, subject):
+        return None
+    compared = [other for other in state.subjects if other.config.compare_with == subject.config.name]
+    known = [other.config.name for other in compared if not _is_silent(state, other)]
+    return subject.config.compare_with or next(iter(known), None)
+
+
+def _is_silent(state: State, subject: Subject) -> bool:
+    path = subject.config.path
+    return path is not None and not subject.config.inputs and hides_inputs(state.base / path)
 
 
 def _start_decoding(state: State) -> None:
@@ -86,10 +101,11 @@ def build(state: State) -> None:
     """Make or describe every source; start decoding photos for them."""
     tasks: dict[str, Task] = {}
     with state.display.stage("build", len(state.subjects)) as stage:
-        for subject in sorted(state.subjects, key=lambda item: item.config.compare_with is not None):
+        origins = {subject.config.name: _inputs_from(state, subject) for subject in state.subjects}
+        for subject in sorted(state.subjects, key=lambda item: origins[item.config.name] is not None):
             if subject.problem is not None:
                 continue
-            like = subject.config.compare_with
+            like = origins[subject.config.name]
             try:
                 tasks[subject.config.name] = source_task(
                     subject.config,

@@ -10,6 +10,7 @@ from pathlib import Path
 from conrepair.config.model import AuditConfig, ModelConfig
 from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
+from conrepair.data.symbolic_sizes import with_sizes_of, with_stated_sizes
 from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
 from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.datasets import Dataset
@@ -131,14 +132,22 @@ class State:
         )
         if reference.source is None:
             raise UsageError(f"'{reference.config.name}', which this model is compared with, could not be loaded")
+        inputs = reference.inputs(reference.source)
         return DataReference(
             dataset.kind,
             dataset.count,
             dataset.path,
             dataset.sha256,
-            samples=reference.inputs(reference.source),
+            samples=self._sizes_chosen(reference, inputs) if dataset.kind == "synthetic" else inputs,
             limits=dataset.limits,
         )
+
+    def _sizes_chosen(self, reference: Subject, inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+        """What is drawn for a model and those compared with it: sizes as they have them, else as its file states."""
+        for other in self.subjects:
+            if other.config.compare_with == reference.config.name and other.source is not None:
+                inputs = with_sizes_of(inputs, other.inputs(other.source))
+        return with_stated_sizes(inputs)
 
 
 def problem_from(error: ConrepairError) -> Problem:
