@@ -8,7 +8,7 @@ from benchmarks.families.architecture import Architecture
 
 __all__ = ["DEVELOPMENT", "REPORTING", "architecture"]
 
-DEVELOPMENT = ("bert", "resnet", "resnet-keras")
+DEVELOPMENT = ("bert", "llama", "clip", "resnet", "resnet-keras", "mobilenet", "unet", "lstm")
 """What the suite may be mended by."""
 
 REPORTING = ()
