@@ -150,7 +150,7 @@ def _onnx_of_keras(network: Any, path: Path, opset: int) -> Path:
     import tf2onnx
 
     signature = [tf.TensorSpec(item.shape, item.dtype, name=item.name) for item in network.inputs]
-    function = tf.function(lambda *given: network(given[0] if len(given) == 1 else list(given)), signature)
+    function = tf.function(lambda *given: network(list(given)), signature)
     tf2onnx.convert.from_function(function, input_signature=signature, opset=opset, output_path=str(path))
     return path
 

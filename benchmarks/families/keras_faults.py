@@ -74,7 +74,7 @@ def input_as(make: Callable[[Any], Any]) -> Fault:
         import keras
 
         given = keras.Input(network.inputs[0].shape[1:], name=network.inputs[0].name)
-        return keras.Model(given, network(make(given)))
+        return keras.Model(given, network([make(given)]))
 
     return Fault(Kind.PREPROCESSING, change)
 
@@ -92,11 +92,7 @@ def written(make: Callable[[Any], Any]) -> Writing:
 def _made_anew(network: Any, change: Callable[[Any], Any]) -> Any:
     import keras
 
-    def call(layer: Any) -> Any:
-        other = change(layer)
-        return layer if other is layer else other
-
-    made = keras.models.clone_model(network, clone_function=lambda layer: _cloned(call(layer)))
+    made = keras.models.clone_model(network, clone_function=lambda layer: _cloned(change(layer)))
     before = {layer.name: layer for layer in network.layers}
     for layer in made.layers:
         right = before.get(layer.name)
@@ -145,7 +141,7 @@ def _settle(network: Any, layer: Any, samples: Array) -> None:
     """Let a normalization's statistics be those of what it gets; those in front of it are set already."""
     import keras
 
-    given = np.array(keras.Model(network.inputs, layer.input)(samples))
+    given = np.array(keras.Model(network.inputs, layer.input)([samples]))
     axes = tuple(range(given.ndim - 1))
     layer.moving_mean.assign(given.mean(axes))
     layer.moving_variance.assign(given.var(axes))

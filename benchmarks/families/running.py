@@ -21,8 +21,7 @@ def answers_of(chosen: Architecture, network: Any, samples: Mapping[str, Array])
         samples: Of its inputs.
     """
     if chosen.framework == "keras":
-        given = list(samples.values())
-        found = network(given[0] if len(given) == 1 else given, training=False)
+        found = network(list(samples.values()), training=False)
         return [np.array(item) for item in (found if isinstance(found, list | tuple) else [found])]
     import torch
 

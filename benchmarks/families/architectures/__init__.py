@@ -11,7 +11,21 @@ __all__ = ["DEVELOPMENT", "REPORTING", "architecture"]
 DEVELOPMENT = ("bert", "llama", "clip", "resnet", "resnet-keras", "mobilenet", "unet", "lstm")
 """What the suite may be mended by."""
 
-REPORTING = ()
+REPORTING = (
+    *(
+        "distilbert",
+        "gpt2",
+        "vit",
+        "window",
+        "whisper",
+        "efficientnet",
+        "efficientnet-keras",
+        "yolo",
+        "gru",
+        "gru-keras",
+    ),
+    "mamba",
+)
 """What figures are reported of; nobody looks into single cases before that."""
 
 

@@ -107,15 +107,15 @@ def _hardswish_in_pieces(network: nn.Module) -> None:
             network.set_submodule(name, Pieces())
 
 
-def samples(generator: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+def _samples(generator: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     return {"image": 2 * pictures(generator, count, _SIZE) - 1}
 
 
 ARCHITECTURE = Architecture(
     "mobilenet",
     "torch",
-    lambda: drawn(MobileNet(), 203, samples(np.random.default_rng(1), 64), gain=1.4),
-    samples,
+    lambda: drawn(MobileNet(), 203, _samples(np.random.default_rng(1), 64), gain=1.4),
+    _samples,
     {
         "bgr": input_as(lambda image: image.flip(1)),
         "scaled-to-one": input_as(lambda image: (image + 1) / 2),

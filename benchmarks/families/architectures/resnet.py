@@ -111,15 +111,15 @@ def _mean_by_hand(network: nn.Module) -> None:
     network.avgpool = Mean()
 
 
-def samples(generator: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+def _samples(generator: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     return {"image": pictures(generator, count, _SIZE)}
 
 
 ARCHITECTURE = Architecture(
     "resnet",
     "torch",
-    lambda: drawn(ResNet(), 201, samples(np.random.default_rng(1), 64)),
-    samples,
+    lambda: drawn(ResNet(), 201, _samples(np.random.default_rng(1), 64)),
+    _samples,
     {
         "bgr": input_as(lambda image: image.flip(1)),
         "not-normalized": other_class(Kind.PREPROCESSING, Normalize, NotNormalized),

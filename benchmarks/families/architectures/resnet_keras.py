@@ -24,11 +24,11 @@ __all__ = ["ARCHITECTURE"]
 _SIZE, _WIDTH, _CLASSES = 32, 16, 10
 
 
-def samples(generator: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+def _samples(generator: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     return {"image": pictures(generator, count, _SIZE, channels_last=True, high=255.0)}
 
 
-def build() -> Any:
+def _build() -> Any:
     import keras
     from keras import layers
 
@@ -51,7 +51,7 @@ def build() -> Any:
     x = block(block(x, _WIDTH, 1, "block1"), 2 * _WIDTH, 2, "block2")
     x = layers.GlobalAveragePooling2D(name="pool")(x)
     network = keras.Model(image, layers.Dense(_CLASSES, name="head")(x))
-    return drawn_keras(network, 202, samples(np.random.default_rng(1), 64)["image"])
+    return drawn_keras(network, 202, _samples(np.random.default_rng(1), 64)["image"])
 
 
 def _layers() -> Any:
@@ -63,8 +63,8 @@ def _layers() -> Any:
 ARCHITECTURE = Architecture(
     "resnet-keras",
     "keras",
-    build,
-    samples,
+    _build,
+    _samples,
     {
         "bgr": input_as(lambda image: image[..., ::-1]),
         "rescaled-to-one": configured(Kind.PREPROCESSING, ("rescaling",), scale=1 / 255, offset=0.0),

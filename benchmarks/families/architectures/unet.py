@@ -95,15 +95,15 @@ def _grouped(network: nn.Module) -> None:
     network.left2[4].num_groups = 2
 
 
-def samples(generator: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+def _samples(generator: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     return {"image": pictures(generator, count, _SIZE) - 0.5}
 
 
 ARCHITECTURE = Architecture(
     "unet",
     "torch",
-    lambda: drawn(UNet(), 204, samples(np.random.default_rng(1), 64), gain=1.5),
-    samples,
+    lambda: drawn(UNet(), 204, _samples(np.random.default_rng(1), 64), gain=1.5),
+    _samples,
     {
         "nearest": other_class(Kind.HYPERPARAMETERS, UNet, Nearest),
         "corners": other_class(Kind.HYPERPARAMETERS, UNet, Corners),
