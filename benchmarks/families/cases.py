@@ -56,9 +56,9 @@ def _of(chosen: Architecture) -> Iterator[Case]:
     for place, (name, fault) in enumerate(chosen.faults.items()):
         # The first two routes in turn; the others, which take longer or hide more, for some.
         own = [routes[place % min(2, len(routes))]]
-        if place % _TWICE == 0 and len(routes) > 1:
+        if place % _TWICE == 0:
             own.append(routes[-1])
-        for route in fault.routes or own:
+        for route in fault.routes or dict.fromkeys(own):
             yield Case(FAULTY, chosen.name, SOURCES[route], route, (name,), 1, format=format_of(route))
     for route, name in variants(chosen):
         yield Case(RIGHT, chosen.name, SOURCES[route], route, rewriting=name, format=format_of(route))

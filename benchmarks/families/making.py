@@ -57,9 +57,14 @@ class Made:
     real: tuple[Path, Path] | None = None
 
     def truth(self) -> dict[str, list[str]]:
-        """What the target calls the layers at fault, and the source its inputs among them."""
+        """What the target calls the layers at fault, and the source, where both exports can be compared."""
         right, target = self.real or (self.right, self.target)
-        return _truth(model_of(right), model_of(target), self.modules)
+        exported = self.target.with_suffix(".onnx")  # on the way to TFLite
+        own = self.source.suffix == exported.suffix and exported.exists()
+        return {
+            "target_layers": sorted(_truth(model_of(right), model_of(target), self.modules)),
+            "source_layers": sorted(layers_otherwise(model_of(exported), model_of(self.source))) if own else [],
+        }
 
 
 def make(case: Case, kept: Path, scratch: Path) -> Made:
@@ -146,11 +151,12 @@ def _in_real_numbers(
     return right, export(chosen, "keras-tflite", network, samples, scratch / "real-target")
 
 
-def _truth(right: Model, target: Model, modules: frozenset[str]) -> dict[str, list[str]]:
+def _truth(right: Model, target: Model, modules: frozenset[str]) -> set[str]:
     """What the target calls the layers at fault.
 
-    Those that differ from the target without the fault; what reads a tensor that was only moved or scaled otherwise;
-    and what a module that computes otherwise computes itself.
+    Those that differ from the target without the fault; what reads a tensor that was only moved or scaled otherwise,
+    and what else that reads, as where operands are exchanged; and what a module that computes otherwise computes
+    itself.
 
     Args:
         right: The target without the fault.
@@ -162,7 +168,7 @@ def _truth(right: Model, target: Model, modules: frozenset[str]) -> dict[str, li
         editor = open_editor(target)
     # What isn't read has the names that were found so far.
     except ConrepairError:
-        return {"target_layers": sorted(names), "source_layers": []}
+        return names
     graph = editor.graph
     ahead = [node for node in graph.nodes if editor.names(node) & names]
     seen: set[str] = set()
@@ -172,11 +178,13 @@ def _truth(right: Model, target: Model, modules: frozenset[str]) -> dict[str, li
             continue
         seen.add(node.name)
         readers = [reader for tensor in node.outputs for reader in graph.consumers.get(tensor, ())]
+        fed = [tensor for reader in readers if len(reader.inputs) > 1 for tensor in reader.inputs]
         names |= {name for reader in readers for name in editor.names(reader)}
+        names |= {name for tensor in fed for name in editor.tensor_names(tensor)}
         ahead += readers
     if target.framework == "onnx":
         names |= {node.name for node in onnx.load(target.path).graph.node if _module(node) in modules}
-    return {"target_layers": sorted(names), "source_layers": sorted({*graph.inputs} & names)}
+    return names
 
 
 def _module(node: onnx.NodeProto) -> str:

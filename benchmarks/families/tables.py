@@ -41,7 +41,6 @@ def tables(rows: Sequence[FamilyRow], worst: int = _WORST) -> str:
         _table(
             "inputs", rows, lambda row: "" if not row.counts else "given" if row.result.get("data") else "made up"
         ),
-        _table("fault", rows, lambda row: row.case.faults[0] if row.faulty else ""),
         "; ".join(f"{sum(row.status == status for row in rows)} {status}" for status in sorted(_statuses(rows)))
         + "\n",
     ]

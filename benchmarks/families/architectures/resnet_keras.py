@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.families.architecture import Architecture
+from benchmarks.families.architecture import Architecture, Fault
 from benchmarks.families.keras_faults import (
     calibrated,
     configured,
@@ -17,6 +17,7 @@ from benchmarks.families.keras_faults import (
     written,
 )
 from benchmarks.families.pictures import pictures
+from benchmarks.families.tflite_file import operators
 from conrepair.faults.fault import Kind
 
 __all__ = ["ARCHITECTURE"]
@@ -60,6 +61,12 @@ def _layers() -> Any:
     return layers
 
 
+def _scale_of_weights(model: Any) -> None:
+    """The scales of a quantized kernel, of all its channels."""
+    tensor = model.subgraphs[0].tensors[operators(model, "CONV_2D")[2].inputs[1]]
+    tensor.quantization.scale = 1.2 * tensor.quantization.scale
+
+
 ARCHITECTURE = Architecture(
     "resnet-keras",
     "keras",
@@ -85,6 +92,7 @@ ARCHITECTURE = Architecture(
         ),
         "bias-lost": numbers(Kind.PARAMETERS, "head", "bias", lambda array: 0 * array),
         "calibrated-on-0-to-1": calibrated(lambda array: array / 255),
+        "scale-of-weights": Fault(Kind.PARAMETERS, _scale_of_weights, "file", ("keras-int8",)),
     },
     {
         "mean-as-average-pool": written(
