@@ -149,6 +149,19 @@ class Editor(abc.ABC):
         """
         self.refuse(f"the inputs of {node.name} can't be exchanged")
 
+    def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
+        """Let nodes that read one of two tensors read the other; who else reads them is left.
+
+        Args:
+            one: A tensor, as of `graft`.
+            two: The other one.
+            readers: Nodes that read either, or both.
+
+        Raises:
+            NotEditableError: if the format can't, or one of them would be computed from its own result.
+        """
+        self.refuse(f"who reads {one} and {two} can't read the other one")
+
     def add_output(self, tensor: str) -> None:
         """Let the graph give one more of its tensors, behind its other outputs.
 

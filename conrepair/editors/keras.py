@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,14 @@ class KerasEditor(Editor):
 
         self._changes.calls[id(self._layers[node.name])] = call
         self.touched |= self.names(node)
+
+    def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
+        """Each of both is put in the other's place for these layers, when the model is built anew."""
+        wanted = frozenset(id(self._layers[item.name]) for item in readers)
+        for here, there in ((one, two), (two, one)):
+            graft = Graft(operator.itemgetter(there), {there: self._same(there)}, wanted)
+            self._changes.grafts.setdefault(self._same(here)[0], []).append(graft)
+        self.touched |= {name for item in readers for name in self.names(item)}
 
     def add_output(self, tensor: str) -> None:
         """Behind the others, in a list; in a dictionary of outputs, by its layer's name."""

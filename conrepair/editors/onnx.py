@@ -17,7 +17,7 @@ from conrepair.editors.onnx_file import OnnxFile, sizes_of, tensor_of
 from conrepair.editors.onnx_graft import graft
 from conrepair.editors.onnx_grids import requantize, set_range
 from conrepair.editors.onnx_integers import is_of_integers, requantize_own, set_own
-from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, take_out
+from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, put_in_order, take_out
 from conrepair.editors.onnx_save import renew_types, save, with_sizes
 from conrepair.editors.onnx_write import become, set_input
 from conrepair.editors.operation import Operation
@@ -172,6 +172,13 @@ class OnnxEditor(Editor):
         target.replace_input_with(second, before)
         self._reshaped = True
         self.touched |= self.names(node)
+
+    def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
+        """Nodes stay where they are, unless one would read what comes later."""
+        exchange_readers(self._value(one), self._value(two), [self._target(reader) for reader in readers])
+        put_in_order(self._file)
+        self._reshaped = True
+        self.touched |= {name for reader in readers for name in self.names(reader)}
 
     def add_output(self, tensor: str) -> None:
         """Declared with what is known of its type."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become
 
-__all__ = ["exchange_outputs", "exchange_readers", "hand_over", "take_out"]
+__all__ = ["exchange_outputs", "exchange_readers", "hand_over", "put_in_order", "take_out"]
 
 
 def take_out(file: OnnxFile, node: onnx_ir.Node, index: int) -> tuple[onnx_ir.Node, ...]:
@@ -38,18 +40,42 @@ def take_out(file: OnnxFile, node: onnx_ir.Node, index: int) -> tuple[onnx_ir.No
     return tuple(dict.fromkeys(around))
 
 
-def exchange_readers(one: onnx_ir.Value, two: onnx_ir.Value) -> tuple[onnx_ir.Node, ...]:
+def exchange_readers(
+    one: onnx_ir.Value, two: onnx_ir.Value, readers: Sequence[onnx_ir.Node] = ()
+) -> tuple[onnx_ir.Node, ...]:
     """Let who reads one value read the other, in place.
+
+    Args:
+        one: The first.
+        two: The other one.
+        readers: The only nodes that shall; all, if there are none.
 
     Returns:
         The readers.
     """
-    if one.is_graph_output() or two.is_graph_output():
+    if not readers and (one.is_graph_output() or two.is_graph_output()):
         raise NotEditableError(f"{one.name} and {two.name} can't be exchanged: one is an output too, under its name.")
-    uses = [(use, other) for value, other in ((one, two), (two, one)) for use in value.uses()]
+    uses = [
+        (use, other)
+        for value, other in ((one, two), (two, one))
+        for use in value.uses()
+        if not readers or use.node in readers
+    ]
     for use, other in uses:
         use.node.replace_input_with(use.idx, other)
     return tuple(dict.fromkeys(use.node for use, _ in uses))
+
+
+def put_in_order(file: OnnxFile) -> None:
+    """Sort the nodes, each behind those that it reads; what's in order stays as it is.
+
+    Raises:
+        NotEditableError: if nodes read one another in a circle.
+    """
+    try:
+        file.graph.sort()
+    except ValueError as error:
+        raise NotEditableError(f"a node would read what is computed from it: {error}") from error
 
 
 def exchange_outputs(file: OnnxFile, one: int, two: int) -> None:

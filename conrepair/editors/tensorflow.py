@@ -127,6 +127,18 @@ class TensorFlowEditor(Editor):
         self._file.reshaped = True
         self.touched |= self.names(node)
 
+    def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
+        """In what the operators read."""
+        self._exchange(self._place(one), self._place(two), [self._item(reader) for reader in readers])
+        self._file.check_order(one)
+
+    def _exchange(self, one: str, two: str, items: Sequence[Any]) -> None:
+        exchanged = {one: two, two: one}
+        for item in items:
+            item.input[:] = [exchanged.get(name, name) for name in data_inputs(item)]
+            self.touched.add(item.name)
+        self._file.reshaped = True
+
     def add_output(self, tensor: str) -> None:
         """Under a name of its own in the signature."""
         results = self._file.results
@@ -154,11 +166,7 @@ class TensorFlowEditor(Editor):
         """Exchange who reads them."""
         first, second = (place_of(self.graph.inputs[place]) for place in (one, two))
         both = {first: self._file.readers(first), second: self._file.readers(second)}
-        exchanged = {first: second, second: first}
-        for item in {item.name: item for items in both.values() for item in items}.values():
-            item.input[:] = [exchanged.get(name, name) for name in data_inputs(item)]
-            self.touched.add(item.name)
-        self._file.reshaped = True
+        self._exchange(first, second, list({item.name: item for items in both.values() for item in items}.values()))
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """A constant in the place of what says the shape, open where the file leaves it open."""

@@ -173,6 +173,13 @@ class TfliteEditor(Editor):
         self._exchange([self._operators[node.name]], first, second)
         self.touched |= self.names(node)
 
+    def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
+        """Operators stay where they are, unless one would read what comes later."""
+        first, second = self._index(one), self._index(two)
+        self._exchange([self._operators[reader.name] for reader in readers], first, second)
+        place_operators(self._file, (), first)
+        self.touched |= {name for reader in readers for name in self.names(reader)}
+
     def add_output(self, tensor: str) -> None:
         """In the graph, and in its signatures."""
         index = self._index(tensor)

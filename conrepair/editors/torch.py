@@ -167,11 +167,20 @@ class TorchEditor(Editor):
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
         """Exchange operands, or items of a list of them."""
-        target = self._nodes[node.name]
         first, second = self._nodes[node.inputs[one]], self._nodes[node.inputs[two]]
-        exchanged = {first: second, second: first}
-        target.args = torch.fx.map_arg(target.args, lambda item: exchanged.get(item, item))
-        self._note(target)
+        self._exchange(first, second, [self._nodes[node.name]])
+
+    def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
+        """Nodes stay where they are, unless one would read what comes later."""
+        self._exchange(self._value(one), self._value(two), [self._nodes[reader.name] for reader in readers])
+        put_in_order(self._program.graph)
+
+    def _exchange(self, one: torch.fx.Node, two: torch.fx.Node, readers: Sequence[torch.fx.Node]) -> None:
+        exchanged = {one: two, two: one}
+        for reader in readers:
+            reader.args = torch.fx.map_arg(reader.args, lambda item: exchanged.get(item, item))
+            reader.kwargs = torch.fx.map_arg(reader.kwargs, lambda item: exchanged.get(item, item))
+            self._note(reader)
 
     def add_output(self, tensor: str) -> None:
         """Behind the others; a program of one output gives a tuple then."""
@@ -223,13 +232,7 @@ class TorchEditor(Editor):
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange the readers of two placeholders."""
         first, second = self._nodes[self.graph.inputs[one]], self._nodes[self.graph.inputs[two]]
-        exchanged = {first: second, second: first}
-        readers = dict.fromkeys([*first.users, *second.users])
-        for reader in readers:
-            reader.args = torch.fx.map_arg(reader.args, lambda item: exchanged.get(item, item))
-            reader.kwargs = torch.fx.map_arg(reader.kwargs, lambda item: exchanged.get(item, item))
-            self.touched |= _names(reader)
-        self._reshaped = True
+        self._exchange(first, second, list(dict.fromkeys([*first.users, *second.users])))
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """Numbers among the arguments; sizes that are computed follow."""

@@ -31,7 +31,7 @@ class Isolation:
             wanted: Tensors of the target to compute; those of the pairs when None.
             keep: Hold all pieces, for more than one batch.
         """
-        self._tensors = target.graph.tensors
+        self._target, self._tensors = target, target.graph.tensors
         self._pairs = {pair.target: pair for pair in pairs}
         inputs = dict.fromkeys(target.graph.inputs)
         chosen = self._pairs if wanted is None else wanted
@@ -54,6 +54,16 @@ class Isolation:
     def attempt(self, source: Callable[[str], Array], feeds: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
         """The same, where pairs are guesses: tensors that can't be computed from what they feed are left out."""
         yield from self._pieces.attempt(functools.partial(self.fed, source, feeds))
+
+    def trial(self, tensor: str, fetch: Callable[[str], Array]) -> Array | None:
+        """A tensor, computed from other values at the cuts in front of it; None where it can't be.
+
+        Args:
+            tensor: Of the target.
+            fetch: Gives what a cut is fed with.
+        """
+        cuts = dict.fromkeys([*self._target.graph.inputs, *self._pairs])
+        return dict(Pieces.between(self._target, cuts, [tensor]).attempt(fetch)).get(tensor)
 
     def fed(self, source: Callable[[str], Array], feeds: Mapping[str, Array], name: str) -> Array:
         """What a cut is fed with.

@@ -79,7 +79,9 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     ]
     graphs = source.graph, target.graph
     fed = functools.partial(isolated.fed, right.__getitem__, given.feeds)
-    region = functools.partial(region_of, graphs, alignment.cuts, fed=fed, constants=right.constants())
+    region = functools.partial(
+        region_of, graphs, alignment.cuts, fed=fed, constants=right.constants(), trial=isolated.trial
+    )
     pieces = [_piece(region, item, right, computed) for item in guilty]
     healthy = Healthy(graphs, alignment.cuts, [item.cut.pair for item in judged if not item.guilty])
     faults = merge([_diagnosed(piece, healthy) for piece in pieces])

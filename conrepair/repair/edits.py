@@ -18,6 +18,7 @@ __all__ = [
     "Edit",
     "ExchangeInputs",
     "ExchangeOutputs",
+    "ExchangeReads",
     "FileEdit",
     "Graft",
     "Remove",
@@ -165,6 +166,21 @@ class SwapInputs:
 
 
 @dataclass(frozen=True)
+class ExchangeReads:
+    """Two tensors, of which nodes read each in the other's place.
+
+    Attributes:
+        one: Its name in the editor's graph.
+        two: The other one's.
+        readers: Names of the nodes.
+    """
+
+    one: str
+    two: str
+    readers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ExchangeOutputs:
     """Two outputs of the model, exchanged; their names stay where they are.
 
@@ -246,6 +262,7 @@ FileEdit = (
     | Remove
     | Graft
     | SwapInputs
+    | ExchangeReads
     | AddOutput
     | DropOutput
     | ExchangeOutputs
@@ -288,6 +305,8 @@ def apply(edit: FileEdit, editor: Editor) -> None:
             editor.graft(edit.tensor, edit.operations, _LABEL, readers)
         case SwapInputs():
             editor.swap_inputs(_node(edit.node, editor), edit.one, edit.two)
+        case ExchangeReads():
+            editor.exchange_reads(edit.one, edit.two, [_node(name, editor) for name in edit.readers])
         case AddOutput():
             editor.add_output(edit.tensor)
         case DropOutput():
@@ -323,6 +342,9 @@ def in_words(edit: Edit) -> str:
             return _graft_in_words(edit)
         case SwapInputs():
             return f"the inputs {edit.one} and {edit.two} of `{edit.node}` are exchanged"
+        case ExchangeReads():
+            readers = " and ".join(f"`{name}`" for name in edit.readers)
+            return f"{readers} read{'s' if len(edit.readers) == 1 else ''} `{edit.one}` and `{edit.two}` exchanged"
         case AddOutput():
             return f"`{edit.tensor}` is an output"
         case DropOutput():

@@ -11,6 +11,7 @@ from conrepair.repair.edits import (
     Edit,
     ExchangeInputs,
     ExchangeOutputs,
+    ExchangeReads,
     Graft,
     Remove,
     Requantize,
@@ -52,6 +53,8 @@ def kind_of(edit: Edit, graph: LayerGraph) -> EditKind:
             return "transposes" if _operator(name, graph) == _TRANSPOSE else "attributes"
         case SetOperator(node=name) | Remove(node=name) | SwapInputs(node=name):
             return "transposes" if _operator(name, graph) == _TRANSPOSE else "operators"
+        case ExchangeReads():
+            return "operators"
         case Graft():
             put_in = {operation.operator for operation in edit.operations}
             return "transposes" if put_in == {_TRANSPOSE} else "operators"

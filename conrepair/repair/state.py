@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
-from conrepair.repair.edits import Graft, Remove, SetAttributes, SetOperator, SwapInputs
+from conrepair.repair.edits import ExchangeReads, Graft, Remove, SetAttributes, SetOperator, SwapInputs
 from conrepair.repair.patch import Patch
 from conrepair.repair.proposals.proposal import Proposal
 
@@ -18,7 +18,14 @@ __all__ = ["PARAMETER", "Candidate", "State", "Taken", "patch_of"]
 PARAMETER = "parameter "
 """In front of a parameter's name, among what a proposal reaches."""
 
-_NO_NUMBERS = (Graft, Remove, SetAttributes, SetOperator, SwapInputs)  # edits that give no node other parameters
+_NO_NUMBERS = (
+    ExchangeReads,
+    Graft,
+    Remove,
+    SetAttributes,
+    SetOperator,
+    SwapInputs,
+)  # edits that give no node other parameters
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localize.diagnosis.composites import composite_findings
 from conrepair.localize.diagnosis.differences import static_findings
 from conrepair.localize.diagnosis.exchanged import exchanged_operands
+from conrepair.localize.diagnosis.exchanged_cuts import exchange_findings
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.shuffled import origin_findings, turned_findings
@@ -36,7 +37,8 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         The fault, and what causes it: the same for all regions that one thing makes guilty.
     """
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
-    findings = composite_findings(region, healthy, findings) or findings
+    exchanged = list(exchange_findings(region))
+    findings = exchanged or composite_findings(region, healthy, findings) or findings
     if not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)] or list(
             origin_findings(region)

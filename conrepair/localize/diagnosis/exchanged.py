@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localize.diagnosis.attention import gives_scores
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region
 from conrepair.localize.diagnosis.steps import MOVES
 
-__all__ = ["exchanged_operands"]
+__all__ = ["crossed_products", "exchanged_operands"]
 
 _NEAR = 4  # operators between a product and a piece that reads it
 _MOST = 32  # operators of a branch
@@ -42,6 +43,16 @@ def exchanged_operands(region: Region) -> Iterator[Finding]:
     A product of exchanged operands is the right one with its axes in another order, so all that lies before it has
     its partner, and only what reads it is wrong; where it's turned back at once, nothing is.
     """
+    for product, theirs, ours in _crossed(region):
+        yield _finding(product, region.target.graph, theirs, ours)
+
+
+def crossed_products(region: Region) -> Iterator[Node]:
+    """The same products of the target, each once."""
+    yield from {product.name: product for product, _, _ in _crossed(region)}.values()
+
+
+def _crossed(region: Region) -> Iterator[tuple[Node, tuple[_Branch, _Branch], tuple[_Branch, _Branch]]]:
     ours = [_branches(node, region.source.graph) for node in _products(region.source.graph, region.source.end)]
     for product in _products(region.target.graph, region.target.end):
         if any(node.op == "Transpose" for node in region.target.graph.consumers.get(product.outputs[0], ())):
@@ -52,16 +63,22 @@ def exchanged_operands(region: Region) -> Iterator[Finding]:
             straight = any(origin & {*branch.tensors} for origin, branch in zip(origins, branches, strict=True))
             crossed = any(origin & {*branch.tensors} for origin, branch in zip(origins, branches[::-1], strict=True))
             if crossed and not straight:
-                yield _finding(product, theirs, branches)
+                yield product, theirs, branches
 
 
-def _finding(product: Node, theirs: Sequence[_Branch], ours: Sequence[_Branch]) -> Finding:
+def _finding(product: Node, graph: LayerGraph, theirs: Sequence[_Branch], ours: Sequence[_Branch]) -> Finding:
     """Named where the branches begin if each moves values as the source's does there, else at the product."""
     begins = [branch.nodes[0].layer if branch.nodes else product.layer for branch in theirs]
     moves = [branch.moves for branch in theirs]
     from_the_start = moves[0] != moves[1] and moves == [branch.moves for branch in ours]
     layers = [*begins, product.layer] if from_the_start else [product.layer, *begins]
-    words = f"the operands of `{product.layer}` are exchanged"
+    words, rule = (
+        f"the operands of `{product.layer}` are exchanged",
+        f"the operands of {product.native} are exchanged",
+    )
+    if gives_scores(product, graph):
+        rule = "queries and keys are exchanged"
+        words = f"{rule}: `{product.layer}` has its operands exchanged"
     if from_the_start:
         words += f": `{begins[0]}` and `{begins[1]}` read what the other one should"
     sources = dict.fromkeys(branch.nodes[0].layer for branch in ours if branch.nodes)
@@ -71,7 +88,7 @@ def _finding(product: Node, theirs: Sequence[_Branch], ours: Sequence[_Branch]) 
         tuple(sources),
         tuple(dict.fromkeys(layers)),
         f"exchanged {product.layer}",
-        rule=f"the operands of {product.native} are exchanged",
+        rule=rule,
     )
 
 
@@ -85,7 +102,7 @@ def _products(graph: LayerGraph, end: str) -> Iterator[Node]:
             continue
         if _is_product(node):
             yield node
-        elif far < _NEAR:
+        if far < _NEAR:
             new = [item for item in node.inputs if item and item not in seen]
             seen.update(new)
             ahead += [(item, far + 1) for item in new]

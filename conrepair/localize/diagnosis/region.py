@@ -29,6 +29,13 @@ class Side:
     end: str
 
 
+Trial = Callable[[str, Callable[[str], Array]], Array | None]
+
+
+def _untried(tensor: str, fetch: Callable[[str], Array]) -> None:
+    """Of a region without a network."""
+
+
 @dataclass(frozen=True)
 class Region:
     """What lies between cuts, on both sides.
@@ -43,6 +50,8 @@ class Region:
         computed: The target's there, fed with the source's activations, in the source's layout.
         fed: Gives what the target was fed with at a cut, in its own layout.
         constants: The source's tensors that follow from sizes alone, on that batch.
+        trial: Computes a tensor of the target from what stands at the cuts in front of it, in its own layout; None
+            where it can't be computed.
     """
 
     source: Side
@@ -54,6 +63,7 @@ class Region:
     computed: Array
     fed: Callable[[str], Array]
     constants: Mapping[str, Array] = field(default_factory=dict)
+    trial: Trial = _untried
 
     @property
     def starts_at_input(self) -> bool:
@@ -119,6 +129,7 @@ def region_of(
     computed: Array,
     fed: Callable[[str], Array],
     constants: Mapping[str, Array],
+    trial: Trial = _untried,
 ) -> Region:
     """Build the region that ends at a pair.
 
@@ -130,6 +141,7 @@ def region_of(
         computed: The target's there, in the source's layout.
         fed: Gives what the target was fed with at a cut.
         constants: The source's tensors that follow from sizes alone.
+        trial: Computes a tensor of the target from other values at the cuts.
     """
     source, target = Cuts(graphs, pairs).sides(end)
     return Region(
@@ -142,4 +154,5 @@ def region_of(
         computed,
         fed,
         constants,
+        trial,
     )

@@ -20,6 +20,7 @@ from conrepair.repair.proposals.changed import change_proposals
 from conrepair.repair.proposals.channelwise import channelwise_proposals
 from conrepair.repair.proposals.combined import attribute_and_extra_proposals, displaced_proposals
 from conrepair.repair.proposals.everywhere import everywhere
+from conrepair.repair.proposals.exchanged import exchange_proposals
 from conrepair.repair.proposals.folded import folded_proposals
 from conrepair.repair.proposals.missing import missing_proposals
 from conrepair.repair.proposals.odd_parameters import odd_parameter_proposals
@@ -39,6 +40,7 @@ from conrepair.repair.proposals.surplus import surplus_proposals
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
 
 CHANGES: Sequence[Proposer] = (
+    exchange_proposals,
     everywhere(attribute_proposals),
     rescaled_proposals,
     everywhere(parameter_proposals),

@@ -1,0 +1,71 @@
+"""Attention whose code was at fault before it was exported: named as what it is, and mended by as little."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attention_keras import keras_file
+from attention_modules import STEPS, WORDS, Encoder, exported
+
+from conrepair.data.feeds import DataReference
+from conrepair.evaluate.verdict import Verdict
+from conrepair.faults.fault import Kind
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.localize.models import Subject
+from conrepair.localize.options import Options
+from conrepair.repair.options import RepairOptions
+from conrepair.repair.repair import repair_models
+from conrepair.repair.result import RepairResult
+from conrepair.runtime.files import sha256_of
+
+OPTIONS = RepairOptions(Options(samples=4, batch_size=2), seconds=120, unseen=4)
+ROUTES = ("pt2", "18", "20", "torchscript")
+
+
+def subject(path: Path, data: DataReference) -> Subject:
+    format_ = {".pt2": "torch", ".onnx": "onnx", ".keras": "keras", ".tflite": "tflite", "": "tensorflow"}[
+        path.suffix
+    ]
+    model = Model(format_, str(path), sha256_of(path))
+    return Subject(model, framework(format_).describe(model).inputs, data, None)
+
+
+def repaired(source: Path, target: Path, folder: Path) -> RepairResult:
+    count = OPTIONS.localization.samples + OPTIONS.unseen
+    generator = np.random.default_rng(0)
+    rows = {name: generator.integers(0, high, (count, STEPS)) for name, high in (("ids", WORDS), ("types", 2))}
+    rows["mask"] = np.where(np.arange(STEPS) < generator.integers(STEPS // 2, STEPS + 1, (count, 1)), 1, 0)
+    if source.suffix == ".keras":
+        rows = {"ids": rows["ids"].astype(np.int32)}
+    np.savez(folder / "data.npz", **rows)
+    data = DataReference("tensors", count, str(folder / "data.npz"), sha256_of(folder / "data.npz"))
+    return repair_models(subject(source, data), subject(target, data), folder, OPTIONS)
+
+
+@pytest.mark.parametrize("how", ROUTES)
+@pytest.mark.parametrize("fused", [True, False])
+def test_exchanged_queries_and_keys(how: str, fused: bool, tmp_path: Path) -> None:
+    source = exported(Encoder(fused=fused), tmp_path / "source", "pt2")
+    target = exported(Encoder(fused=fused, swapped=True), tmp_path / "target", how)
+    result = repaired(source, target, tmp_path)
+    (fault,) = result.before.faults
+    assert fault.kind is Kind.GRAPH
+    assert fault.evidence[0].startswith("queries and keys are exchanged")
+    assert result.after.verdict is Verdict.EQUIVALENT
+    (effect,) = result.edits
+    assert re.search(r"reads? `.*` and `.*` exchanged", effect)
+
+
+@pytest.mark.parametrize("how", ["keras", "saved_model", "tflite"])
+def test_exchanged_queries_and_keys_in_formats_of_tensorflow(how: str, tmp_path: Path) -> None:
+    source, target = keras_file(tmp_path / "source", "keras"), keras_file(tmp_path / "target", how, swapped=True)
+    result = repaired(source, target, tmp_path)
+    (fault,) = result.before.faults
+    assert fault.evidence[0].startswith("queries and keys are exchanged")
+    assert result.after.verdict is Verdict.EQUIVALENT
+    (effect,) = result.edits
+    assert re.search(r"reads? `.*` and `.*` exchanged", effect)
