@@ -100,6 +100,7 @@ def export(
         return _onnx_of_keras(network, path.with_suffix(".onnx"), opset)
     if route.startswith("keras"):
         given = [calibration(array) if calibration else array for array in samples.values()]
+        network = network if chosen.open_batch else _with_batch_of_one(network)
         return _tflite_of_keras(network, given, path.with_suffix(".tflite"), int8=route == INT8)
     made = _onnx(chosen, network, samples, path.with_suffix(".onnx"), "script" if route == "tflite" else route, opset)
     return tflite_of_onnx(made) if route == "tflite" else made
@@ -150,9 +151,16 @@ def _onnx_of_keras(network: Any, path: Path, opset: int) -> Path:
     import tf2onnx
 
     signature = [tf.TensorSpec(item.shape, item.dtype, name=item.name) for item in network.inputs]
-    function = tf.function(lambda *given: network(list(given)), signature)
-    tf2onnx.convert.from_function(function, input_signature=signature, opset=opset, output_path=str(path))
+    tf2onnx.convert.from_keras(network, signature, opset=opset, output_path=str(path))
     return path
+
+
+def _with_batch_of_one(network: Any) -> Any:
+    """Loops over time only become operators of TFLite where the batch is known."""
+    import keras
+
+    given = [keras.Input(batch_shape=(1, *item.shape[1:]), name=item.name) for item in network.inputs]
+    return keras.Model(given, network(given))
 
 
 def _tflite_of_keras(network: Any, samples: list[Array], path: Path, *, int8: bool) -> Path:

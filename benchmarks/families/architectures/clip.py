@@ -191,4 +191,5 @@ ARCHITECTURE = Architecture(
         "value-scaled": scaled("transformer.blocks.0.c_proj.weight", 1.1),
     },
     {"attention-in-chunks": written_as(Attention, InChunks), "by-normalize": written_as(Clip, ByNormalize)},
+    routes=("dynamo", "script"),  # TFLite's converter has no ArgMax of int64
 )

@@ -100,4 +100,5 @@ ARCHITECTURE = Architecture(
             lambda layer: _layers().GlobalAveragePooling2D(name="mean") if layer.name == "pool" else None
         ),
     },
+    open_batch=True,
 )

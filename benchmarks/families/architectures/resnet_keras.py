@@ -101,4 +101,5 @@ ARCHITECTURE = Architecture(
             )
         ),
     },
+    open_batch=True,
 )
