@@ -12,6 +12,7 @@ import numpy.typing as npt
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.metrics.probabilities import looks_normalized, softmax
 from conrepair.metrics.ranks import top_k
+from conrepair.metrics.tensors import row_chunks
 
 __all__ = [
     "Answers",
@@ -51,11 +52,15 @@ def is_scores(array: Array) -> bool:
 
 
 def _in_softmax_steps(scores: Array) -> bool:
-    values = np.asarray(scores, dtype=np.float64)
-    within = (values >= 0).all() and (values <= 1).all()
-    return bool(within) and any(
-        np.allclose(values * steps, np.rint(values * steps), atol=1e-3) for steps in _SOFTMAX_STEPS
+    return any(
+        all(_whole_in(np.asarray(scores[rows], np.float64), steps) for rows in row_chunks(scores.shape))
+        for steps in _SOFTMAX_STEPS
     )
+
+
+def _whole_in(values: npt.NDArray[np.float64], steps: int) -> bool:
+    within = (values >= 0).all() and (values <= 1).all()
+    return bool(within) and np.allclose(values * steps, np.rint(values * steps), atol=1e-3)
 
 
 def as_scores(array: Array) -> Array | None:

@@ -29,7 +29,7 @@ from conrepair.metrics.ranks import (
     top1_differs,
 )
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
-from conrepair.metrics.tensors import TensorError, compare_tensors, per_sample_relative_l2
+from conrepair.metrics.tensors import TensorError, compare_tensors, per_sample_relative_l2, row_chunks
 
 __all__ = [
     "AnswerComparison",
@@ -348,10 +348,13 @@ def _compare_answers(
     second = read_answers(two, k, candidate.spec(pair.candidate), quantized=candidate.quantized)
     differs = top1_differs(first.labels[:, 0], second.labels[:, 0])
     count = int(differs.sum())
-    divergence = kl_divergence(
-        probabilities(one, normalized=first.normalized),
-        probabilities(two, normalized=second.normalized),
-    )
+    divergence = [
+        kl_divergence(
+            probabilities(one[rows], normalized=first.normalized),
+            probabilities(two[rows], normalized=second.normalized),
+        )
+        for rows in row_chunks(one.shape)
+    ]
     comparison = AnswerComparison(
         top1_differs=count,
         samples=len(differs),
@@ -359,7 +362,7 @@ def _compare_answers(
         overlap=float(np.mean(overlap(first.labels, second.labels))),
         rank_biased_overlap=float(np.mean(rank_biased_overlap(first.labels, second.labels))),
         kendall_tau=float(np.mean(kendall_tau_union(first.labels, second.labels))),
-        kl_divergence=float(np.mean(divergence)),
+        kl_divergence=float(np.mean(np.concatenate(divergence))),
         differing=tuple(int(index) for index in np.flatnonzero(differs)),
     )
     return comparison, (first.normalized, second.normalized)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.metrics.tensors import row_chunks
+
 __all__ = ["KL_EPSILON", "kl_divergence", "looks_normalized", "softmax"]
 
 KL_EPSILON = 1e-12
@@ -66,12 +68,18 @@ def looks_normalized(scores: npt.NDArray[Any], *, step: float = 0.0) -> bool:
     Raises:
         ValueError: `scores` isn't a matrix, or the step is negative or NaN.
     """
-    scores = np.asarray(scores, dtype=np.float64)
+    scores = np.asarray(scores)
     if scores.ndim != 2:
         raise ValueError(f"scores must be [N, C], got shape {scores.shape}")
     if not step >= 0:
         raise ValueError(f"the quantization step must be at least 0, got {step}")
-    if scores.shape[0] == 0 or scores.shape[1] < 2 or not np.isfinite(scores).all():
+    if scores.shape[0] == 0 or scores.shape[1] < 2:
+        return False
+    return all(_rows_normalized(np.asarray(scores[rows], np.float64), step) for rows in row_chunks(scores.shape))
+
+
+def _rows_normalized(scores: npt.NDArray[np.float64], step: float) -> bool:
+    if not np.isfinite(scores).all():
         return False
     if scores.min() < -_VALUE_SLACK or scores.max() > 1 + _VALUE_SLACK + 0.5 * step:
         return False

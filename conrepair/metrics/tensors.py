@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TensorError", "compare_tensors", "per_sample_relative_l2"]
+__all__ = ["TensorError", "compare_tensors", "per_sample_relative_l2", "row_chunks"]
 
 CHUNK_ELEMENTS = 1 << 20
 """Elements per chunk: 8 MiB per float64 temporary, of which about ten live at a time."""
@@ -309,7 +309,7 @@ def per_sample_relative_l2(reference: npt.NDArray[Any], candidate: npt.NDArray[A
     if reference.ndim == 0:
         raise ValueError("a scalar has no sample axis")
     errors = np.zeros(reference.shape[0], dtype=np.float64)
-    for rows in _row_chunks(reference.shape):
+    for rows in row_chunks(reference.shape):
         one, two = np.asarray(reference[rows]), np.asarray(candidate[rows])
         wide = _wide_difference(one, two)
         difference = None if wide is None else _matrix(wide)
@@ -426,7 +426,12 @@ def _flat(array: npt.NDArray[Any]) -> Any:
     return array.reshape(-1) if array.flags.c_contiguous else array.flat
 
 
-def _row_chunks(shape: tuple[int, ...]) -> Iterator[slice]:
+def row_chunks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Gives the samples of an array in chunks of at most `CHUNK_ELEMENTS` elements, or of one sample.
+
+    Args:
+        shape: Samples first.
+    """
     rows = max(1, CHUNK_ELEMENTS // max(1, math.prod(shape[1:])))
     for start in range(0, shape[0], rows):
         yield slice(start, start + rows)
