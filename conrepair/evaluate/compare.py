@@ -19,7 +19,15 @@ from conrepair.evaluate.answers import (
 )
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
-from conrepair.evaluate.verdict import HALF_PRECISIONS, Integers, Verdict, coarser, combine_floor, judge
+from conrepair.evaluate.verdict import (
+    HALF_PRECISIONS,
+    Integers,
+    Verdict,
+    coarser,
+    combine_floor,
+    judge,
+    rounding_could_excuse,
+)
 from conrepair.evaluate.whole_numbers import are_whole, differing_share, judge_whole
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import (
@@ -86,6 +94,7 @@ class OutputComparison:
         reason: In words.
         notes: What was done to make both comparable.
         worst_samples: Index and relative L2 of the samples that differ most, worst first.
+        open: Whether the verdict may be another once the source's rounding is measured a second time.
     """
 
     pair: OutputPair
@@ -97,6 +106,7 @@ class OutputComparison:
     reason: str
     notes: tuple[str, ...]
     worst_samples: tuple[tuple[int, float], ...]
+    open: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,6 +149,11 @@ class Comparison:
     times: TimeComparison
 
     @property
+    def open(self) -> bool:
+        """Whether a second measurement of the source's rounding may change the verdict."""
+        return not self.unpaired and any(output.open for output in self.outputs)
+
+    @property
     def worst(self) -> OutputComparison | None:
         """The output with the worst verdict, then the largest relative error."""
         if not self.outputs:
@@ -153,6 +168,7 @@ def compare_runs(
     *,
     top_k: int = 5,
     second_opinion: Run | None = None,
+    rounded: Run | None = None,
     source: Run | None = None,
 ) -> Comparison:
     """Compare a run with its specification.
@@ -163,10 +179,17 @@ def compare_runs(
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
         second_opinion: The reference's model in another arithmetic, over the first samples.
+        rounded: The reference's model with each tensor on the way rounded a little more, over the first samples.
         source: What both were made from, where the reference isn't the specification itself.
     """
     compared = compare_outputs(
-        reference, candidate, tolerance, top_k=top_k, second_opinion=second_opinion, source=source
+        reference,
+        candidate,
+        tolerance,
+        top_k=top_k,
+        second_opinion=second_opinion,
+        rounded=rounded,
+        source=source,
     )
     return Comparison(
         reference.name,
@@ -186,6 +209,7 @@ def compare_outputs(
     *,
     top_k: int = 5,
     second_opinion: Run | None = None,
+    rounded: Run | None = None,
     source: Run | None = None,
 ) -> ComparedOutputs:
     """Compare the outputs of a run with its specification's; whatever gives a verdict asks this.
@@ -196,17 +220,20 @@ def compare_outputs(
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
         second_opinion: The reference's model in another arithmetic, over the first samples.
+        rounded: The reference's model with each tensor on the way rounded a little more, over the first samples.
         source: What both were made from, where the reference isn't the specification itself.
     """
     already = _quantized_already(source or reference, (reference, candidate))
     if reference.count != candidate.count:
         raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
     reference, candidate = reference.with_quantization_of(candidate), candidate.with_quantization_of(reference)
-    second_opinion = second_opinion and second_opinion.with_quantization_of(reference)
+    others = _Others(
+        second_opinion and second_opinion.with_quantization_of(reference),
+        rounded and rounded.with_quantization_of(reference),
+    )
     pairs, left = pair_outputs(reference.arrays, candidate.arrays)
     outputs = tuple(
-        _compare_output(pair, reference, candidate, tolerance, top_k, second_opinion, already=already)
-        for pair in pairs
+        _compare_output(pair, reference, candidate, tolerance, top_k, others, already=already) for pair in pairs
     )
     unpaired = tuple(item.reason for item in left)
     verdict, reason = Verdict.FAULTY, "; ".join(unpaired)
@@ -228,7 +255,7 @@ def _compare_output(
     candidate: Run,
     tolerance: ToleranceConfig,
     top_k: int,
-    second_opinion: Run | None,
+    others: _Others,
     *,
     already: bool,
 ) -> OutputComparison:
@@ -247,24 +274,31 @@ def _compare_output(
             two = probabilities(two, normalized=normalized[1])
     exactly = are_whole(one, two) and not tolerance.given
     error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
-    again = _again(pair, reference, second_opinion, as_probabilities)
-    measured = None if again is None else compare_tensors(again, one[: len(again)], rtol=0, atol=0).relative_l2
+    again, shaken = (_again(pair, reference, run, as_probabilities) for run in (others.second, others.rounded))
+    measured, by_rounding = _difference(one, again), _difference(one, shaken)
     rounding = coarser(reference.rounding, candidate.rounding)
     floor = combine_floor(
         measured,
         max(reference.operators, candidate.operators),
         rounding,
-        exact=second_opinion is not None and second_opinion.exact,
+        exact=others.exact,
+        rounded=by_rounding,
     )
     quantized = not already and (candidate.budgeted or reference.budgeted)
     if exactly:
         narrow = "eight bits" if already else rounding if rounding in HALF_PRECISIONS else ""
-        ties = None if again is None or not are_whole(again) else differing_share(again, one[: len(again)])
+        shares = [
+            differing_share(run, one[: len(run)]) for run in (again, shaken) if run is not None and are_whole(run)
+        ]
+        ties = max(shares, default=None)
         verdict, reason = judge_whole(one, two, tolerance, quantized=quantized, narrow=narrow, ties=ties)
     else:
         top1 = answers.top1_differs / answers.samples if answers else None
         integers = _integers(pair, reference, measured, as_probabilities) if already else None
         verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1, integers=integers)
+    may_be_rounding = verdict in {Verdict.FAULTY, Verdict.UNDECIDED} and (
+        shaken is None if exactly else rounding_could_excuse(error, floor, tolerance, exact=others.exact)
+    )
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         words = _no_numbers(both, error.count, one)
@@ -290,7 +324,25 @@ def _compare_output(
         reason,
         tuple(notes),
         _worst_samples(one, two),
+        open=may_be_rounding,
     )
+
+
+@dataclass(frozen=True)
+class _Others:
+    """What the reference's model gives by other means; the difference from the reference is rounding."""
+
+    second: Run | None
+    rounded: Run | None
+
+    @property
+    def exact(self) -> bool:
+        return self.second is not None and self.second.exact
+
+
+def _difference(one: Array, other: Array | None) -> float | None:
+    """Relative L2 between the reference's first samples and what it gives by other means."""
+    return None if other is None else compare_tensors(other, one[: len(other)], rtol=0, atol=0).relative_l2
 
 
 def _quantized_already(source: Run, compared: tuple[Run, Run]) -> bool:

@@ -16,12 +16,24 @@ from dataclasses import dataclass
 from conrepair.config.model import ToleranceConfig
 from conrepair.metrics.tensors import TensorError
 
-__all__ = ["HALF_PRECISIONS", "Floor", "Integers", "Verdict", "analytic_floor", "coarser", "combine_floor", "judge"]
+__all__ = [
+    "HALF_PRECISIONS",
+    "Floor",
+    "Integers",
+    "Verdict",
+    "analytic_floor",
+    "coarser",
+    "combine_floor",
+    "judge",
+    "rounding_could_excuse",
+]
 
 _FLOAT32_EPSILON = 2.0**-23
 _HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 HALF_PRECISIONS = frozenset(_HALF_EPSILON)
-_LARGEST_CREDIBLE_FLOOR = 1e-3
+_UNCHECKED = 100.0  # times the estimate; a larger measurement is believed only if another one confirms it
+_LARGEST_OF_KERNELS = 1e-3  # other kernels that differ by more are in doubt themselves
+_AGREE = 30.0  # factor between two measurements of one floor: they disturb numbers at different places
 _LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
 _NOISE_COSINE = 0.99
 _ROUNDING = 1e-3  # of a step, as steps are float32
@@ -62,11 +74,15 @@ class Floor:
         measured: Whether it was measured (source against itself in another arithmetic) or estimated from the
             number of operators.
         precision: The estimate's.
+        doubted: A measurement that's too large to be believed, and that nothing confirmed; 0 where there's none.
+        checked: Whether it was measured twice, by other means.
     """
 
     relative_l2: float
     measured: bool
     precision: str = "float32"
+    doubted: float = 0.0
+    checked: bool = False
 
     def __str__(self) -> str:
         """For a person: whose rounding error, how large, how it's known."""
@@ -120,24 +136,50 @@ def analytic_floor(operators: int, precision: str = "float32") -> float:
     return epsilon * math.sqrt(max(operators, 1))
 
 
-def combine_floor(measured: float | None, operators: int, precision: str, *, exact: bool) -> Floor:
-    """The larger of the estimate and a credible measurement.
+def combine_floor(
+    measured: float | None, operators: int, precision: str, *, exact: bool, rounded: float | None = None
+) -> Floor:
+    """The larger of the estimate and what measurements say that agree.
 
-    Float64 is always believed: a source that differs much from itself in float64 is badly conditioned. Other
-    kernels that differ much more than rounding are themselves in doubt (some runtimes' optimizations are wrong), so
-    their measurement doesn't excuse anything.
+    What looks like rounding may be a runtime's fault: optimizations that are wrong, operators that are given types
+    that don't go together. No measurement is believed beyond 100 times the estimate unless another one, by other
+    means, says as much within a factor of 30.
 
     Args:
         measured: Relative L2 between both arithmetics of the source, None when there's only one.
         operators: Number of operators of the source.
         precision: That is meant: the coarser of both models'.
-        exact: Whether the other arithmetic was float64.
+        exact: Whether the other arithmetic was float64, which shows all rounding; other kernels may share theirs.
+        rounded: Relative L2 that the source's outputs change by when each tensor on the way is rounded a little
+            more; None where that wasn't measured.
     """
     estimate = analytic_floor(operators, precision)
-    credible = measured is not None and (measured <= _LARGEST_CREDIBLE_FLOOR or (exact and math.isfinite(measured)))
-    if measured is None or not credible:
-        return Floor(estimate, measured=False, precision=precision)
-    return Floor(max(measured, estimate), measured=measured >= estimate, precision=precision)
+    other = measured if measured is not None and math.isfinite(measured) else None
+    if rounded is not None and math.isfinite(rounded):
+        found = rounded
+        if other is not None:
+            most = min(max(other, rounded), _AGREE * max(min(other, rounded), estimate))
+            found = most if exact else max(rounded, most)
+        return Floor(max(found, estimate), measured=found >= estimate, precision=precision, checked=True)
+    if other is None or other > _UNCHECKED * estimate:
+        doubted = other if other is not None and (exact or other <= _LARGEST_OF_KERNELS) else 0.0
+        return Floor(estimate, measured=False, precision=precision, doubted=doubted)
+    return Floor(max(other, estimate), measured=other >= estimate, precision=precision)
+
+
+def rounding_could_excuse(error: TensorError, floor: Floor, tolerance: ToleranceConfig, *, exact: bool) -> bool:
+    """Whether a difference beyond a floor may turn out to be rounding once that's measured a second time.
+
+    Args:
+        error: Candidate against reference.
+        floor: That was measured once, or not at all.
+        tolerance: From the configuration.
+        exact: Whether it was measured in float64.
+    """
+    if floor.checked or error.mismatched or (error.relative_l2 > _LARGEST_NOISE and not floor.doubted):
+        return False
+    most = tolerance.noise_margin * _AGREE * floor.relative_l2
+    return floor.doubted > 0 or not exact or not floor.measured or error.relative_l2 <= most
 
 
 def judge(
@@ -178,8 +220,7 @@ def judge(
             Verdict.EQUIVALENT,
             f"every element is within tolerance, relative error {error.relative_l2:.1e}",
         )
-    noise = min(tolerance.noise_margin * floor.relative_l2, _LARGEST_NOISE)
-    if error.relative_l2 <= noise and error.cosine >= _NOISE_COSINE:
+    if _is_noise(error, floor.relative_l2, tolerance):
         return Verdict.NOISE, (
             f"relative error {error.relative_l2:.1e} is within {tolerance.noise_margin:g} times {floor}"
         )
@@ -187,9 +228,13 @@ def judge(
         return _judge_integers(error, integers, tolerance, top1_difference)
     if quantized:
         return _judge_quantized(error, tolerance, top1_difference)
-    large = error.relative_l2 > _LARGEST_NOISE or error.cosine < _NOISE_COSINE
-    as_large = 1 / _UNDECIDED_RATIO <= error.norm_ratio <= _UNDECIDED_RATIO
-    if floor.measured and large and as_large and error.relative_l2 <= _UNDECIDED_RATIO * floor.relative_l2:
+    if floor.doubted and (_is_noise(error, floor.doubted, tolerance) or _is_as_bad(error, floor.doubted)):
+        return Verdict.UNDECIDED, (
+            f"relative error {error.relative_l2:.1e}; the source differs from itself by {floor.doubted:.1e} in "
+            f"another arithmetic, where rounding explains {floor.relative_l2:.1e} by estimate, and no second "
+            "measurement says which of them is right"
+        )
+    if floor.measured and _is_as_bad(error, floor.relative_l2):
         return Verdict.UNDECIDED, (
             f"relative error {error.relative_l2:.1e}, but the source differs from itself by {floor.relative_l2:.1e} "
             "in another arithmetic: it's so badly conditioned on these inputs that a fault would look the same"
@@ -198,6 +243,18 @@ def judge(
         f"relative error {error.relative_l2:.1e}, the source's own rounding error is {floor.relative_l2:.1e}; "
         f"{error.exceeding} of {error.count} elements are beyond tolerance, the worst by {error.max_abs:.2e}"
     )
+
+
+def _is_noise(error: TensorError, floor: float, tolerance: ToleranceConfig) -> bool:
+    most = min(tolerance.noise_margin * floor, _LARGEST_NOISE)
+    return error.relative_l2 <= most and error.cosine >= _NOISE_COSINE
+
+
+def _is_as_bad(error: TensorError, floor: float) -> bool:
+    """Whether a large error is no larger than what the source differs from itself by."""
+    large = error.relative_l2 > _LARGEST_NOISE or error.cosine < _NOISE_COSINE
+    as_large = 1 / _UNDECIDED_RATIO <= error.norm_ratio <= _UNDECIDED_RATIO
+    return large and as_large and error.relative_l2 <= _UNDECIDED_RATIO * floor
 
 
 def _judge_integers(

@@ -82,21 +82,19 @@ class Answers:
         rows = self._rows
         right = _run("source", source, ours, rows, quantized=self._few, precision=self._precision)
         given = _run("target", target, theirs, rows, quantized=options.quantized, precision=options.precision)
-        judged = [
-            compare_outputs(right, given, self._tolerance, second_opinion=second) for second in self._other_opinions()
-        ]
-        return min(judged, key=lambda compared: compared.verdict.severity)
-
-    def _other_opinions(self) -> list[HeldRun | None]:
-        """The source in other arithmetics; the one that is furthest off tells what rounding explains."""
-        source = self._reference.network
         exact = self._second is not None and any(array.dtype == np.float64 for array in self._second.values())
-        known = [(self._second, exact), *([(self._rounded, True)] if self._rounded is not None else [])]
-        runs: list[HeldRun | None] = []
-        for outputs, own in known:
-            held = None if outputs is None else {name: [array] for name, array in outputs.items()}
-            runs.append(None if held is None else _run("second", source, held, self._rows, exact=own))
-        return runs
+        return compare_outputs(
+            right,
+            given,
+            self._tolerance,
+            second_opinion=self._other(self._second, exact=exact),
+            rounded=self._other(self._rounded, exact=True),
+        )
+
+    def _other(self, outputs: Mapping[str, Array] | None, *, exact: bool) -> HeldRun | None:
+        """The source by other means."""
+        held = None if outputs is None else {name: [array] for name, array in outputs.items()}
+        return None if held is None else _run("second", self._reference.network, held, self._rows, exact=exact)
 
 
 def _tolerance_of(options: Options) -> ToleranceConfig:

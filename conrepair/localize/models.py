@@ -15,18 +15,31 @@ from conrepair.editors.operation import NotEditableError
 from conrepair.editors.registry import open_editor
 from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import Array
+from conrepair.localize.activations import Activations
 from conrepair.localize.input_sizes import of_other_sizes
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.measurement import Feeds
 from conrepair.localize.opening import Build, Opened, open_model, second_opinion
 from conrepair.localize.options import Options
 from conrepair.localize.recipe_finding import PhotoFile, find_recipe
+from conrepair.localize.reference import Reference
 from conrepair.localize.result import Localization
 from conrepair.localize.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.runtime.memory import large_blocks_returned
 
-__all__ = ["Subject", "as_fed", "batch_size", "concrete", "feeds_of", "localize_models", "of_one_batch"]
+__all__ = [
+    "Rounded",
+    "Subject",
+    "as_fed",
+    "batch_size",
+    "concrete",
+    "feeds_of",
+    "localize_models",
+    "of_one_batch",
+    "rounded_outputs",
+]
 
 _OF_INPUTS = {Kind.PREPROCESSING, Kind.INPUT}
 
@@ -115,6 +128,51 @@ def _localize(
     return result
 
 
+@dataclass(frozen=True)
+class Rounded:
+    """The outputs of one batch through a model whose tensors are rounded a little more than they are.
+
+    Attributes:
+        specs: Of the outputs, under the model's names.
+        arrays: By name.
+        valid: How many samples of the batch aren't there to fill it up.
+        size: Of the batch.
+    """
+
+    specs: tuple[TensorSpec, ...]
+    arrays: Mapping[str, Array]
+    valid: int
+    size: int
+
+
+def rounded_outputs(source: Subject, folder: Path, options: Options) -> Rounded | None:
+    """Measure what rounding on the way does to a model's outputs.
+
+    Args:
+        source: The model.
+        folder: For activations; the caller removes it.
+        options: How many samples a batch has, of which one is taken.
+
+    Returns:
+        None where the model can only be looked into through a conversion.
+
+    Raises:
+        ModelLoadError: if it can't be opened.
+        InferenceError: if a piece of it fails.
+    """
+    count = min(source.data.count, options.samples)
+    size = batch_size(source.inputs, source.inputs, options.batch_size, count)
+    opened = open_model(source.model, concrete(source, size), folder / "onnx")
+    if opened.note:
+        return None
+    network = opened.network
+    right = Activations(network, next(iter(_batches(source, opened, size, count))), folder / "right")
+    arrays = Reference(network, folder / "rounded").rounded_outputs(right)
+    stored = {name: network.graph.tensors[tensor].quantization for name, tensor in network.output_names.items()}
+    specs = [TensorSpec(name, array.shape, str(array.dtype), stored[name]) for name, array in arrays.items()]
+    return Rounded(tuple(specs), arrays, min(size, count), size)
+
+
 def batch_size(source: Sequence[TensorSpec], target: Sequence[TensorSpec], wanted: int, samples: int) -> int:
     """The batch that both models take: a fixed one where one of them has it.
 
@@ -196,7 +254,7 @@ def feeds_of(
     yield from zip(*sides, strict=False)
 
 
-def _batches(subject: Subject, opened: Opened, size: int, samples: int) -> Iterator[Mapping[str, object]]:
+def _batches(subject: Subject, opened: Opened, size: int, samples: int) -> Iterator[Mapping[str, Array]]:
     """Feeds by the graph's tensors, the last batch filled up."""
     reader = _reader(subject, opened, samples)
     for batch in batches(reader, opened.inputs, size):

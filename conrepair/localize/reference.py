@@ -209,17 +209,22 @@ def _stored(right: Activations, network: Network, name: str) -> Array:
 def shaken(array: Array) -> Array:
     """An array, each real number changed in its last places up or down, the same way every time.
 
+    Whole numbers stay as they are: no rounding made a mask's ones, an index or a class, and a network may ask whether
+    they are equal to others, or multiply what's left of them with the lowest number that there is.
+
     Args:
         array: Any shape.
     """
     if array.dtype.kind != "f":
         return array
     generator, one = np.random.default_rng(_SEED), array.dtype.type(1)
+    every = 2.0 ** (np.finfo(array.dtype).nmant + 1)  # below it the type holds every whole number
     result = np.array(array, order="C")
     flat = result.reshape(-1)
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK]
         signs = 2 * generator.integers(0, 2, part.shape, dtype=np.int8) - 1
+        whole = (np.rint(part) == part) & (np.abs(part) < every)
         with np.errstate(over="ignore"):  # the lowest number of a mask, which becomes infinite
-            part *= one + signs * array.dtype.type(DISTURBANCE)
+            np.multiply(part, one + signs * array.dtype.type(DISTURBANCE), out=part, where=~whole)
     return result

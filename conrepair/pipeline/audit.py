@@ -26,6 +26,7 @@ from conrepair.pipeline.stages.localize import localize
 from conrepair.pipeline.stages.mend import mend
 from conrepair.pipeline.stages.preparation import build, resolve
 from conrepair.pipeline.stages.repair import repair
+from conrepair.pipeline.stages.rounding import measure_rounding
 from conrepair.pipeline.stages.state import State, Subject
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.write import check_folder
@@ -166,6 +167,8 @@ def _run_part(state: State) -> _Part:
     prepare(state, models_of(state))
     executed = execute(state)
     rows, pairs = evaluate(state.config, executed, state.datasets)
+    if measure_rounding(state, executed, rows):
+        rows, pairs = evaluate(state.config, executed, state.datasets)
     stages, mended = state.config.stages, state.config.repair
     if stages.repair and mended.conversions:
         executed, rows = mend(state, executed, rows)

@@ -53,6 +53,7 @@ class Executed:
         second_task: Name of the second opinion's execution.
         result: Of the execution.
         second: Second opinion's outputs.
+        rounding: Its outputs with each tensor on the way rounded a little more, where a verdict depends on that.
         asked: The precision that options of its converters ask for.
         origin: Precision of the configured model, for a conversion.
     """
@@ -68,6 +69,7 @@ class Executed:
     second_task: str | None = None
     result: Result | None = None
     second: Entry | None = None
+    rounding: Entry | None = None
     asked: str | None = None
     origin: str | None = None
     made: str = ""
@@ -146,7 +148,7 @@ def evaluate(
     if config.stages.evaluate:
         for name in dict.fromkeys(item.reference for item in executed):
             reference = references.get(name)
-            second = _second_opinion(reference)
+            second, rounded = _second_opinion(reference), _rounded(reference)
             group = [
                 run
                 for item in executed
@@ -159,6 +161,7 @@ def evaluate(
                     config.tolerance,
                     top_k=config.top_k,
                     second_opinion=second,
+                    rounded=rounded,
                     source=None if reference is None else runs[id(reference)],
                 )
                 for one, two in itertools.combinations(group, 2)
@@ -252,8 +255,14 @@ def _compare(config: AuditConfig, item: Executed, runs: Mapping[int, Run | None]
     one, two = runs[id(reference)], runs[id(item)]
     if one is None or two is None:
         raise ValueError("both must have run")
-    second = _second_opinion(reference)
-    return compare_runs(one, two, config.tolerance, top_k=config.top_k, second_opinion=second)
+    return compare_runs(
+        one,
+        two,
+        config.tolerance,
+        top_k=config.top_k,
+        second_opinion=_second_opinion(reference),
+        rounded=_rounded(reference),
+    )
 
 
 def _second_opinion(reference: Executed | None) -> Run | None:
@@ -264,6 +273,13 @@ def _second_opinion(reference: Executed | None) -> Run | None:
         _run_of(reference, reference.second, f"{reference.row_name}, second opinion"),
         exact=reference.source.model.framework in FLOAT64_SECOND_OPINION,
     )
+
+
+def _rounded(reference: Executed | None) -> Run | None:
+    """The reference's model with its tensors rounded a little more, if that was measured."""
+    if reference is None or reference.rounding is None:
+        return None
+    return _run_of(reference, reference.rounding, f"{reference.row_name}, rounded")
 
 
 def _build(item: Executed) -> Build | None:

@@ -41,6 +41,7 @@ _CUTTING = {"graph", "networks", "repair"}
 _MORE_ROOMS = {  # by kind of job
     "localize": _LOCALIZING,
     "repair": _LOCALIZING | {"editors", "repair"},
+    "rounding": _LOCALIZING | {"editors"},
     "outline": _CUTTING,
     "attempt": _CUTTING,
 }

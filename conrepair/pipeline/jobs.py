@@ -41,6 +41,7 @@ __all__ = [
     "localize",
     "outline",
     "repair",
+    "rounding",
 ]
 
 
@@ -256,6 +257,33 @@ def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
     return {"localization": encode(result)}
+
+
+def rounding(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Measure what rounding on the way does to a model's outputs.
+
+    Args:
+        payload: "source" (as for `localize`), "options".
+        folder: Receives one `output_<index>.npy` for each output.
+
+    Returns:
+        "outputs" (specs, in order; none where the model can only be looked into through a conversion), and "count",
+        "starts" and "repeats" as of an execution.
+    """
+    from conrepair.localize.models import Subject, rounded_outputs
+    from conrepair.localize.options import Options
+
+    source = from_json(Subject, payload["source"])
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        rounded = rounded_outputs(source, Path(scratch), from_json(Options, payload["options"]))
+    _check_unchanged(source.model.path, source.model.sha256)
+    if rounded is None:
+        return {"outputs": [], "count": 0, "starts": [0], "repeats": True}
+    recorder = _Recorder(folder, rounded.valid)
+    recorder.record(0, rounded.valid, rounded.size, rounded.arrays, 0.0)
+    recorder.finish()
+    outputs = [to_json(spec) for spec in rounded.specs]
+    return {"outputs": outputs, "count": rounded.valid, "starts": recorder.starts, "repeats": True}
 
 
 def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -412,10 +412,25 @@ def test_best_classes_of_a_source_in_eight_bits(make_run: MakeRun) -> None:
 def test_no_rounding_excuses_a_tenth(make_run: MakeRun, logits: np.ndarray, size: float, verdict: Verdict) -> None:
     """However badly conditioned the source is, and however large the margin."""
     noise = np.random.default_rng(1).normal(size=(3, *logits.shape))
-    second = dataclasses.replace(make_run("second", (logits * (1 + 0.08 * noise[0]))[:16]), exact=True)
+    second, rounded = (make_run(f"other{item}", (logits * (1 + 0.08 * noise[item]))[:16]) for item in (0, 2))
+    others = {"second_opinion": dataclasses.replace(second, exact=True), "rounded": rounded}
+    reference, tolerance = make_run("a", logits), ToleranceConfig(noise_margin=100)
     other = make_run(f"b{size}", logits * (1 + size * noise[1]).astype(np.float32))
-    result = compare_runs(make_run("a", logits), other, ToleranceConfig(noise_margin=100), second_opinion=second)
+    result = compare_runs(reference, other, tolerance, **others)
     assert result.verdict is verdict, result.reason
+    assert not result.open
+
+
+def test_a_second_opinion_that_is_alone_is_asked_about(make_run: MakeRun, logits: np.ndarray) -> None:
+    """Float64 gone wrong excuses nothing: it's undecided until rounding is measured by other means."""
+    noise = np.random.default_rng(1).normal(size=(3, *logits.shape))
+    second = dataclasses.replace(make_run("second", (logits * (1 + 0.15 * noise[0]))[:16]), exact=True)
+    rounded = make_run("rounded", (logits * (1 + 1e-6 * noise[2]))[:16])
+    reference, other = make_run("a", logits), make_run("b", (logits * (1 + 0.02 * noise[1])).astype(np.float32))
+    result = compare_runs(reference, other, ToleranceConfig(), second_opinion=second)
+    assert (result.verdict, result.open) == (Verdict.UNDECIDED, True)
+    result = compare_runs(reference, other, ToleranceConfig(), second_opinion=second, rounded=rounded)
+    assert (result.verdict, result.open) == (Verdict.FAULTY, False)
 
 
 def test_memory_doesnt_grow_with_the_samples(make_run: MakeRun) -> None:

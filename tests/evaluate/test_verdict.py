@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from conrepair.config.model import ToleranceConfig
-from conrepair.evaluate.verdict import Floor, Integers, Verdict, analytic_floor, coarser, combine_floor, judge
+from conrepair.evaluate.verdict import (
+    Floor,
+    Integers,
+    Verdict,
+    analytic_floor,
+    coarser,
+    combine_floor,
+    judge,
+    rounding_could_excuse,
+)
 from conrepair.metrics.tensors import TensorError, compare_tensors
 
 EPSILON = 2.0**-23
@@ -166,21 +175,74 @@ def test_half_precision_is_coarser() -> None:
     assert analytic_floor(9, "bfloat16") == 3 * 2.0**-7
 
 
+ESTIMATE = 2 * EPSILON  # of four operators
+
+
+@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize(
-    ("measured", "exact", "expected"),
+    ("measured", "expected"),
     [
-        (None, True, (2 * EPSILON, False)),
-        (EPSILON, False, (2 * EPSILON, False)),  # the estimate is larger
-        (2 * EPSILON, False, (2 * EPSILON, True)),
-        (1e-3, False, (1e-3, True)),
-        (1.1e-3, False, (2 * EPSILON, False)),  # other kernels that are themselves in doubt
-        (0.5, True, (0.5, True)),
-        (math.inf, True, (2 * EPSILON, False)),
-        (math.nan, True, (2 * EPSILON, False)),
+        (None, Floor(ESTIMATE, measured=False)),
+        (EPSILON, Floor(ESTIMATE, measured=False)),  # the estimate is larger
+        (ESTIMATE, Floor(ESTIMATE, measured=True)),
+        (99 * ESTIMATE, Floor(99 * ESTIMATE, measured=True)),
+        (101 * ESTIMATE, Floor(ESTIMATE, measured=False, doubted=101 * ESTIMATE)),  # of float64, too
+        (math.inf, Floor(ESTIMATE, measured=False)),
+        (math.nan, Floor(ESTIMATE, measured=False)),
     ],
 )
-def test_a_floor_is_a_credible_measurement_or_an_estimate(
-    measured: float | None, exact: bool, expected: tuple[float, bool]
+def test_a_floor_is_a_measurement_of_the_usual_size_or_an_estimate(
+    measured: float | None, exact: bool, expected: Floor
 ) -> None:
-    floor = combine_floor(measured, 4, "float32", exact=exact)
-    assert (floor.relative_l2, floor.measured) == expected
+    assert combine_floor(measured, 4, "float32", exact=exact) == expected
+
+
+def test_kernels_that_differ_by_much_are_themselves_in_doubt() -> None:
+    assert combine_floor(0.15, 4, "float32", exact=True) == Floor(ESTIMATE, measured=False, doubted=0.15)
+    assert combine_floor(0.15, 4, "float32", exact=False) == Floor(ESTIMATE, measured=False)
+
+
+@pytest.mark.parametrize(
+    ("measured", "rounded", "exact", "expected"),
+    [
+        (0.15, 0.02, True, 0.15),  # badly conditioned, by both measurements
+        (0.02, 0.15, True, 0.15),
+        (0.15, 1e-5, True, 3e-4),  # float64 gone wrong
+        (1e-5, 0.15, True, 3e-4),  # numbers that mustn't be rounded, such as ids
+        (0.15, 1e-5, False, 3e-4),  # optimizations gone wrong
+        (1e-9, 0.02, False, 0.02),  # kernels that share their rounding say nothing
+        (None, 0.02, False, 0.02),
+        (1e-9, 1e-9, True, ESTIMATE),
+    ],
+)
+def test_two_measurements_of_a_floor_check_one_another(
+    measured: float | None, rounded: float, exact: bool, expected: float
+) -> None:
+    floor = combine_floor(measured, 4, "float32", exact=exact, rounded=rounded)
+    assert floor.checked
+    assert floor.relative_l2 == pytest.approx(expected)
+
+
+def test_nothing_is_said_by_a_floor_that_nobody_confirms() -> None:
+    floor = combine_floor(0.15, 4, "float32", exact=True)
+    assert judged(error(0.1), floor) is Verdict.UNDECIDED
+    assert judged(error(0.25), floor) is Verdict.UNDECIDED
+    assert judged(error(0.35), floor) is Verdict.FAULTY
+
+
+@pytest.mark.parametrize(
+    ("relative", "floor", "exact", "expected"),
+    [
+        (1e-3, Floor(1e-6, measured=True), True, False),  # no second measurement can explain so much
+        (2e-4, Floor(1e-6, measured=True), True, True),
+        (1e-3, Floor(1e-6, measured=True), False, True),  # other kernels may share their rounding
+        (1e-3, Floor(1e-6, measured=False), False, True),
+        (0.5, Floor(1e-6, measured=True), False, False),
+        (0.5, Floor(1e-6, measured=False, doubted=0.3), True, True),
+        (1e-3, Floor(1e-6, measured=True, checked=True), False, False),
+    ],
+)
+def test_rounding_is_measured_again_where_that_may_change_the_verdict(
+    relative: float, floor: Floor, exact: bool, expected: bool
+) -> None:
+    assert rounding_could_excuse(error(relative), floor, ToleranceConfig(), exact=exact) is expected

@@ -42,6 +42,15 @@ def test_integers_are_not_disturbed() -> None:
     assert shaken(whole) is whole
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_whole_numbers_are_not_disturbed_as_no_rounding_made_them(dtype: type) -> None:
+    # A mask's ones, an id, a pixel; but large numbers are whole in every float, and zero is zero.
+    array = np.array([0, 1, -3, 425, 0.5, 3e38], dtype=np.float64).clip(max=float(np.finfo(dtype).max)).astype(dtype)
+    assert (shaken(array) == array).tolist()[:4] == [True] * 4
+    if dtype is not np.float16:  # which doesn't hold so small a change
+        assert (shaken(array) == array).tolist()[4:] == [False] * 2
+
+
 def test_a_part_of_a_disturbance() -> None:
     expected, disturbed = np.float32([1.0, 2.0, np.inf, 4.0]), np.float32([1.4, 2.0, 3.0, np.nan])
     assert _part(expected, disturbed).tolist() == pytest.approx([1.1, 2.0, np.inf, 4.0])

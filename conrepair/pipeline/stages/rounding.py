@@ -1,0 +1,60 @@
+"""Measure sources' rounding a second time, where a verdict depends on it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.localization import localization_side, options_of
+from conrepair.pipeline.scheduler import Task
+from conrepair.pipeline.sources import framework_needs
+from conrepair.pipeline.stages.state import State
+from conrepair.report.result import Row
+
+__all__ = ["measure_rounding"]
+
+
+def measure_rounding(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> bool:
+    """Round each tensor of a source a little more, and keep what that does to its outputs.
+
+    A source differs from itself in another arithmetic by what's rounding, or by a fault of that arithmetic: only a
+    measurement by other means tells. It takes about as long as opening a model for a localization does, so it's made
+    where a verdict may be another for it.
+
+    Args:
+        state: The run.
+        executed: What ran; sources receive what is measured.
+        rows: What was judged without it.
+
+    Returns:
+        Whether anything was measured.
+    """
+    if not state.config.stages.execute:
+        return False
+    wanted = {row.reference for row in rows if row.comparison is not None and row.comparison.open}
+    items = [item for item in executed if item.kind == "reference" and item.model in wanted and item.second_task]
+    tasks = {item.model: _task(state, item) for item in items}
+    with state.display.stage("measure rounding", len(tasks)) as stage:
+        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+    for item in items:
+        entry = state.scheduler.results[tasks[item.model].name].entry
+        item.rounding = entry if entry is not None and entry.result["outputs"] else None
+    return any(item.rounding is not None for item in items)
+
+
+def _task(state: State, item: Executed) -> Task:
+    subject = state.subject(item.model)
+    if item.source is None:
+        raise ValueError("what didn't run has no rounding")
+    source = localization_side(
+        item.source, subject.open_sizes_filled(item.source), *state.data_for(subject, item.source)
+    )
+    settings = dataclasses.asdict(options_of(state.config, None))
+    return Task(
+        f"{item.row_name}, rounding",
+        "rounding",
+        lambda _: {"source": source, "options": settings},
+        needs=framework_needs(item.source.model.framework),
+        timeout=state.config.limits.seconds,
+    )
