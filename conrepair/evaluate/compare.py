@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from conrepair.evaluate.answers import (
     read_answers,
     right_answers,
 )
+from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import (
@@ -118,12 +119,19 @@ class ComparedOutputs:
         reason: Of the worst output.
         outputs: One for each pair.
         unpaired: Outputs without partner, in words.
+        face: By the reference's outputs, what callers get otherwise whatever the numbers are, in words.
     """
 
     verdict: Verdict
     reason: str
     outputs: tuple[OutputComparison, ...]
     unpaired: tuple[str, ...]
+    face: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def differs(self) -> bool:
+        """Whether numbers are further off than rounding, or the bits that were wanted, explain."""
+        return bool(self.unpaired) or any(not output.verdict.is_right for output in self.outputs)
 
 
 @dataclass(frozen=True)
@@ -241,7 +249,10 @@ def compare_outputs(
         worst = max(outputs, key=lambda item: (item.verdict.severity, item.error.relative_l2))
         verdict = worst.verdict
         reason = worst.reason if len(outputs) == 1 else f"output {worst.pair.reference}: {worst.reason}"
-    return ComparedOutputs(verdict, reason, outputs, unpaired)
+    face = changed_face(reference, candidate, pairs)
+    if face and verdict is not Verdict.FAULTY:
+        verdict, reason = Verdict.FAULTY, f"{'; '.join(face.values())} (its numbers: {verdict}, {reason})"
+    return ComparedOutputs(verdict, reason, outputs, unpaired, face)
 
 
 def accuracy(run: Run, labels: Sequence[int | None]) -> tuple[int, int] | None:

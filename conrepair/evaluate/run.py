@@ -47,6 +47,7 @@ class Run:
         converted: Whether a converter of this audit made the model (and not somebody elsewhere).
         intent: Which precision was meant; None: what the weights show.
         repeats: Whether the first batch gave the same bits twice.
+        ordered: Whether the model's outputs have an order, and not names alone.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Run:
     converted: bool = False
     intent: Intent | None = None
     repeats: bool = True
+    ordered: bool = True
     assumed: frozenset[str] = frozenset()
 
     @cached_property

@@ -7,10 +7,13 @@ from typing import cast
 
 from conrepair.frameworks.runnable import Framework
 
-__all__ = ["FLOAT64_SECOND_OPINION", "FRAMEWORKS", "framework"]
+__all__ = ["FLOAT64_SECOND_OPINION", "FRAMEWORKS", "UNORDERED_OUTPUTS", "framework"]
 
 FLOAT64_SECOND_OPINION = frozenset({"torch", "keras"})
 """Frameworks whose second opinion is float64; the others' is another set of float32 kernels."""
+
+UNORDERED_OUTPUTS = frozenset({"tensorflow"})
+"""Frameworks whose outputs have names and no order: a SavedModel's signature is a mapping."""
 
 FRAMEWORKS = ("torch", "keras", "tensorflow", "tflite", "onnx")
 

@@ -138,6 +138,7 @@ def _run(
         rounds=any(tensor.quantization is not None for tensor in tensors.values())
         or any(node.op == "QuantizeLinear" for node in network.graph.nodes),
         exact=exact,
+        ordered=network.ordered,
         held=arrays,
     )
 

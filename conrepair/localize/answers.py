@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.evaluate.answers import as_scores
@@ -17,7 +17,7 @@ from conrepair.localize.result import LocatedFault
 from conrepair.localize.tensor_order import explain_output_order
 from conrepair.networks.network import Network
 
-__all__ = ["Answer", "exchanged_outputs", "explained", "misfits"]
+__all__ = ["Answer", "exchanged_outputs", "explained", "misfits", "with_changed_face"]
 
 _MOST_CLASSES = 4096  # of which an order is looked for: every two of them are compared
 _OWN_CAUSE = {Kind.PARAMETERS, Kind.HYPERPARAMETERS, Kind.PRECISION}
@@ -119,6 +119,35 @@ def misfits(source: Network, target: Network, alignment: Alignment, answers: Seq
         fault = _misfit((), _layers(target, cuts[1], theirs[name]), "", theirs[name], words, math.inf)
         faults.append(replace(fault, full_run_error=0.0))  # what both give is compared by itself
     return faults
+
+
+def with_changed_face(
+    faults: Sequence[LocatedFault], source: Network, target: Network, alignment: Alignment, face: Mapping[str, str]
+) -> list[LocatedFault]:
+    """Faults, with what callers of the target get otherwise whatever the numbers are.
+
+    Args:
+        faults: That were found.
+        source: The network that is right.
+        target: The other one.
+        alignment: Of both.
+        face: By the source's outputs, what differs, in words.
+    """
+    found = list(faults)
+    known = partners(source, target, {pair.target: pair.source for pair in alignment.pairs})
+    tensors = {one: (source.output_names[one], target.output_names[two]) for one, two in known}
+    cuts = [pair.source for pair in alignment.pairs], [pair.target for pair in alignment.pairs]
+    for output, words in face.items():
+        if output not in tensors:
+            continue
+        ours, theirs = tensors[output]
+        own = next((place for place, fault in enumerate(found) if fault.target_tensor == theirs), None)
+        if own is not None:
+            found[own] = replace(found[own], evidence=(*found[own].evidence, words))
+            continue
+        layers = _layers(source, cuts[0], ours), _layers(target, cuts[1], theirs)
+        found.append(replace(_misfit(*layers, ours, theirs, words, math.inf), full_run_error=0.0))
+    return found
 
 
 def _of_another_size(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
-from conrepair.localize.hidden import Explained, is_wrong
+from conrepair.localize.hidden import Explained
 from conrepair.localize.result import Coverage, LocatedFault, Rule
 
 __all__ = ["concluded"]
@@ -39,7 +39,7 @@ def concluded(
     """
     if faults:
         return Verdict.FAULTY, _of_faults(faults, rules)
-    if is_wrong(compared):
+    if compared.differs:
         return Verdict.UNDECIDED, _of_doubt(compared, explained, coverage)
     if compared.verdict is Verdict.EQUIVALENT:
         return Verdict.EQUIVALENT, f"every layer is within its noise floor, outputs differ by {worst:.1e}"
@@ -72,7 +72,7 @@ def _of_doubt(compared: ComparedOutputs, explained: Explained | None, coverage: 
     if explained is not None and explained.by_rounding:
         cuts = ", ".join(f"`{name}`" for name in explained.by_rounding[:_NAMED])
         words.append(f"rounding at {cuts} does as much to them: these inputs can't tell it from a fault")
-    elif explained is not None and not is_wrong(explained.before):
+    elif explained is not None and not explained.before.differs:
         words.append("on the first batch they are right: others are, where it shows")
     if coverage.unseen:
         names = ", ".join(f"`{name}`" for name in coverage.unseen[:_NAMED])

@@ -17,7 +17,7 @@ from conrepair.localize.judgement import Judged
 from conrepair.localize.matching import Pair
 from conrepair.localize.reference import shaken
 
-__all__ = ["Explained", "explain_outputs", "is_wrong"]
+__all__ = ["Explained", "explain_outputs"]
 
 _LEFT = 0.5  # of the outputs' error, at most, where the piece that brings it is corrected
 _MOST = 64  # pieces that are looked for one behind the other
@@ -43,12 +43,7 @@ class Explained:
     def share(self) -> float:
         """Share of the outputs' error that the guilty pieces bring, 0 to 1; 1 where there is none."""
         before, left = _worst(self.before), _worst(self.left)
-        return 1.0 if not is_wrong(self.left) or not before else max(0.0, 1.0 - left / before)
-
-
-def is_wrong(compared: ComparedOutputs) -> bool:
-    """Whether outputs are further off than rounding, or the bits that were wanted, explain."""
-    return not compared.verdict.is_right
+        return 1.0 if not self.left.differs or not before else max(0.0, 1.0 - left / before)
 
 
 def explain_outputs(
@@ -79,11 +74,11 @@ def explain_outputs(
     guilty = [item.cut.pair for item in judged if item.guilty]
     left = run.outputs(guilty)
     cleared: set[str] = set()
-    while is_wrong(left) and not left.unpaired and len(found) + len(cleared) < _MOST:
+    while left.differs and not left.unpaired and len(found) + len(cleared) < _MOST:
         if not cleared:
             answers.measure_rounding(first[0])  # what is left may be that
             left = run.outputs([*guilty, *(run.pairs[name] for name in found)])
-            if not is_wrong(left):
+            if not left.differs:
                 break
         culprit = run.last_needed([*guilty, *(run.pairs[name] for name in (*found, *cleared))])
         if culprit is None or culprit[0] in {*found, *cleared}:
@@ -179,11 +174,11 @@ class _Runs:
         cuts = [pair for pair in self._cuts if pair.target not in taken]
         low, high = 0, len(cuts)
         ending = self.outputs([*known, *cuts])
-        if is_wrong(ending):
+        if ending.differs:
             return self._wrong_end(ending)
         while high - low > 1:
             middle = (low + high) // 2
-            if is_wrong(self.outputs([*known, *cuts[:middle]])):
+            if self.outputs([*known, *cuts[:middle]]).differs:
                 low = middle
             else:
                 high = middle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from conrepair.localize.matching import EQUAL
 from conrepair.localize.pieces import Pieces
 from conrepair.localize.result import LocatedFault
 from conrepair.localize.shelf import Shelf
+from conrepair.localize.static import differing_parameters
 from conrepair.metrics.running_error import RunningError
 
 __all__ = ["Latent", "latent_faults"]
@@ -85,18 +86,52 @@ def latent_faults(
         for item in judged
         if not item.guilty and item.cut.pair in known and _could_differ(*cuts.sides(item.cut.pair))
     }
-    if not wanted:
-        return []
     shown: dict[str, tuple[float, Latent]] = {}
     healthy = Healthy(
         (right.network.graph, given.network.graph), alignment.pairs, [item.cut.pair for item in wanted.values()]
     )
-    for size in _SIZES:
+    for size in _SIZES if wanted else ():
         for name, error, latent in _differing(first, alignment, wanted, healthy, size, folder):
             if error > shown.get(name, (0.0, None))[0]:
                 shown[name] = error, latent
+    shown |= _static(first, alignment, judged, shown, cuts)
     order = given.network.graph.order
     return [shown[name][1] for name in sorted(shown, key=order.__getitem__)]
+
+
+def _static(
+    first: tuple[Activations, Activations],
+    alignment: Alignment,
+    judged: Sequence[Judged],
+    shown: Collection[str],
+    cuts: Cuts,
+) -> dict[str, tuple[float, Latent]]:
+    """What has other parameters, and gives the same for whatever was tried."""
+    right, given = first
+    graphs, known = (right.network.graph, given.network.graph), set(alignment.pairs)
+    found = {
+        item.cut.pair.target: dataclasses.replace(item, introduced=error, guilty=True)
+        for item in judged
+        if not item.guilty and item.cut.pair in known and item.cut.pair.target not in shown
+        if (error := differing_parameters(*cuts.sides(item.cut.pair)))
+    }
+    if not found:
+        return {}
+    healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
+    pairs = {name: item.cut.pair for name, item in found.items()}
+    right.compute([pair.source for pair in pairs.values()])
+    isolated = Isolation(given.network, alignment.pairs, list(found))
+    fed, constants = functools.partial(isolated.fed, right.__getitem__, given.feeds), right.constants()
+    latent = {}
+    for name, array in isolated.run(right.__getitem__, given.feeds):
+        pair, item = pairs[name], found[name]
+        values = np.array(right[pair.source]), pair.layout.to_source(np.array(array))
+        region = region_of(graphs, alignment.cuts, pair, *values, fed, constants)
+        fault, _ = diagnose(region, item, healthy)
+        words = "no sample shows it: parameters differ, and results don't on these inputs"
+        fault = dataclasses.replace(fault, evidence=(fault.evidence[0], words, *fault.evidence[1:]))
+        latent[name] = item.introduced, Latent(fault, Guilty(region, item))
+    return latent
 
 
 def _could_differ(source: Side, target: Side) -> bool:

@@ -13,12 +13,13 @@ from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
 from conrepair.localize.agreement import Answers
 from conrepair.localize.alignment import Alignment
+from conrepair.localize.answers import with_changed_face
 from conrepair.localize.compilation import align_compiled, with_compilation
 from conrepair.localize.conclusion import concluded
 from conrepair.localize.coverage import coverage_of
 from conrepair.localize.cuts import known_of
 from conrepair.localize.doubtful import with_wrong_weights
-from conrepair.localize.hidden import Explained, explain_outputs, is_wrong
+from conrepair.localize.hidden import Explained, explain_outputs
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.latent import Latent, latent_faults
 from conrepair.localize.located import Guilty, located_faults
@@ -126,12 +127,12 @@ def localize_target(
         judged = with_wrong_weights((source.graph, target.graph), alignment.pairs, judged)
     explained = None
     compared = answers.compared()
-    if is_wrong(compared) and not options.quantized:
+    if compared.differs and not options.quantized:
         advance("following errors to the outputs")
         if not any(item.guilty for item in judged):
             answers.measure_rounding(first[0])
             compared = answers.compared()
-        if is_wrong(compared):
+        if compared.differs:
             explained = explain_outputs(first, alignment, judged, answers, options.noise_margin)
             judged = list(explained.judged)
             compared = answers.compared()  # by what rounding does, where that was measured on the way
@@ -139,6 +140,7 @@ def localize_target(
     advance("diagnosing")
     located = located_faults(first, alignment, judged)
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
+    found = with_changed_face(found, source, target, alignment, compared.face)
     faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
     clock("diagnose")
     latent: list[Latent] = []

@@ -59,12 +59,14 @@ class Network(abc.ABC):
         input_names: The graph's tensor for each input of the framework's `Runnable`, by the name that has.
         output_names: The same for its outputs.
         original: What it was compiled from, with the same graph; None for what runs as it's written.
+        ordered: Whether its outputs have an order, and not names alone.
     """
 
     graph: LayerGraph
     input_names: Mapping[str, str]
     output_names: Mapping[str, str]
     original: Network | None = None
+    ordered: bool = True
 
     def kernel(self, tensor: str) -> Kernel | None:
         """What computes a tensor, where this was compiled; None for an input."""

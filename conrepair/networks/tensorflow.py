@@ -54,6 +54,8 @@ class TensorFlowNetwork(PieceNetwork):
     TensorFlow offers no second arithmetic for a saved graph.
     """
 
+    ordered = False
+
     def __init__(self, function: Any, owner: Any, inputs: Sequence[TensorSpec]) -> None:
         """Take the function apart.
 

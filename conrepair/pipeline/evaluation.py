@@ -17,7 +17,7 @@ from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
-from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION
+from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, UNORDERED_OUTPUTS
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.places import backend_of, place_of
@@ -319,4 +319,5 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         converted=bool(item.conversion or item.via),
         intent=item.intent,
         repeats=entry.result["repeats"],
+        ordered=item.source.model.framework not in UNORDERED_OUTPUTS,
     )

@@ -240,7 +240,9 @@ def test_outputs_are_paired_by_name_then_by_shape(make_run: MakeRun) -> None:
     boxes = generator.normal(size=(SAMPLES, 4)).astype(np.float32)
     scores = generator.normal(size=(SAMPLES, 7)).astype(np.float32)
     reference = make_run("a", boxes, scores, names=("boxes", "scores"))
-    assert judge(reference, make_run("b", scores, boxes, names=("scores", "boxes"))) is Verdict.EQUIVALENT
+    result = compare_runs(reference, make_run("b", scores, boxes, names=("scores", "boxes")), ToleranceConfig())
+    assert [output.verdict for output in result.outputs] == [Verdict.EQUIVALENT] * 2
+    assert result.verdict is Verdict.FAULTY, "whoever reads them by their place gets another"
     assert judge(reference, make_run("c", scores, boxes, names=("x", "y"))) is Verdict.EQUIVALENT
 
 
@@ -271,8 +273,11 @@ def test_layouts_of_outputs_are_found_from_the_data(make_run: MakeRun) -> None:
     assert judge(reference, make_run("c", swapped)) is Verdict.FAULTY
 
 
-def test_axes_of_length_one_do_not_matter(make_run: MakeRun, logits: np.ndarray) -> None:
-    assert judge(make_run("a", logits), make_run("b", logits[:, :, None, None])) is Verdict.EQUIVALENT
+def test_axes_of_length_one_do_not_matter_to_numbers(make_run: MakeRun, logits: np.ndarray) -> None:
+    other = make_run("b", logits[:, :, None, None])
+    result = compare_runs(make_run("a", logits), other, ToleranceConfig())
+    assert [output.verdict for output in result.outputs] == [Verdict.EQUIVALENT]
+    assert result.verdict is Verdict.FAULTY, "callers get another number of axes"
 
 
 def test_accuracy_counts_labelled_samples_only(make_run: MakeRun, logits: np.ndarray) -> None:

@@ -25,8 +25,8 @@ _PLACES = {
 }
 _NAME = 60
 _VERDICTS = {
-    Verdict.EQUIVALENT: "Nothing to do: the target computes what its source does.",
-    Verdict.NOISE: "Nothing to do: no layer is at fault; another order of additions explains the difference.",
+    Verdict.EQUIVALENT: "Nothing to do: equal on {seen}.",
+    Verdict.NOISE: "Nothing to do: no layer is at fault on {seen}; another order of additions explains what differs.",
     Verdict.QUANTIZED: "Nothing to do, if eight bits are what was wanted.",
     Verdict.UNDECIDED: "Try other inputs (--seed, or your own with --data): on these nothing could be proven.",
     Verdict.UNDEPLOYABLE: "Look at why the target doesn't load.",
@@ -47,9 +47,17 @@ def fault_advice(fault: LocatedFault, about: About | None) -> str:
     )
 
 
-def verdict_advice(result: Localization) -> str:
-    """What to do about a target of which no layer is at fault."""
-    return _VERDICTS.get(result.verdict, _NO_PLACE)
+def verdict_advice(result: Localization, about: About | None) -> str:
+    """What to do about a target of which no layer is at fault: it promises no more than was seen."""
+    seen = f"{result.samples} {'input' if result.samples == 1 else 'inputs'}"
+    if result.latent and result.verdict.is_right:
+        count = "one layer differs" if len(result.latent) == 1 else f"{len(result.latent)} layers differ"
+        return (
+            f"Right on {seen}, but {count} where none of them shows it. `conrepair repair --latent` mends that, "
+            "inputs of your own (--data) may show it."
+        )
+    drawn = "" if about is None or not about.data else f" ({about.data})"
+    return _VERDICTS.get(result.verdict, _NO_PLACE).format(seen=f"{seen}{drawn}")
 
 
 def step_advice(result: Localization) -> str:

@@ -58,7 +58,7 @@ def _parts(result: Localization, shown: int, about: About | None, folder: Path |
     if more > 0:
         yield Text(f"\nand {more} more {_plural(more, 'fault')}", style="dim")
     yield Text("")
-    advice = step_advice(result) if result.faults else verdict_advice(result)
+    advice = step_advice(result) if result.faults else verdict_advice(result, about)
     if advice:
         yield Text.assemble(("next: ", "bold"), advice)
     yield from _remarks(result, folder)
@@ -83,14 +83,11 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     unmatched = [f"{len(names)} of the {side}" for side, names in sides if names]
     if unmatched:
         yield Text(f"layers without a partner: {', '.join(unmatched)} (named in localization.json)", style="dim")
-    if result.latent:
-        names = _layers(
-            tuple(fault.target_layers[0] if fault.target_layers else fault.target_tensor for fault in result.latent)
-        )
-        count = len(result.latent)
-        yield Text(
-            f"no input shows it, but other values would: {count} {_plural(count, 'fault')} at {names} (--latent)"
-        )
+    for fault in result.latent[:_NAMES]:
+        where = _layers(fault.target_layers or (fault.target_tensor,))
+        yield Text(f"no input shows it: at {where}: {shortened(fault.evidence[0], _SENTENCE)}")
+    if len(result.latent) > _NAMES:
+        yield Text(f"and {len(result.latent) - _NAMES} more that no input shows, in localization.json", style="dim")
     if result.coverage is not None:
         yield Text(_coverage(result.coverage), style="dim")
     if result.suspiciousness is not None:

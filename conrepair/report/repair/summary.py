@@ -63,6 +63,9 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
     found, left = len(result.before.faults), len(result.after.faults)
     if not found:
         console.print(Text.assemble(("nothing to repair", "bold green"), f": {result.before.reason}"))
+        for fault in result.before.latent[:_MOST]:
+            words = shortened(fault.evidence[0], _WIDTH)
+            console.print(Text(f"no input shows it, and --latent mends it: {words}"))
         return
     console.print(Text.assemble(_outcome(result), f": {found} found, {left} left, {result.tried} candidates tried"))
     _print_faults("found", result.before, console)

@@ -73,6 +73,20 @@ def test_where_nothing_is_wrong_there_is_nothing_to_do(verdict: Verdict) -> None
     assert "4 tensors on 8 inputs in 1.8 s" in lines[-1]
 
 
+def test_it_promises_no_more_than_was_seen() -> None:
+    result = localizations.made(4, verdict=Verdict.EQUIVALENT)
+    about = dataclasses.replace(
+        localizations.about("a.onnx", "b.onnx"), data="synthetic: 8 samples, uniform in [-1, 1]"
+    )
+    text = " ".join(" ".join(shown(result, about=about)).split())
+    assert "next: Nothing to do: equal on 8 inputs (synthetic: 8 samples, uniform in [-1, 1])." in text
+    hidden = localizations.made(4, {1: 0.5}).faults
+    text = " ".join(" ".join(shown(dataclasses.replace(result, latent=hidden), about=about)).split())
+    assert "Nothing to do" not in text
+    assert "Right on 8 inputs, but one layer differs where none of them shows it. `conrepair repair --latent`" in text
+    assert f"no input shows it: at {hidden[0].target_layers[0]}: {hidden[0].evidence[0]}" in text.replace("`", "")
+
+
 def test_names_are_shown_as_they_are_and_command_no_terminal() -> None:
     name = "[red]x[/red] :smile: \x1b[31m"
     text = "\n".join(shown(localizations.with_names(localizations.made(3, {1: 0.5}), name, [1])))

@@ -1,0 +1,63 @@
+"""The face of a model, which its callers rely on: the order of its outputs, their types and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.evaluate.pairing import OutputPair
+from conrepair.evaluate.run import Run
+
+__all__ = ["changed_face"]
+
+
+def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) -> dict[str, str]:
+    """What a caller gets otherwise though the numbers may be right.
+
+    Names are the format's own, and conversions change them: only where both models have the same ones do they say
+    that the order is another. Sizes of one that are added or lost count, other layouts don't.
+
+    Args:
+        reference: The specification.
+        candidate: The run to judge.
+        pairs: Which outputs stand for one another.
+
+    Returns:
+        By the reference's outputs, what differs, in words.
+    """
+    found: dict[str, list[str]] = {}
+    ours, theirs = ([spec.name for spec in run.outputs] for run in (reference, candidate))
+    if reference.ordered and candidate.ordered and set(ours) == set(theirs) and ours != theirs:
+        moved = next(one for one, two in zip(ours, theirs, strict=True) if one != two)
+        words = f"outputs are in the order {_listing(theirs)}, the source's in the order {_listing(ours)}"
+        found[moved] = [f"{words}: who reads them by their place gets another"]
+    for pair in pairs:
+        one, two = reference.spec(pair.reference), candidate.spec(pair.candidate)
+        differing = [*_type(one, two, candidate), *_rank(one, two)]
+        if differing:
+            found.setdefault(pair.reference, []).extend(differing)
+    return {name: "; ".join(words) for name, words in found.items()}
+
+
+def _listing(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _type(one: TensorSpec, two: TensorSpec, candidate: Run) -> list[str]:
+    """Real numbers that became whole ones, or whole ones real; stored integers stand for real numbers."""
+    if "string" in {one.dtype, two.dtype} or two.name in candidate.assumed or _is_real(one) == _is_real(two):
+        return []
+    return [f"output `{two.name}` is {two.dtype}, the source's `{one.name}` is {one.dtype}"]
+
+
+def _is_real(spec: TensorSpec) -> bool:
+    return spec.quantization is not None or spec.is_float or numpy_dtype(spec.dtype).kind == "c"
+
+
+def _rank(one: TensorSpec, two: TensorSpec) -> list[str]:
+    if len(one.shape) == len(two.shape):
+        return []
+    shapes = (f"[{', '.join(map(str, spec.shape))}]" for spec in (two, one))
+    theirs, ours = shapes
+    words = f"output `{two.name}` has {len(two.shape)} axes ({theirs}), the source's `{one.name}` {len(one.shape)}"
+    return [f"{words} ({ours})"]
