@@ -101,7 +101,7 @@ def compared(expected: Mapping[str, Array], given: Mapping[str, Array], rounding
         operators: How many the source has.
     """
     tolerance = ToleranceConfig()
-    floor = combine_floor(rounding, operators, "float32", exact=True)
+    floor = combine_floor(rounding, operators, "float32", exact=True, rounded=rounding)
     verdicts = [Verdict.EQUIVALENT]
     for one, two in _pairs(expected, given):
         if two is None or one.shape != two.shape:

@@ -40,7 +40,7 @@ def outputs_verdict(source: Mapping[str, Any], target: Mapping[str, Any], data: 
     verdicts = [Verdict.FAULTY if unpaired else Verdict.EQUIVALENT]
     small = ours.framework == "onnx" and Path(ours.path).stat().st_size <= _SMALL
     measured = rounding_of(onnx.load(ours.path), feeds) if small else None
-    floor = combine_floor(measured, len(open_editor(ours).graph.nodes), "float32", exact=True)
+    floor = combine_floor(measured, len(open_editor(ours).graph.nodes), "float32", exact=True, rounded=measured)
     tolerance = ToleranceConfig()
     for pair in pairs:
         one, two = fit(pair, expected[pair.reference], given[pair.candidate])
