@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 import small_models as small
 from located_faults import assert_clean
+from native_models import keras_file, tensorflow_file, tflite_file, torch_file
 
-from conrepair.data.feeds import DataReference
+from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localize.models import Subject, localize_models
+from conrepair.localize.models import Subject, localize_models, rounded_outputs
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization
 
@@ -106,3 +107,23 @@ def test_torchscript_is_looked_into_through_onnx(tmp_path: Path) -> None:
     result = compared(script, small.model_of("onnx", tmp_path / "net.onnx"), tmp_path)
     assert_clean(result, 6)
     assert any(note.startswith("net.pt is analysed through ONNX") for note in result.notes)
+
+
+WRITERS = {"torch": torch_file, "keras": keras_file, "tensorflow": tensorflow_file, "tflite": tflite_file}
+
+
+@pytest.mark.parametrize("name", ["pair", "text"])
+@pytest.mark.parametrize("kind", WRITERS)
+def test_rounding_is_measured_under_the_outputs_own_names(kind: str, name: str, tmp_path: Path) -> None:
+    model = WRITERS[kind](name, tmp_path)
+    runnable = framework(kind).load(model)
+    rounded = rounded_outputs(subject(model), tmp_path / "work", Options(samples=4))
+    assert rounded is not None
+    assert [spec.name for spec in rounded.specs] == [spec.name for spec in runnable.outputs]
+    ours = subject(model)
+    reader = open_feeds(ours.data, runnable.inputs, None)
+    reader.count = rounded.valid
+    [batch] = batches(reader, runnable.inputs, rounded.size)
+    right = runnable.run(batch.feeds)
+    for output, array in rounded.arrays.items():
+        assert 0 < small.relative_l2(array, right[output]) < 1e-4
