@@ -98,14 +98,21 @@ def test_what_is_tolerated_is_what_the_options_say() -> None:
     assert _tolerance_of(Options(atol=0.75)).atol == 0.75
 
 
-@pytest.mark.parametrize(("other", "verdict"), [(3e-4, Verdict.NOISE), (3e-6, Verdict.FAULTY)])
+@pytest.mark.parametrize(
+    ("off", "other", "verdict"),
+    [
+        (1e-4, 1.5e-5, Verdict.NOISE),
+        (1e-4, 3e-6, Verdict.FAULTY),
+        (5e-4, 3e-4, Verdict.FAULTY),  # what rounding does to the outputs doesn't confirm that
+    ],
+)
 def test_another_arithmetic_says_what_rounding_does_to_outputs(
-    other: float, verdict: Verdict, tmp_path: Path
+    off: float, other: float, verdict: Verdict, tmp_path: Path
 ) -> None:
     nodes = [("a", "Sin", ["x"], ["a"]), ("b", "Sin", ["a"], ["b"])]
     source, target, second = (
-        Computed(graph_of(["x"], nodes, ["b"]), {"b": lambda x, off=off: x * np.float32(1 + off)})
-        for off in (0.0, 5e-4, other)
+        Computed(graph_of(["x"], nodes, ["b"]), {"b": lambda x, part=part: x * np.float32(1 + part)})
+        for part in (0.0, off, other)
     )
     batches = [(drawn_feeds(source.graph, seed),) * 2 for seed in (0, 1)]
     found = localize_networks(source, target, batches, tmp_path, Options(), second_opinion=lambda: second).result
