@@ -195,6 +195,14 @@ class Editor(abc.ABC):
         """
         self.refuse("outputs can't be exchanged")
 
+    def move_outputs(self, one: int, two: int) -> None:
+        """Give two outputs of the graph, by position in the file as it came, in each other's place, names and all.
+
+        Raises:
+            NotEditableError: if the format can't.
+        """
+        self.refuse("the order of outputs is that of the code, or a matter of names")
+
     def exchange_inputs(self, one: int, two: int) -> None:
         """Let who reads one input of the graph read the other.
 

@@ -202,6 +202,14 @@ class OnnxEditor(Editor):
         self._reshaped = True
         self.touched |= {name for place in (one, two) for name in self.tensor_names(self.graph.outputs[place])}
 
+    def move_outputs(self, one: int, two: int) -> None:
+        """In the list of the graph's outputs."""
+        first, second = self._output_now(one), self._output_now(two)
+        outputs = list(self._file.graph.outputs)
+        outputs[first], outputs[second] = outputs[second], outputs[first]
+        self._file.graph.outputs[:] = outputs
+        self.touched |= {name for place in (one, two) for name in self.tensor_names(self.graph.outputs[place])}
+
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange who reads them."""
         first, second = (self._file.values[self.graph.inputs[place]] for place in (one, two))

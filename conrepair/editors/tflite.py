@@ -208,6 +208,13 @@ class TfliteEditor(Editor):
             entry.tensorIndex = exchanged.get(entry.tensorIndex, entry.tensorIndex)
         self.touched |= {self.graph.outputs[one], self.graph.outputs[two]}
 
+    def move_outputs(self, one: int, two: int) -> None:
+        """In the graph; a signature finds them by their tensors."""
+        outputs = self._file.graph.outputs
+        first, second = self._output_now(one), self._output_now(two)
+        outputs[first], outputs[second] = outputs[second], outputs[first]
+        self.touched |= {self.graph.outputs[one], self.graph.outputs[two]}
+
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange who reads them."""
         first, second = self._file.graph.inputs[one], self._file.graph.inputs[two]

@@ -194,6 +194,19 @@ class ExchangeOutputs:
 
 
 @dataclass(frozen=True)
+class MoveOutputs:
+    """Two outputs of the model, each given in the other's place, with their names.
+
+    Attributes:
+        one: Position.
+        two: The other one's.
+    """
+
+    one: int
+    two: int
+
+
+@dataclass(frozen=True)
 class AddOutput:
     """A tensor that the model computes, as one more output, the last.
 
@@ -266,6 +279,7 @@ FileEdit = (
     | AddOutput
     | DropOutput
     | ExchangeOutputs
+    | MoveOutputs
     | ExchangeInputs
     | SetInputShapes
 )
@@ -313,6 +327,8 @@ def apply(edit: FileEdit, editor: Editor) -> None:
             editor.drop_output(edit.output)
         case ExchangeOutputs():
             editor.exchange_outputs(edit.one, edit.two)
+        case MoveOutputs():
+            editor.move_outputs(edit.one, edit.two)
         case ExchangeInputs():
             editor.exchange_inputs(edit.one, edit.two)
         case SetInputShapes():
@@ -351,6 +367,8 @@ def in_words(edit: Edit) -> str:
             return f"the output {edit.output} is given no more"
         case ExchangeOutputs():
             return f"the outputs {edit.one} and {edit.two} are exchanged"
+        case MoveOutputs():
+            return f"the outputs {edit.one} and {edit.two} are given in each other's place"
         case ExchangeInputs():
             return f"the inputs {edit.one} and {edit.two} are exchanged"
         case SetInputShapes():

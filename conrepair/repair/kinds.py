@@ -13,6 +13,7 @@ from conrepair.repair.edits import (
     ExchangeOutputs,
     ExchangeReads,
     Graft,
+    MoveOutputs,
     Remove,
     Requantize,
     SetAttributes,
@@ -43,7 +44,7 @@ def kind_of(edit: Edit, graph: LayerGraph) -> EditKind:
             return "inputs"
         case SetInputShapes():
             return "sizes"
-        case AddOutput() | DropOutput() | ExchangeOutputs():
+        case AddOutput() | DropOutput() | ExchangeOutputs() | MoveOutputs():
             return "outputs"
         case SetParameter():
             return "parameters"

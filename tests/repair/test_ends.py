@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import flatbuffers
 import numpy as np
 import onnx
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from localized import CLASSES, Variant
 
 from conrepair.data.feeds import DataReference
@@ -18,7 +20,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
-from conrepair.repair.edits import ExchangeOutputs
+from conrepair.repair.edits import ExchangeOutputs, MoveOutputs
 from conrepair.repair.options import RepairOptions
 from conrepair.repair.patch import PATCH, read_patch
 from conrepair.repair.repair import repair_models
@@ -66,6 +68,41 @@ def test_outputs_that_are_exchanged(tmp_path: Path) -> None:
     assert result.unseen_after.error == 0 < result.unseen_before.error
     assert result.model is not None
     assert [spec.name for spec in framework("onnx").describe(result.model).outputs] == ["scores", "y"]
+
+
+def onnx_in_another_order(folder: Path) -> tuple[Model, Model]:
+    two = ", ".join(f"float[batch, {CLASSES}] {name}" for name in ("scores", "y"))
+    source = Variant(size=(12, 12), outputs=two).write(folder / "right.onnx")
+    proto = onnx.load(source.path)
+    proto.graph.output.reverse()
+    onnx.save(proto, folder / "wrong.onnx")
+    return source, model_of("onnx", folder / "wrong.onnx")
+
+
+def tflite_in_another_order(folder: Path) -> tuple[Model, Model]:
+    source = tflite_file("pair", folder)
+    model = schema.ModelT.InitFromPackedBuf(Path(source.path).read_bytes(), 0)
+    outputs = list(model.subgraphs[0].outputs)
+    model.subgraphs[0].outputs = outputs[::-1]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    path = folder / "wrong.tflite"
+    path.write_bytes(bytes(builder.Output()))
+    return source, model_of("tflite", path)
+
+
+@pytest.mark.parametrize("make", [onnx_in_another_order, tflite_in_another_order])
+def test_outputs_in_another_order(make: Callable[[Path], tuple[Model, Model]], tmp_path: Path) -> None:
+    source, target = make(tmp_path)
+    wanted, given = ([spec.name for spec in framework(m.framework).describe(m).outputs] for m in (source, target))
+    result = repaired(source, target, tmp_path)
+    if wanted == given:  # the runtime takes them in the signature's order, whatever the graph's is
+        assert result.before.verdict is Verdict.EQUIVALENT
+        return
+    assert result.mended
+    assert read_patch(tmp_path / "out" / PATCH)[0].edits == (MoveOutputs(0, 1),)
+    assert result.model is not None
+    assert [spec.name for spec in framework(source.framework).describe(result.model).outputs] == wanted
 
 
 def test_a_lost_output_is_given_again(tmp_path: Path) -> None:

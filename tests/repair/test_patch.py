@@ -24,6 +24,7 @@ from conrepair.repair.edits import (
     ExchangeInputs,
     ExchangeOutputs,
     Graft,
+    MoveOutputs,
     Remove,
     Requantize,
     SetAttributes,
@@ -62,6 +63,7 @@ EDITS: list[Edit] = [
     AddOutput("inner"),
     DropOutput(1),
     ExchangeOutputs(0, 2),
+    MoveOutputs(1, 0),
     ExchangeInputs(1, 0),
 ]
 

@@ -9,7 +9,7 @@ from conrepair.editors.editor import Editor
 from conrepair.editors.operation import Operation
 from conrepair.faults.fault import Kind
 from conrepair.localize.localize import Found
-from conrepair.repair.edits import AddOutput, DropOutput, ExchangeInputs, ExchangeOutputs, Graft
+from conrepair.repair.edits import AddOutput, DropOutput, ExchangeInputs, ExchangeOutputs, Graft, MoveOutputs
 from conrepair.repair.proposals.proposal import Proposal
 
 __all__ = ["end_proposals"]
@@ -26,7 +26,8 @@ def end_proposals(found: Found, before: Found, editor: Editor) -> Iterator[Propo
     yield from _of_other_sizes(found, editor)
     yield from _lost(found, before, editor)
     yield from _extra(found, editor)
-    for kind, names in ((ExchangeOutputs, editor.graph.outputs), (ExchangeInputs, editor.graph.inputs)):
+    outputs, inputs = editor.graph.outputs, editor.graph.inputs
+    for kind, names in ((ExchangeOutputs, outputs), (MoveOutputs, outputs), (ExchangeInputs, inputs)):
         for one, two in itertools.combinations(range(len(names)), 2):
             yield (kind(one, two),)
 
