@@ -104,8 +104,8 @@ def _add_data(parser: argparse.ArgumentParser, *, samples: int) -> None:
     )
     parser.add_argument("--samples", type=int, default=samples, help="number of synthetic inputs")
     parser.add_argument("--seed", type=int, default=0, help="of synthetic inputs")
-    parser.add_argument("--low", type=float, default=-1.0, help="lower end of synthetic inputs")
-    parser.add_argument("--high", type=float, default=1.0, help="upper end of synthetic inputs")
+    parser.add_argument("--low", type=float, help="lower end of synthetic inputs (what the files say, or -1)")
+    parser.add_argument("--high", type=float, help="upper end of synthetic inputs (what the files say, or 1)")
 
 
 def _add_target_recipe(parser: argparse.ArgumentParser) -> None:

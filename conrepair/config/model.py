@@ -116,8 +116,10 @@ class SyntheticConfig(_Strict):
 
     samples: int = Field(32, ge=1)
     seed: int = Field(0, ge=0)
-    low: float = Field(-1.0, description="Lower end of the range of float inputs.")
-    high: float = Field(1.0, description="Upper end of the range of float inputs.")
+    low: float | None = Field(
+        None, description="Lower end of the range of float inputs. Default: what the files are made for, or -1."
+    )
+    high: float | None = Field(None, description="The upper end. Default: what the files are made for, or 1.")
     integer_high: int | None = Field(
         None,
         ge=1,
@@ -126,9 +128,15 @@ class SyntheticConfig(_Strict):
 
     @model_validator(mode="after")
     def _range_is_one(self) -> SyntheticConfig:
-        if self.low > self.high:
-            raise ValueError(f"low ({self.low:g}) is above high ({self.high:g})")
+        low, high = self.ends
+        if low > high:
+            raise ValueError(f"low ({low:g}) is above high ({high:g})")
         return self
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range of float inputs that no file says anything about."""
+        return -1.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
 
 
 class DatasetConfig(_Strict):

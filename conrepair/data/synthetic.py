@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.data.input_range import InputRange
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.runtime.errors import DataError
 
@@ -27,12 +28,17 @@ class SyntheticRange:
         high: Upper end of floats.
         integer_high: Integers are drawn from [0, this); None: the size of the table that the input indexes, or
             2 when no table is found.
+        given: Whether a person said the ends.
+        inputs: What files say that each of the model's inputs is made for, in their order; None, or nothing at all,
+            where they say nothing.
     """
 
     seed: int = 0
     low: float = -1.0
     high: float = 1.0
     integer_high: int | None = None
+    given: bool = False
+    inputs: tuple[InputRange | None, ...] = ()
 
 
 def draw(
@@ -50,6 +56,10 @@ def draw(
         DataError: for an input of text.
     """
     generator = np.random.default_rng([limits.seed, *stream])
+    known = limits.inputs[stream[0]] if limits.inputs else None
+    if known is not None:
+        values = known.draw(generator, shape)
+        return values.astype(np.float32 if spec.quantization is not None else numpy_dtype(spec.dtype))
     if spec.stands_for_reals:
         values = generator.uniform(limits.low, limits.high, shape).astype(np.float32)
         return values.astype(numpy_dtype(spec.dtype)) if spec.is_float else values
@@ -67,14 +77,17 @@ def in_words(inputs: Sequence[TensorSpec], limits: SyntheticRange) -> str:
         inputs: Of the model; none where they aren't known.
         limits: The range.
     """
-    said = {spec.name: _said(spec, limits) for spec in inputs}
+    known = limits.inputs or (None,) * len(inputs)
+    said = {spec.name: _said(spec, limits, item) for spec, item in zip(inputs, known, strict=True)}
     different = list(dict.fromkeys(said.values()))
     if len(different) < 2:
         return different[0] if different else _uniform(limits)
     return "; ".join(f"{', '.join(name for name in said if said[name] == words)}: {words}" for words in different)
 
 
-def _said(spec: TensorSpec, limits: SyntheticRange) -> str:
+def _said(spec: TensorSpec, limits: SyntheticRange, known: InputRange | None) -> str:
+    if known is not None:
+        return str(known)
     if spec.stands_for_reals:
         return _uniform(limits)
     if spec.dtype == "bool":

@@ -37,6 +37,7 @@ from conrepair.metrics.ranks import (
     rank_biased_overlap,
     top1_differs,
 )
+from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
 from conrepair.metrics.tensors import TensorError, compare_tensors, per_sample_relative_l2, row_chunks
 
@@ -317,6 +318,14 @@ def _compare_output(
             notes.append(words)
         else:
             verdict, reason = Verdict.UNDECIDED, f"{words}: nothing can be told from them"
+    spread = None if exactly else spread_between_samples(one)
+    if spread is not None and spread < HARDLY_ANY:
+        notes.append(
+            f"outputs hardly depend on the inputs: between samples they vary by {spread:.1e} of their size, so that "
+            "one answer counts as many. Give data (--data), or inputs of another range (--low, --high)"
+        )
+        if verdict is Verdict.FAULTY and quantized and error.cosine >= tolerance.quantized_cosine:
+            verdict, reason = Verdict.UNDECIDED, f"{reason}; but outputs hardly depend on the inputs"
     complaint = candidate.intent.complaint if candidate.intent is not None else None
     if complaint is not None and verdict is Verdict.FAULTY:
         reason += f"; {complaint}"

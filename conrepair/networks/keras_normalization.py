@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from keras import layers
+import numpy as np
+from keras import config, layers, ops
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.keras_parts import Call, Rule, weight
+from conrepair.networks.keras_parts import Call, Rule, constant, weight
 from conrepair.networks.parts import Part
 
 __all__ = ["RULES"]
@@ -58,6 +59,33 @@ def _group_normalization(call: Call) -> list[Part]:
     return [Part("GroupNormalization", attributes, _parameters(_affine(layer)), axis == call.rank - 1)]
 
 
+def _rescaling(call: Call) -> list[Part]:
+    """Twice elementwise: factors, then offsets."""
+    layer = call.operation
+    scale, offset = np.asarray(layer.scale, np.float32), np.asarray(layer.offset, np.float32)
+    if "first" in str(getattr(layer, "data_format", "")) and max(scale.ndim, offset.ndim):
+        raise ValueError("a number for each channel of another axis than the last")
+    factor = Part("Mul", {"constant_first": False}, {"operand": constant(scale)}, True)
+    return (
+        [factor, Part("Add", {"constant_first": False}, {"operand": constant(offset)}, True)]
+        if offset.any()
+        else [factor]
+    )
+
+
+def _normalization(call: Call) -> list[Part]:
+    """Twice elementwise: the mean, then the deviation."""
+    layer = call.operation
+    if layer.invert:
+        raise ValueError("undoes a normalization")
+    mean, variance = (np.asarray(ops.convert_to_numpy(item), np.float64) for item in (layer.mean, layer.variance))
+    deviation = np.maximum(np.sqrt(variance), config.epsilon())
+    return [
+        Part(op, {"constant_first": False}, {"operand": constant(values.astype(np.float32))}, True)
+        for op, values in (("Sub", mean), ("Div", deviation))
+    ]
+
+
 def _unit_normalization(call: Call) -> list[Part]:
     return [Part("LpNormalization", {"p": 2, "axes": call.axes(call.operation.axis), "epsilon": 1e-12})]
 
@@ -79,5 +107,7 @@ RULES: dict[type, Rule] = {
     layers.RMSNormalization: _rms_normalization,
     layers.GroupNormalization: _group_normalization,
     layers.UnitNormalization: _unit_normalization,
+    layers.Rescaling: _rescaling,
+    layers.Normalization: _normalization,
     **dict.fromkeys(_NOTHING, _identity),
 }

@@ -21,6 +21,7 @@ from conrepair.pipeline.plan import check_converters
 from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
+from conrepair.pipeline.stages.drawing import draw
 from conrepair.pipeline.stages.execution import execute
 from conrepair.pipeline.stages.localize import localize
 from conrepair.pipeline.stages.mend import mend
@@ -162,6 +163,7 @@ def _run_parts(
 def _run_part(state: State) -> _Part:
     resolve(state)
     build(state)
+    draw(state)
     plan(state)
     convert(state)
     prepare(state, models_of(state))

@@ -18,7 +18,6 @@ from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.next_step import next_step
 from conrepair.pipeline.options import dataset_of, given, given_recipe, parse_input, slug
-from conrepair.pipeline.telling_inputs import run_on_telling_inputs
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import print_summary
 from conrepair.report.verdict_table import print_verdicts
@@ -106,9 +105,7 @@ def audit_and_report(
     """
     with contextlib.ExitStack() as use:
         with ProgressDisplay(quiet=quiet) as display:
-            result = run_on_telling_inputs(
-                config, lambda chosen, stack: run_audit(chosen, base, display, stack, write_so_far), use, display.note
-            )
+            result = run_audit(config, base, display, use, write_so_far)
         write_audit(result, base / config.output / "store")
     if as_json:
         say(json.dumps(report_json(result), indent=2))

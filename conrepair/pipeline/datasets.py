@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from conrepair.config.model import DatasetConfig, SyntheticConfig
@@ -16,7 +16,7 @@ from conrepair.runtime.files import sha256_of
 from conrepair.zoo.catalog import zoo_photos
 from conrepair.zoo.packages import ProgressCallback
 
-__all__ = ["Dataset", "resolve_dataset", "synthetic_in_words"]
+__all__ = ["Dataset", "resolve_dataset", "synthetic_in_words", "with_ranges"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ def _tensors(path: Path, limit: int | None) -> Dataset:
 
 def _synthetic(config: SyntheticConfig, limit: int | None) -> Dataset:
     count = min(config.samples, limit or config.samples)
-    limits = SyntheticRange(config.seed, config.low, config.high, config.integer_high)
+    given = config.low is not None or config.high is not None
+    limits = SyntheticRange(config.seed, *config.ends, config.integer_high, given)
     return Dataset(
         kind="synthetic",
         about=synthetic_in_words(count, limits),
@@ -129,6 +130,11 @@ def synthetic_in_words(count: int, limits: SyntheticRange, inputs: Sequence[Tens
         inputs: Of the model, where they're known.
     """
     return f"synthetic: {count} samples, {in_words(inputs, limits)}, seed {limits.seed}"
+
+
+def with_ranges(dataset: Dataset, limits: SyntheticRange) -> Dataset:
+    """Synthetic inputs of other ranges."""
+    return replace(dataset, sha256=hashlib.sha256(repr(limits).encode()).hexdigest(), limits=limits)
 
 
 def _numbered(count: int) -> tuple[str, ...]:

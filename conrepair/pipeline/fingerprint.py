@@ -42,6 +42,7 @@ _MORE_ROOMS = {  # by kind of job
     "localize": _LOCALIZING,
     "repair": _LOCALIZING | {"editors", "repair"},
     "rounding": _LOCALIZING | {"editors"},
+    "draw_inputs": {"graph", "metrics", "networks"},
     "outline": _CUTTING,
     "attempt": _CUTTING,
 }

@@ -18,6 +18,7 @@ from conrepair.converters.registry import converter
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.data.feeds import Batch, DataReference, batches, open_feeds
 from conrepair.data.recipe import Recipe
+from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
@@ -37,6 +38,7 @@ __all__ = [
     "conversion_payload",
     "convert",
     "describe",
+    "draw_inputs",
     "execute",
     "localize",
     "outline",
@@ -236,6 +238,26 @@ def contents(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     if found is None:
         return {}
     return {"description": to_json(found.description), "missing": list(found.missing)}
+
+
+def draw_inputs(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Choose which inputs to draw for a model and what was made of it.
+
+    Args:
+        payload: "source" and "targets" (each with "model" and "inputs"), "limits", "count".
+        folder: Not used.
+
+    Returns:
+        "chosen".
+    """
+    from conrepair.networks.synthetic_inputs import Reader, choose_inputs
+
+    source = from_json(Reader, payload["source"])
+    targets = [from_json(Reader, target) for target in payload["targets"]]
+    chosen = choose_inputs(source, targets, from_json(SyntheticRange, payload["limits"]), payload["count"])
+    for reader in (source, *targets):
+        _check_unchanged(reader.model.path, reader.model.sha256)
+    return {"chosen": to_json(chosen)}
 
 
 def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

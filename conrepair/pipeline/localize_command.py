@@ -18,7 +18,6 @@ from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.build_audit import compare_build, is_build
 from conrepair.pipeline.evaluation import error_of
 from conrepair.pipeline.options import dataset_of, given, given_recipe, localize_section, parse_input, slug
-from conrepair.pipeline.telling_inputs import run_on_telling_inputs
 from conrepair.report.localization.about import about_step
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.summary import print_localization
@@ -100,12 +99,7 @@ def compare_files(
     content = _config(options, dict(zip(names, paths, strict=True)), room)
     content |= {name: content.get(name, {}) | section for name, section in sections.items()}
     display = stack.enter_context(ProgressDisplay(quiet=options.quiet))
-    result = run_on_telling_inputs(
-        parse_config(content, "command line"),
-        lambda config, use: run_audit(config, Path.cwd(), display, use),
-        stack,
-        display.note,
-    )
+    result = run_audit(parse_config(content, "command line"), Path.cwd(), display, stack)
     by_name = {row.model: row for row in result.rows}
     rows = tuple(by_name[name] for name in names)
     for row in (rows[0], rows[-1]):

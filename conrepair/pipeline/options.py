@@ -30,7 +30,7 @@ def dataset_of(options: argparse.Namespace) -> dict[str, Any]:
     """The dataset that --data names; without it a synthetic one."""
     if options.data is None:
         limits = {"seed": options.seed, "low": options.low, "high": options.high}
-        return {"synthetic": {"samples": options.samples} | limits}
+        return {"synthetic": {"samples": options.samples} | given(limits)}
     path = Path(options.data).absolute()
     return {"tensors": str(path)} if path.suffix in {".npz", ".npy"} else {"folder": str(path)}
 

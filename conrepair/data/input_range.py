@@ -1,0 +1,82 @@
+"""Which values an input is made for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["InputRange"]
+
+_SHORTEST_MASK = 0.5  # of a row; what is masked out lies behind
+
+
+@dataclass(frozen=True)
+class InputRange:
+    """What a model's file says about the values of an input.
+
+    Attributes:
+        low: Lower end; one for each place along the axis, or one for all.
+        high: The same for the upper end.
+        why: What in the file says so.
+        axis: Of the input, counted from its end (-1 is the last); None where all values have one range.
+        whole: Whether values are whole numbers, the ends included.
+        mask: Whether each row is ones, then zeros.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    why: str
+    axis: int | None = None
+    whole: bool = False
+    mask: bool = False
+
+    def __str__(self) -> str:
+        """For a person: "0 to 255 (Rescaling)"."""
+        if self.mask:
+            return f"a mask of ones, then zeros ({self.why})"
+        ends = [" to ".join(f"{end:.4g}" for end in pair) for pair in zip(self.low, self.high, strict=True)]
+        shown = ", ".join(ends[:3]) + (f", ... ({len(ends)} ranges)" if len(ends) > 3 else "")
+        return f"{'whole numbers from ' * self.whole}{shown} ({self.why})"
+
+    def for_all(self) -> InputRange:
+        """One range for all places along the axis."""
+        return replace(self, low=(min(self.low),), high=(max(self.high),), axis=None)
+
+    def differs(self, other: InputRange) -> bool:
+        """Whether two files are made for inputs that no choice of words explains: half as large, or twice."""
+        one, two = (max(map(abs, (*item.low, *item.high))) for item in (self, other))
+        return self.mask != other.mask or max(one, two) > 2 * min(one, two)
+
+    def draw(self, generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Draw one sample, uniformly.
+
+        Args:
+            generator: Seeded.
+            shape: Of the sample.
+
+        Returns:
+            Whole numbers as int64, others as float32.
+        """
+        if self.mask:
+            return self._mask(generator, shape)
+        low, high = (self._placed(ends, len(shape)) for ends in (self.low, self.high))
+        if self.whole:
+            return generator.integers(low.astype(np.int64), high.astype(np.int64) + 1, shape)
+        return generator.uniform(low, high, shape).astype(np.float32)
+
+    def _placed(self, ends: tuple[float, ...], rank: int) -> npt.NDArray[np.float64]:
+        """Ends that broadcast with a sample."""
+        sizes = [1] * rank
+        if self.axis is not None:
+            sizes[self.axis] = len(ends)
+        return np.reshape(np.array(ends, np.float64), sizes)
+
+    def _mask(self, generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        size = shape[-1] if shape else 1
+        lengths = generator.integers(max(1, math.ceil(_SHORTEST_MASK * size)), size + 1, (*shape[:-1], 1))
+        kept: npt.NDArray[Any] = (np.arange(size) < lengths).astype(np.int64).reshape(shape)
+        return kept

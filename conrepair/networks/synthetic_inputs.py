@@ -1,0 +1,204 @@
+"""Choose which inputs to draw for a model: those that it's made for, or others that its outputs depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.data.binding import bind_inputs
+from conrepair.data.feeds import DataReference, batches, open_feeds
+from conrepair.data.input_range import InputRange
+from conrepair.data.synthetic import SyntheticRange, in_words
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.graph.input_ranges import input_ranges
+from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
+from conrepair.networks.registry import open_network
+from conrepair.runtime.errors import ConrepairError
+
+__all__ = ["Chosen", "Reader", "choose_inputs"]
+
+_SAMPLES = 8  # that a range is tried with
+_SIZE = 2  # of what a file leaves open
+# For logarithms and roots; for what overflows; for what needs more; for pictures.
+_OTHERS = ((0.05, 1.0), (-0.05, 0.05), (1.0, 8.0), (0.0, 255.0))
+_OTHER_DATA = "give data (--data), or a range (--low, --high)"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A model that the inputs are for.
+
+    Attributes:
+        model: On disk.
+        inputs: As its file says, with declared sizes filled in.
+    """
+
+    model: Model
+    inputs: tuple[TensorSpec, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What to draw.
+
+    Attributes:
+        limits: The ranges.
+        notes: What a person should know.
+    """
+
+    limits: SyntheticRange
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What a source makes of some samples.
+
+    Attributes:
+        numbers: Whether most of what it gives are numbers.
+        spread: How much its outputs vary between samples, of their size; None for one sample.
+    """
+
+    numbers: bool
+    spread: float | None
+
+    @property
+    def tell(self) -> bool:
+        """Whether a difference of another model's would be seen."""
+        return self.numbers and (self.spread is None or self.spread >= HARDLY_ANY)
+
+    def __str__(self) -> str:
+        """For a person: what's wrong with them."""
+        if not self.numbers:
+            return "outputs are NaN or infinite for the most part"
+        return (
+            f"outputs hardly depend on the inputs (they vary by {self.spread or 0:.1e} of their size between samples)"
+        )
+
+
+def choose_inputs(source: Reader, targets: Sequence[Reader], limits: SyntheticRange, count: int) -> Chosen:
+    """Find out what inputs a source and its targets are made for, and whether its outputs depend on them.
+
+    What the source's file says counts, then what a target's does. Where its outputs hardly depend on such inputs, or
+    aren't numbers, inputs of other ranges are tried where no file says which it takes.
+
+    Args:
+        source: That the inputs are drawn for.
+        targets: That get the same ones.
+        limits: What is asked for.
+        count: Number of samples.
+    """
+    ranges, notes = _agreed(source, targets, limits)
+    wanted = replace(limits, inputs=ranges)
+    open_ends = not limits.given and any(
+        spec.stands_for_reals and known is None for spec, known in zip(source.inputs, ranges, strict=True)
+    )
+    chosen, first = wanted, _answers(source, wanted, count)
+    if first is not None and not first.tell:
+        others = [replace(wanted, low=low, high=high) for low, high in _OTHERS] if open_ends else []
+        chosen = _telling(source, wanted, others, first, count)
+        tried = "" if not others else f"; {', '.join(f'{low:g} to {high:g}' for low, high in _OTHERS)} tried too"
+        found = f", so they're drawn from {chosen.low:g} to {chosen.high:g}" if chosen != wanted else tried
+        notes += (f"on inputs {in_words(source.inputs, wanted)}, {first}{found}: {_OTHER_DATA}",)
+    return Chosen(chosen, notes)
+
+
+def _telling(
+    source: Reader, wanted: SyntheticRange, others: Sequence[SyntheticRange], first: _Answers, count: int
+) -> SyntheticRange:
+    """The first range whose answers tell something; else the first that gives numbers, else what was wanted."""
+    tried = [(wanted, first)]
+    for limits in others:
+        answers = _answers(source, limits, count)
+        if answers is not None and answers.tell:
+            return limits
+        if answers is not None:
+            tried.append((limits, answers))
+    return next((limits for limits, answers in tried if answers.numbers), wanted)
+
+
+def _answers(source: Reader, limits: SyntheticRange, count: int) -> _Answers | None:
+    """What the source makes of a few samples; None where it can't run them, which is said when it's run."""
+    data = DataReference("synthetic", min(count, _SAMPLES), samples=source.inputs, limits=limits)
+    try:
+        runnable = framework(source.model.framework).load(source.model)
+        outputs: dict[str, list[np.ndarray]] = {spec.name: [] for spec in runnable.outputs}
+        feeds = open_feeds(data, runnable.inputs, None)
+        for batch in batches(feeds, runnable.inputs, _SAMPLES):
+            for name, array in runnable.run(batch.feeds).items():
+                whole = feeds.whole or array.shape[:1] != (batch.size,)
+                outputs[name].append(array[None] if whole else array[: batch.valid])
+    except ConrepairError:
+        return None
+    arrays = [np.concatenate([item.astype(np.float64) for item in parts]) for parts in outputs.values()]
+    if not arrays:
+        return None
+    spreads = [spread_between_samples(array) for array in arrays]
+    numbers = any(2 * np.isfinite(array).sum() >= array.size for array in arrays)
+    return _Answers(bool(numbers), None if None in spreads else max(item for item in spreads if item is not None))
+
+
+def _agreed(
+    source: Reader, targets: Sequence[Reader], limits: SyntheticRange
+) -> tuple[tuple[InputRange | None, ...], tuple[str, ...]]:
+    """The range of each of the source's inputs, and where a target's file says another one."""
+    ours, notes = _said(source), []
+    for target in targets:
+        theirs = _said(target)
+        for spec, known, other in _bound(source, target, ours, theirs):
+            if known is None:
+                ours[spec.name] = other
+            elif known.differs(other):
+                whose = f"{Path(target.model.path).name}'s input for {spec.name}"
+                notes.append(f"{whose} is made for {other}, its source's for {known}")
+    return tuple(_unless_asked(spec, ours.get(spec.name), limits) for spec in source.inputs), tuple(notes)
+
+
+def _unless_asked(spec: TensorSpec, known: InputRange | None, limits: SyntheticRange) -> InputRange | None:
+    """What files say of an input, where no person said it."""
+    asked = limits.given if spec.stands_for_reals else limits.integer_high is not None
+    return None if asked and not (known is not None and known.mask) else known
+
+
+def _bound(
+    source: Reader, target: Reader, ours: Mapping[str, InputRange], theirs: Mapping[str, InputRange]
+) -> Iterator[tuple[TensorSpec, InputRange | None, InputRange]]:
+    """The source's inputs that a target says something about, each with what both say."""
+    try:
+        bindings = bind_inputs(source.inputs, target.inputs)
+    except ConrepairError:  # that they don't fit is said when they're fed
+        return
+    specs = {spec.name: spec for spec in source.inputs}
+    for binding in bindings:
+        if binding.input in theirs:
+            other = theirs[binding.input]
+            placed = other if binding.permutation is None else other.for_all()
+            yield specs[binding.sample], ours.get(binding.sample), placed
+
+
+def _said(reader: Reader) -> dict[str, InputRange]:
+    """What a model's file says of its inputs' values, by their names; nothing where it has no graph to look at."""
+    found = {}
+    try:
+        network = open_network(reader.model, tuple(map(_of_some_size, reader.inputs)))
+    except ConrepairError:
+        network = None
+    ranges = {} if network is None else input_ranges(network.graph)
+    for spec in reader.inputs:
+        tensor = spec.name if network is None else network.input_names[spec.name]
+        if tensor in ranges:
+            found[spec.name] = ranges[tensor]
+        elif spec.high is not None:
+            found[spec.name] = InputRange((0.0,), (spec.high - 1.0,), f"a table of {spec.high} rows", whole=True)
+        elif "mask" in spec.name.lower() and not spec.stands_for_reals and spec.dtype != "string":
+            found[spec.name] = InputRange((0.0,), (1.0,), "its name", whole=True, mask=True)
+    return found
+
+
+def _of_some_size(spec: TensorSpec) -> TensorSpec:
+    return replace(spec, shape=tuple(size if isinstance(size, int) else _SIZE for size in spec.shape))

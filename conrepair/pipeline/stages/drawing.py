@@ -1,0 +1,78 @@
+"""Choose the inputs that are drawn: those that the files are made for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import from_json, to_json
+from conrepair.networks.synthetic_inputs import Chosen
+from conrepair.pipeline.datasets import with_ranges
+from conrepair.pipeline.scheduler import Task
+from conrepair.pipeline.sources import Source, framework_needs
+from conrepair.pipeline.stages.state import State, Subject
+
+__all__ = ["draw"]
+
+
+def draw(state: State) -> None:
+    """Choose ranges for every model that runs on synthetic inputs, with what's compared with it.
+
+    Args:
+        state: Its datasets get the ranges, its notes what a person should know.
+    """
+    groups = {subject.config.name: _group(state, subject) for subject in state.subjects if _draws(subject)}
+    tasks = {name: _task(state, name, group) for name, group in groups.items()}
+    with state.display.stage("draw", len(tasks)) as stage:
+        state.scheduler.run(list(tasks.values()), side_by_side=state.config.limits.workers, advance=stage.advance)
+    for name, task in tasks.items():
+        entry = state.scheduler.results[task.name].entry
+        if entry is None:
+            state.notes.append(f"{name}: nothing could be found out about which inputs it's made for")
+            continue
+        chosen = from_json(Chosen, entry.result["chosen"])
+        state.notes += chosen.notes
+        for note in chosen.notes:
+            state.display.note(note)
+        for subject in groups[name]:
+            if subject.dataset is not None:
+                subject.dataset = with_ranges(subject.dataset, chosen.limits)
+                state.datasets[subject.config.name] = subject.dataset
+
+
+def _draws(subject: Subject) -> bool:
+    """Whether inputs are drawn for a model that isn't compared with another."""
+    drawn = subject.dataset is not None and subject.dataset.kind == "synthetic"
+    return drawn and subject.source is not None and subject.config.compare_with is None
+
+
+def _group(state: State, subject: Subject) -> list[Subject]:
+    name = subject.config.name
+    return [subject, *(other for other in state.subjects if other.config.compare_with == name)]
+
+
+def _task(state: State, name: str, group: list[Subject]) -> Task:
+    made = [(subject, subject.source) for subject in group if subject.source is not None]
+    dataset, first = group[0].dataset, group[0].source
+    if dataset is None or first is None:
+        raise ValueError("nothing is drawn")
+    samples = state.data_for(group[0], first)[0].samples
+    source = _reader(first, samples)
+    targets = [_reader(model, subject.open_sizes_filled(model)) for subject, model in made[1:]]
+    payload = {
+        "source": source,
+        "targets": targets,
+        "limits": to_json(dataset.limits),
+        "count": dataset.count,
+    }
+    needs = frozenset[str]().union(*(framework_needs(item.model.framework) for _, item in made))
+    return Task(f"{name}, inputs", "draw_inputs", lambda _: payload, needs=needs, timeout=state.config.limits.seconds)
+
+
+def _reader(source: Source, inputs: Sequence[TensorSpec]) -> dict[str, Any]:
+    return {
+        "model": to_json(dataclasses.replace(source.model, provenance=None)),
+        "inputs": [to_json(spec) for spec in inputs],
+    }

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import numpy as np
+
+from conrepair.data.input_range import InputRange
+
+
+def test_one_range_for_all() -> None:
+    values = InputRange((3.0,), (5.0,), "Clip").draw(np.random.default_rng(0), (4, 200))
+    assert values.dtype == np.float32
+    assert 3 <= values.min() < 3.1
+    assert 4.9 < values.max() <= 5
+
+
+def test_a_range_for_each_place_along_an_axis() -> None:
+    known = InputRange((0.0, 100.0), (1.0, 200.0), "Normalization", axis=-2)
+    values = known.draw(np.random.default_rng(0), (7, 2, 50))
+    assert (values[:, 0].max() <= 1, values[:, 1].min() >= 100) == (True, True)
+    assert known.for_all() == InputRange((0.0,), (200.0,), "Normalization")
+
+
+def test_whole_numbers_reach_both_ends() -> None:
+    assert {*InputRange((0.0,), (3.0,), "a table", whole=True).draw(np.random.default_rng(0), (500,))} == {0, 1, 2, 3}
+
+
+def test_a_mask_is_ones_then_zeros() -> None:
+    known = InputRange((0.0,), (1.0,), "Equal", whole=True, mask=True)
+    rows = np.stack([known.draw(np.random.default_rng(seed), (10,)) for seed in range(50)])
+    assert (np.diff(rows, axis=1) <= 0).all()
+    assert rows[:, 0].all(), "a row that's masked out as a whole has no answer"
+    assert not rows.all(), "a mask of ones only masks nothing"
+
+
+def test_words() -> None:
+    assert str(InputRange((0.0,), (255.0,), "Rescaling")) == "0 to 255 (Rescaling)"
+    assert str(InputRange((0.0,) * 5, (1.0,) * 5, "Sub", axis=-1)).startswith(
+        "0 to 1, 0 to 1, 0 to 1, ... (5 ranges)"
+    )
+
+
+def test_what_no_choice_of_words_explains() -> None:
+    one, other = InputRange((0.0,), (255.0,), "Rescaling"), InputRange((-3.0,), (251.0,), "how it's quantized")
+    assert not one.differs(other)
+    assert one.differs(InputRange((0.0,), (1.0,), "how it's quantized"))
