@@ -45,11 +45,21 @@ def concluded(
         return Verdict.EQUIVALENT, f"every layer is within its noise floor, outputs differ by {worst:.1e}"
     if compared.verdict is Verdict.QUANTIZED:
         words = f"outputs differ by {worst:.1e}, every layer by no more than its bit width explains"
-        return Verdict.QUANTIZED, words
+        return Verdict.QUANTIZED, f"{words}{_changed(compared)}; few bits are taken for wanted"
     return compared.verdict, (
         f"accumulated rounding, no single culprit: every layer is within its noise floor, and of the outputs the "
         f"{compared.reason}"
     )
+
+
+def _changed(compared: ComparedOutputs) -> str:
+    """Which share of the answers changed."""
+    answers = [output.answers for output in compared.outputs if output.answers is not None]
+    if not answers:
+        return ""
+    most = max(answers, key=lambda item: item.top1_differs / item.samples)
+    share = most.top1_differs / most.samples
+    return f"; {share:.0%} of the answers changed ({most.top1_differs} of {most.samples})"
 
 
 def _of_faults(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:

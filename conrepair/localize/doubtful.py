@@ -1,30 +1,35 @@
-"""Quantized pieces whose error the bits could explain, and whose weights they don't."""
+"""Quantized pieces whose error the bits could explain, and whose layers differ in what they don't."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter
+from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.differences import pairings_of
+from conrepair.localize.diagnosis.parameters import compare_parameters
 from conrepair.localize.diagnosis.region import Cuts
+from conrepair.localize.diagnosis.steps import Step
 from conrepair.localize.judgement import Judged
+from conrepair.localize.layout import Layout
 from conrepair.localize.matching import Pair
 from conrepair.localize.quantization import MOST_BITS, rounding_error
 
-__all__ = ["with_wrong_weights"]
+__all__ = ["with_other_layers"]
 
+_WINDOWS = {"pads", "strides", "dilations", "group"}
 _TWICE = 2.0  # times what its bits explain is no rounding of the right weight
 _SHARE = 4.0  # times the error of what's computed, at most, that of the weight that makes it may be
 
 
-def with_wrong_weights(
+def with_other_layers(
     graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], judged: Sequence[Judged]
 ) -> list[Judged]:
-    """Call those pieces guilty, too, whose weights are others than the source's.
+    """Call those pieces guilty, too, whose layers plainly differ, or whose weights are others than the source's.
 
     What a piece introduces is explained by its bits up to a few times of what they do on average. Of a weight it's
     known better: each of its numbers is off by half a step at most. Where a piece introduces more than what's
@@ -36,10 +41,35 @@ def with_wrong_weights(
         judged: All of them, of a quantized target.
     """
     cuts = Cuts(graphs, pairs)
-    return [
-        replace(item, guilty=True) if _is_doubtful(item) and _has_wrong_weight(cuts, item) else item
-        for item in judged
+    return [replace(item, guilty=True) if not item.guilty and _is_wrong(cuts, item) else item for item in judged]
+
+
+def _is_wrong(cuts: Cuts, item: Judged) -> bool:
+    if not min(item.introduced, item.full):
+        return False
+    return _is_written_otherwise(cuts, item) or (_is_doubtful(item) and _has_wrong_weight(cuts, item))
+
+
+def _is_written_otherwise(cuts: Cuts, item: Judged) -> bool:
+    """Whether layers plainly differ, in whichever way they're read: how wide windows are, or a weight as a whole."""
+    layouts = {len(item.cut.pair.layout.source): item.cut.pair.layout}
+    readings = [
+        [(one, two) for one, two in steps if one is not None and two is not None and one.op == two.op]
+        for steps in pairings_of(*cuts.sides(item.cut.pair))
     ]
+    return bool(readings) and all(any(_differ(*steps, item, layouts) for steps in pairs) for pairs in readings)
+
+
+def _differ(ours: Step, theirs: Step, item: Judged, layouts: Mapping[int, Layout]) -> bool:
+    if any(differing.name in _WINDOWS for differing in attribute_differences(ours, theirs, layouts)):
+        return True
+    for role, given in theirs.parameters.items():
+        right = ours.parameters.get(role)
+        if right is not None and given.bits and given.bits <= MOST_BITS:
+            found = compare_parameters(right, given)
+            if found is not None and found.plain and found.relative <= _SHARE * item.introduced:
+                return True
+    return False
 
 
 def _is_doubtful(item: Judged) -> bool:

@@ -18,7 +18,7 @@ from conrepair.localize.compilation import align_compiled, with_compilation
 from conrepair.localize.conclusion import concluded
 from conrepair.localize.coverage import coverage_of
 from conrepair.localize.cuts import known_of
-from conrepair.localize.doubtful import with_wrong_weights
+from conrepair.localize.doubtful import with_other_layers
 from conrepair.localize.hidden import Explained, explain_outputs
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.latent import Latent, latent_faults
@@ -124,7 +124,7 @@ def localize_target(
     clock("isolate")
     judged = _judge(source, first[1], alignment, cuts, options)
     if options.quantized:
-        judged = with_wrong_weights((source.graph, target.graph), alignment.pairs, judged)
+        judged = with_other_layers((source.graph, target.graph), alignment.pairs, judged)
     explained = None
     compared = answers.compared()
     if compared.differs and not options.quantized:

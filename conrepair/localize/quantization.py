@@ -12,8 +12,9 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tens
 from conrepair.localize.activations import Activations
 from conrepair.localize.measurement import Cut
 
-__all__ = ["MOST_BITS", "QuantizationErrors", "ranges_of", "rounding_error"]
+__all__ = ["MOST_BITS", "QuantizationErrors", "has_right_scales", "ranges_of", "rounding_error"]
 
+_SAME_STEP = 2e-3  # relative; folding leaves less, and it takes more to lose a step of eight bits
 _UNIFORM = math.sqrt(12)  # a rounding error is uniform within a step: its deviation is the step divided by this
 _DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
 _DYNAMIC = {"DynamicQuantizeLinear"}
@@ -186,6 +187,28 @@ def rounding_error(parameter: Parameter, values: Array) -> float:
     if 0 < bits <= MOST_BITS and values.size:
         step = min(step, float(np.abs(values).max()) / (2 ** (bits - 1) - 1))
     return step / _UNIFORM / size if size else 0.0
+
+
+def has_right_scales(values: Array, given: Parameter) -> bool:
+    """Whether a parameter's scales are those that a quantizer gives to some numbers.
+
+    Args:
+        values: The numbers that it's to hold, in its shape.
+        given: The parameter; one that isn't in steps has none that could be wrong.
+    """
+    if not given.bits or given.bits > MOST_BITS or not given.scales or not values.size:
+        return True
+    scales, levels = np.asarray(given.scales, np.float64), 2**given.bits - 1
+    along: list[int | None] = [axis for axis, size in enumerate(values.shape) if size == scales.size > 1]
+    for axis in along or ([None] if scales.size == 1 else []):
+        others = tuple(place for place in range(values.ndim) if axis is None or place != axis)
+        low, high = np.minimum(values.min(axis=others), 0), np.maximum(values.max(axis=others), 0)
+        symmetric = np.maximum(-low, high)
+        # Of one sign and its opposite; with the smallest integer, too; of a range that has zero in it.
+        for right in (2 * symmetric / (levels - 1), 2 * symmetric / levels, (high - low) / levels):
+            if np.all((np.abs(scales - right) <= _SAME_STEP * right) | (right == 0)):
+                return True
+    return False
 
 
 def _quantizes_activations(graph: LayerGraph) -> bool:

@@ -58,11 +58,13 @@ class Requantize:
         node: Its name in the editor's graph.
         role: Of the parameter.
         values: In the convention of `conrepair.graph.operators`.
+        bias: The numbers of a bias in steps of these, where it was wrong with them; None where it stays.
     """
 
     node: str
     role: str
     values: Array
+    bias: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -304,6 +306,8 @@ def apply(edit: FileEdit, editor: Editor) -> None:
             editor.set_parameter(_node(edit.node, editor), edit.role, edit.values)
         case Requantize():
             editor.requantize(_node(edit.node, editor), edit.role, edit.values)
+            if edit.bias is not None:
+                editor.set_parameter(_node(edit.node, editor), "bias", edit.bias)
         case SetRange():
             editor.set_range(edit.tensor, edit.low, edit.high)
         case ComputeInFloat():
@@ -341,7 +345,8 @@ def in_words(edit: Edit) -> str:
         case SetParameter():
             return f"the {edit.role} of `{edit.node}` is the source's"
         case Requantize():
-            return f"the {edit.role} of `{edit.node}` is the source's, with scales of its own"
+            bias = "" if edit.bias is None else ", and so is the bias in steps of them"
+            return f"the {edit.role} of `{edit.node}` is the source's, with scales of its own{bias}"
         case SetRange():
             return f"`{edit.tensor}` is quantized for values from {edit.low:.4g} to {edit.high:.4g}"
         case ComputeInFloat():

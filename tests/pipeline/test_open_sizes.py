@@ -50,7 +50,8 @@ def test_sizes_come_from_the_target_or_from_the_stated_range(
 ) -> None:
     assert main(["compare", "net.pt2", target, "-o", "out", "--quiet", "-f", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert f"ids: whole numbers from 0 to {WORDS - 1}; mask: uniform in [-1, 1]" in str(report["datasets"])
+    ids = f"ids: whole numbers from 0 to {WORDS - 1} (aten.embedding.default of {WORDS} rows)"
+    assert f"{ids}; mask: uniform in [-1, 1]" in str(report["datasets"])
     arrays = {tuple(np.load(path).shape) for path in folder.rglob("output_0.npy")}
     assert {shape[1:] for shape in arrays} == {(size, 4)}
     assert main(["localize", "net.pt2", target, "-o", "found", "--quiet"]) == 0

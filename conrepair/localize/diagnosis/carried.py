@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conrepair.graph.layer_graph import Node, Parameter
+from conrepair.localize.diagnosis.changed import Values
 from conrepair.localize.diagnosis.finding import Finding
-from conrepair.localize.diagnosis.parameters import Values, difference
+from conrepair.localize.diagnosis.parameters import difference
 from conrepair.localize.diagnosis.portions import portion_of
 from conrepair.localize.diagnosis.region import Region
 from conrepair.metrics.running_error import relative_l2

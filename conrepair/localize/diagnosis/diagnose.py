@@ -45,12 +45,14 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         )
         findings = moved or findings
     certain = [item for item in findings if item.is_certain] or findings[:1]
+    pair = judged.cut.pair
     values = _few(region.expected, region.computed)
     # Where the graphs explain it, values only add words, which large ones take long to find.
     known = any(item.is_certain for item in certain) and values[0].size > _ENOUGH
     seen = None if known else relation(*values)
+    if seen is not None and seen[0] is Kind.PRECISION and region.target.graph.tensors[pair.target].quantization:
+        seen = None  # its steps are no news
     kind = _kind(certain, seen, region)
-    pair = judged.cut.pair
     evidence = [item.words for item in certain]
     if seen is not None:
         evidence.append(f"the result is {seen[1]}")

@@ -178,13 +178,14 @@ def _missing(step: Step, region: Region) -> Finding:
     theirs = {source: target for target, source in region.partners.items()}
     cuts = [theirs.get(name) for name in step.inputs]
     before = [_layer_before(name, region.target, cut) for name, cut in zip(step.inputs, cuts, strict=True)]
+    weight = _WRITTEN if _is_in_range(step, region) else _weight(step, extra=False)
     # Where others read the same, only who reads it here tells where something is missing.
     readers = [node.layer for node in region.target.nodes if set(node.inputs) & set(filter(None, cuts))]
     consumers = region.target.graph.consumers
     shared = any(sum(node.inputs.count(cut) for node in consumers.get(cut, ())) > 1 for cut in cuts if cut)
     nearest = [*(readers or _neighbours(region.target)), *before] if shared else before
     around = tuple(filter(None, dict.fromkeys([*nearest, *_neighbours(region.target)])))
-    return Finding(kind, what, step.layers, around, f"missing {step.layer}", _weight(step, extra=False), rule)
+    return Finding(kind, what, step.layers, around, f"missing {step.layer}", weight, rule)
 
 
 def _layer_before(name: str, side: Side, partner: str | None) -> str | None:
@@ -193,6 +194,17 @@ def _layer_before(name: str, side: Side, partner: str | None) -> str | None:
         return None
     producer = side.graph.producers.get(partner)
     return partner if producer is None else producer.layer
+
+
+def _is_in_range(step: Step, region: Region) -> bool:
+    """Whether the integers at the end hold no values that a clamp of the source would change."""
+    end = region.target.graph.tensors[region.target.end]
+    low, high = (0.0, None) if step.op == "Relu" else (step.attributes.get("min"), step.attributes.get("max"))
+    if step.op not in {"Relu", "Clip"} or end.quantization is None or end.stored is None:
+        return False
+    (least, most), near = end.stored, end.quantization.scale
+    above = not isinstance(low, int | float) or least >= low - near
+    return above and (not isinstance(high, int | float) or most <= high + near)
 
 
 def _weight(step: Step, *, extra: bool) -> float:

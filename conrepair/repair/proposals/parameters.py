@@ -11,7 +11,8 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.localize.diagnosis.parameters import compare_parameters
 from conrepair.localize.diagnosis.portions import portion_of
 from conrepair.localize.diagnosis.steps import Step
-from conrepair.repair.edits import Graft, SetParameter
+from conrepair.localize.quantization import has_right_scales
+from conrepair.repair.edits import Graft, Requantize, SetParameter
 from conrepair.repair.proposals.proposal import Proposal, Setting
 
 __all__ = ["parameter_proposals", "wanted_parameter"]
@@ -25,14 +26,15 @@ def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
         node = setting.places.of(theirs.nodes[0])
         if node is None or len(theirs.nodes) > 1:
             continue
-        edits = [
-            SetParameter(node.name, role, values)
-            for role in ours.parameters
-            if (values := wanted_parameter(ours, theirs, node, role)) is not None
-        ]
-        yield from ((edit,) for edit in edits)
+        wanted = {role: wanted_parameter(ours, theirs, node, role) for role in ours.parameters}
+        edits = {role: SetParameter(node.name, role, values) for role, values in wanted.items() if values is not None}
+        bias_too = wanted.get("bias")
+        for role, edit in edits.items():
+            if not has_right_scales(edit.values, theirs.parameters[role]):
+                yield (Requantize(node.name, role, edit.values, bias_too),)
+        yield from ((edit,) for edit in edits.values())
         if len(edits) > 1:
-            yield tuple(edits)
+            yield tuple(edits.values())
         bias = ours.parameters.get("bias")
         if bias is not None and "bias" not in theirs.parameters and len(theirs.outputs) == 1:
             tensor, numbers = theirs.outputs[0], _along_channels(bias.numpy(), theirs)

@@ -11,7 +11,7 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter, Tensor
 from conrepair.localize.diagnosis.steps import Step
-from conrepair.repair.edits import ComputeInFloat, Remove, Requantize, SetParameter, SetRange
+from conrepair.repair.edits import ComputeInFloat, Remove, Requantize, SetRange
 from conrepair.repair.proposals.folded import folded_parameters
 from conrepair.repair.proposals.parameters import wanted_parameter
 from conrepair.repair.proposals.partners import is_quantized
@@ -140,11 +140,9 @@ def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]
             values = right.numpy()
             if values.size != int(np.prod(held.shape, dtype=np.int64)):
                 continue
-            edit = Requantize(node.name, role, np.ascontiguousarray(values.reshape(held.shape)))
-            yield (edit,), values, given
             bias = wanted_parameter(ours, theirs, node, "bias") if "bias" in ours.parameters else None
-            if bias is not None:
-                yield (edit, SetParameter(node.name, "bias", bias)), values, given
+            right_ones = np.ascontiguousarray(values.reshape(held.shape))
+            yield (Requantize(node.name, role, right_ones, bias),), values, given
     for node, role, values, given in folded_parameters(setting):
         if given.bits and given.bits <= _MOST_BITS:
             yield (Requantize(node.name, role, values),), values, given

@@ -1,0 +1,117 @@
+"""What was done to numbers on the way: scaled, reordered, some of them lost. Rounding may lie over it."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+
+from conrepair.faults.fault import Kind
+
+__all__ = ["SAME", "Found", "Values", "by_channel", "reordered", "scaled", "some_rows"]
+
+SAME = 1e-5  # relative L2; folding and other arithmetic leave less
+_SCALED = 1e-4  # the same behind a factor
+_SAMPLED_ROWS = 4096
+_PROJECTED = 24  # numbers that stand for a slice
+_CERTAIN = 4.0  # times what rounding does
+
+Values = npt.NDArray[np.float64]
+Found = tuple[Kind, str] | None
+
+
+def scaled(one: Values, two: Values, noise: float) -> Found:
+    """One factor, power or offset for all.
+
+    Args:
+        one: As it should be.
+        two: As it is.
+        noise: Relative L2 error that rounding leaves, for this and all that follow.
+    """
+    factor = float(np.vdot(one, two) / max(float(np.vdot(one, one)), 1e-300))
+    if factor and np.linalg.norm(two - factor * one) <= max(_SCALED, noise) * np.linalg.norm(two):
+        words = "negated" if abs(factor + 1) < max(_SCALED, noise) else f"scaled by {factor:.{3 if noise else 4}g}"
+        return Kind.PARAMETERS, words
+    if one.size > 1 and (two >= 0).all() and (one >= 0).all() and one.any():
+        for power, words in ((0.5, "the square root of what it was"), (2.0, "the square of what it was")):
+            if np.allclose(two, one**power, rtol=1e-3):
+                return Kind.PARAMETERS, words
+    offset = two - one
+    if one.size > 1 and np.ptp(offset) <= _SCALED * np.abs(offset).max():
+        return Kind.PARAMETERS, f"shifted by {float(offset.mean()):.4g}"
+    return None
+
+
+def reordered(one: Values, two: Values, noise: float) -> Found:
+    """The same numbers in another order."""
+    off = max(SAME, noise)
+    if not _same(np.sort(one, axis=None), np.sort(two, axis=None), off):
+        return None
+    for axes in itertools.permutations(range(one.ndim)) if one.ndim <= 5 else ():
+        turned = one.transpose(axes)
+        if axes != tuple(range(one.ndim)) and turned.shape == two.shape and _same(turned, two, off):
+            return Kind.PARAMETERS, f"transposed (axes {list(axes)})"
+    if one.ndim > 2 and _same(np.flip(one, tuple(range(2, one.ndim))), two, off):
+        return Kind.PARAMETERS, "flipped along the kernel's axes"
+    for axis in range(one.ndim):
+        for shift in (1, -1):
+            if _same(np.roll(one, shift, axis), two, off):
+                return Kind.PARAMETERS, f"shifted by {shift:+d} along axis {axis}"
+    for axis in range(one.ndim):
+        order = _order(one, two, axis, off)
+        if order is not None:
+            moved = int((order != np.arange(order.size)).sum())
+            return Kind.PARAMETERS, f"permuted along axis {axis} ({moved} of {order.size} places)"
+    # Of many numbers, those of another weight are about the same ones in some order.
+    return None if noise else (Kind.PARAMETERS, "the same numbers in another order")
+
+
+def by_channel(one: Values, two: Values, noise: float) -> Found:
+    """A factor for each slice of one axis."""
+    for axis in range(one.ndim if one.ndim > 1 else 0):
+        first, second = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (one, two))
+        squares = np.einsum("ij,ij->i", first, first)
+        factors = np.einsum("ij,ij->i", first, second) / np.where(squares == 0, 1, squares)
+        gap, size = np.linalg.norm(second - factors[:, None] * first), np.linalg.norm(second)
+        changed = np.abs(factors - 1) > max(_SCALED, _CERTAIN * noise)
+        if first.shape[1] > 1 and gap <= max(_SCALED, noise) * size and changed.any():
+            if not factors[changed].any():
+                return Kind.PARAMETERS, f"zero in {int(changed.sum())} of {changed.size} slices of axis {axis}"
+            span = f"{factors[changed].min():.3g} to {factors[changed].max():.3g}"
+            return (
+                Kind.PARAMETERS,
+                f"scaled by {span} in {int(changed.sum())} of {changed.size} slices of axis {axis}",
+            )
+    return None
+
+
+def some_rows(one: Values, two: Values, noise: float) -> Found:
+    """Right but for a few slices."""
+    off = max(SAME, _CERTAIN * noise)
+    for axis in range(one.ndim):
+        first, second = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (one, two))
+        wrong = np.linalg.norm(first - second, axis=1) > off * np.linalg.norm(first, axis=1)
+        if 0 < wrong.sum() <= wrong.size // 2:
+            places = ", ".join(map(str, np.flatnonzero(wrong)[:6]))
+            return Kind.PARAMETERS, f"wrong in {int(wrong.sum())} of {wrong.size} slices of axis {axis} ({places})"
+    return None
+
+
+def _order(one: Values, two: Values, axis: int, off: float) -> npt.NDArray[np.int64] | None:
+    """The permutation of one axis that makes both the same: each slice's nearest one, by what projections leave."""
+    first, second = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (one, two))
+    if not 2 <= first.shape[0] <= _SAMPLED_ROWS:
+        return None
+    if first.shape[1] > _PROJECTED:
+        projection = np.random.default_rng(1).standard_normal((first.shape[1], _PROJECTED))
+        near = cdist(second @ projection, first @ projection)
+    else:
+        near = cdist(second, first)
+    order = np.argmin(near, axis=1)
+    return order if np.unique(order).size == order.size and _same(first[order], second, off) else None
+
+
+def _same(one: Values, two: Values, off: float) -> bool:
+    return bool(np.linalg.norm(one - two) <= off * np.linalg.norm(one))
