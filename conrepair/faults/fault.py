@@ -13,7 +13,7 @@ import onnx_ir
 from conrepair.editors.editor import Editor
 from conrepair.graph.layer_graph import LayerGraph, Node
 
-__all__ = ["Change", "Fault", "Kind", "Native", "Place"]
+__all__ = ["OF_INPUTS", "Change", "Fault", "Kind", "Native", "Place"]
 
 Place = onnx_ir.Node | onnx_ir.Value
 P = TypeVar("P", bound=Place)
@@ -30,6 +30,10 @@ class Kind(enum.StrEnum):
     GRAPH = "graph"
     PRECISION = "precision"
     COMPILATION = "compilation"
+
+
+OF_INPUTS = frozenset({Kind.PREPROCESSING, Kind.INPUT})
+"""Kinds of what's done to inputs, by who feeds them or by the first operators of a file."""
 
 
 @dataclass(frozen=True)

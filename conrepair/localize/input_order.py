@@ -59,6 +59,7 @@ def with_exchanged_inputs(
             own[0],
             target_layers=tuple(dict.fromkeys([*own[0].target_layers, *moved])),
             evidence=(order.evidence, *own[0].evidence),
+            at_input=True,
         )
         return [first if fault is own[0] else fault for fault in faults]
     first = replace(
@@ -67,6 +68,7 @@ def with_exchanged_inputs(
         target_layers=(*moved, *faults[0].target_layers),
         confidence=1.0,
         evidence=(order.evidence, *faults[0].evidence),
+        at_input=True,
     )
     return [first]
 

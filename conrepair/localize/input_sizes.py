@@ -29,5 +29,7 @@ def of_other_sizes(
     words = sizes_in_words(source, inputs, wanted)
     names = [(one.name, two.name) for one, two in resized_inputs(source, inputs, wanted)]
     ours, theirs = zip(*names, strict=True)
-    fault = LocatedFault(Kind.INPUT, ours, theirs, "", math.inf, math.inf, 0.0, 1.0, (words,), ours[0], theirs[0])
+    fault = LocatedFault(
+        Kind.INPUT, ours, theirs, "", math.inf, math.inf, 0.0, 1.0, (words,), ours[0], theirs[0], at_input=True
+    )
     return Localization(Verdict.FAULTY, words, (fault,), (), (), (), 0, math.inf, (), options)

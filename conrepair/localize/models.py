@@ -13,7 +13,7 @@ from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.operation import NotEditableError
 from conrepair.editors.registry import open_editor
-from conrepair.faults.fault import Kind
+from conrepair.faults.fault import OF_INPUTS
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
@@ -40,8 +40,6 @@ __all__ = [
     "of_one_batch",
     "rounded_outputs",
 ]
-
-_OF_INPUTS = {Kind.PREPROCESSING, Kind.INPUT}
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ def _localize(
     )
     notes = tuple(filter(None, (ours.note, theirs.note)))
     result = dataclasses.replace(found.result, notes=(*found.result.notes, *notes), samples=samples)
-    if target.photos and any(fault.kind in _OF_INPUTS for fault in result.faults):
+    if target.photos and any(fault.kind in OF_INPUTS for fault in result.faults):
         advance("searching recipes")
         result = _with_recipe(result, sides, size, samples, options)
     if options.suspiciousness is not None:
@@ -287,7 +285,7 @@ def _with_recipe(
     except DataError as error:
         return dataclasses.replace(result, notes=(*result.notes, f"recipes could not be searched: {error}"))
     faults = list(result.faults)
-    place = next(place for place, fault in enumerate(faults) if fault.kind in _OF_INPUTS)
+    place = next(place for place, fault in enumerate(faults) if fault.kind in OF_INPUTS)
     known = faults[place].evidence
     words = f"{'' if found.found else 'recipes were searched: '}{found.evidence}"
     # What was found by a formula of the feeds stays first: it says the same in fewer words.

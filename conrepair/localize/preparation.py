@@ -136,6 +136,7 @@ def _decided(
             (words, behind),
             item.pair.source,
             item.pair.target,
+            at_input=True,
         )
         faults.append(fault)
     return Prepared(found, tuple(faults))

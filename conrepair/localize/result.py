@@ -10,7 +10,11 @@ from conrepair.localize.options import Options
 from conrepair.localize.recipe_finding import RecipeFinding
 from conrepair.localize.suspiciousness import Suspiciousness
 
-__all__ = ["Coverage", "LayerRow", "Localization", "LocatedFault", "Rule"]
+__all__ = ["OPERAND", "Coverage", "LayerRow", "Localization", "LocatedFault", "Rule"]
+
+
+OPERAND = "operand"
+"""The role of the constant that an elementwise operator computes with: no weight."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,9 @@ class LocatedFault:
         target_tensor: The same in the target.
         differences: What explains it, without names, each with the layer of the target: the same words for all
             layers that one wrong rule of a converter changed.
+        at_input: Whether it's what the target is fed, and no operator of its file.
+        holds: Roles of the numbers that the first of the target's layers holds ("weight", "bias"; "operand" for the
+            constant of an elementwise operator).
     """
 
     kind: Kind
@@ -45,6 +52,8 @@ class LocatedFault:
     source_tensor: str
     target_tensor: str
     differences: tuple[tuple[str, str], ...] = ()
+    at_input: bool = False
+    holds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

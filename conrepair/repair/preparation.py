@@ -11,7 +11,7 @@ from pathlib import Path
 from conrepair.data.feeds import DataReference
 from conrepair.data.prepare import PhotoPreparation
 from conrepair.data.recipe import Recipe
-from conrepair.faults.fault import Kind
+from conrepair.faults.fault import OF_INPUTS
 from conrepair.frameworks.model import Model
 from conrepair.localize.localize import Found
 from conrepair.localize.models import Subject
@@ -20,9 +20,8 @@ from conrepair.repair.bench import Bench
 from conrepair.repair.edits import SetRecipe
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Preparation", "fed_by", "mend_preparation", "prepared_wrongly"]
+__all__ = ["Preparation", "fed_by", "fed_otherwise", "mend_preparation", "prepared_wrongly"]
 
-_OF_INPUTS = {Kind.PREPROCESSING, Kind.INPUT}
 _AS_IT_IS = "as it is"
 
 
@@ -43,7 +42,15 @@ class Preparation:
 
 def prepared_wrongly(found: Found) -> bool:
     """Whether an input is at fault."""
-    return any(fault.kind in _OF_INPUTS for fault in found.result.faults)
+    return any(fault.kind in OF_INPUTS for fault in found.result.faults)
+
+
+def fed_otherwise(source: Subject, target: Subject) -> bool:
+    """Whether photos are prepared for a target by other numbers, or otherwise cut, than for its source."""
+    if source.recipe is None or target.recipe is None:
+        return False
+    ours = dataclasses.replace(source.recipe, size=target.recipe.size, layout=target.recipe.layout)
+    return bool(changes_in_words(target.recipe, ours))
 
 
 def mend_preparation(

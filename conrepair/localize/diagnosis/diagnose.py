@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conrepair.faults.fault import Kind
+from conrepair.faults.fault import OF_INPUTS, Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.diagnosis.composites import composite_findings
 from conrepair.localize.diagnosis.differences import static_findings
@@ -18,7 +18,7 @@ from conrepair.localize.diagnosis.sizing import mask_findings, size_findings
 from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.diagnosis.values import relation
 from conrepair.localize.judgement import Judged
-from conrepair.localize.result import LocatedFault
+from conrepair.localize.result import OPERAND, LocatedFault
 
 __all__ = ["diagnose"]
 
@@ -64,10 +64,11 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         evidence.append(
             f"what reads it takes away what hides the error: through it outputs differ by {judged.effect:.2g}"
         )
+    layers = _ordered([name for item in certain for name in item.target_layers], region.target)
     fault = LocatedFault(
         kind,
         _ordered([name for item in certain for name in item.source_layers], region.source),
-        _ordered([name for item in certain for name in item.target_layers], region.target),
+        layers,
         "",
         judged.introduced,
         judged.full,
@@ -77,6 +78,8 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         pair.source,
         pair.target,
         _differences(certain),
+        at_input=kind in OF_INPUTS and layers[0] in region.target.graph.inputs,
+        holds=_roles(layers[0], region.target),
     )
     if certain and certain[0].is_certain:
         return fault, certain[0].cause
@@ -87,6 +90,11 @@ def _differences(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
     """What explains a fault, without names, each with its layer."""
     named = ((item.rule, item.target_layers[0]) for item in findings if item.rule and item.target_layers)
     return tuple(dict.fromkeys(named))
+
+
+def _roles(layer: str, side: Side) -> tuple[str, ...]:
+    """What the numbers are for that a layer holds."""
+    return tuple(dict.fromkeys(role for node in side.nodes if node.layer == layer for role in node.parameters))
 
 
 def _few(expected: Array, computed: Array) -> tuple[Array, Array]:
@@ -116,7 +124,7 @@ def _kind(findings: Sequence[Finding], seen: tuple[Kind | None, str] | None, reg
         return seen[0]
     if findings:
         return findings[0].kind
-    weighted = any(node.parameters for node in region.target.nodes)
+    weighted = any(set(node.parameters) - {OPERAND} for node in region.target.nodes)
     return Kind.PARAMETERS if weighted else Kind.GRAPH
 
 

@@ -238,7 +238,7 @@ def kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
         return Kind.STRUCTURE, ": the answers are in other places"
     if step.op in _CLAMPS and any(_is_clamped(region.partners.get(name), region) for name in step.inputs):
         return Kind.HYPERPARAMETERS, ": behind the same bounds, others"
-    if step.op in _PREPARING and _before_weights(step, region):
+    if step.op in _PREPARING and _before_weights(step, region) and _feeds_weights(step, region):
         return Kind.PREPROCESSING, ": the input is prepared in another way"
     low, high = step.attributes.get("min"), step.attributes.get("max")
     if step.op == "Clip" and isinstance(low, float) and isinstance(high, float) and low < 0 < high:
@@ -268,6 +268,36 @@ def _before_weights(step: Step, region: Region) -> bool:
             return False
         tensors += filter(None, node.inputs)
     return True
+
+
+def _feeds_weights(step: Step, region: Region) -> bool:
+    """Whether a layer with weights reads what a step gives, or what's made of that alone: a mask joins other data."""
+    graph = region.target.graph
+    tensors, seen = list(step.outputs), set[str]()
+    while tensors:
+        name = tensors.pop()
+        for node in graph.consumers.get(name, ()) if name not in seen else ():
+            if any(role in node.parameters for role in ("weight", "W")):
+                return True
+            others = {item for item in node.inputs if item and item != name}
+            if not any(_varies(item, graph) for item in others):
+                tensors += node.outputs
+        seen.add(name)
+    return False
+
+
+def _varies(name: str, graph: LayerGraph) -> bool:
+    """Whether a tensor depends on an input."""
+    tensors, seen = [name], set[str]()
+    while tensors:
+        item = tensors.pop()
+        if item in graph.inputs:
+            return True
+        node = graph.producers.get(item)
+        if node is not None and item not in seen:
+            tensors += filter(None, node.inputs)
+        seen.add(item)
+    return False
 
 
 def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: LayerGraph) -> Iterator[Finding]:

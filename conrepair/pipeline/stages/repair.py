@@ -48,7 +48,7 @@ def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]
     subject, reference = state.subject(item.model), state.subject(item.reference)
     if item.source is None or reference.source is None or row.localization is None or item.build is not None:
         return ()
-    if all(fault.kind is Kind.PREPROCESSING for fault in row.localization.faults):
+    if all(fault.kind is Kind.PREPROCESSING and fault.at_input for fault in row.localization.faults):
         return ()  # no conversion brought that in
     chain = next((chain for chain in subject.chains() if chain[-1].name == item.row_name), None)
     refusal = ""

@@ -7,7 +7,7 @@ from pathlib import Path
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
-from conrepair.localize.result import Localization, LocatedFault
+from conrepair.localize.result import OPERAND, Localization, LocatedFault
 from conrepair.report.localization.about import About
 from conrepair.runtime.words import shortened
 
@@ -23,6 +23,11 @@ _PLACES = {
     Kind.PRECISION: "Look at the types and scales of `{layer}` in {target}, or convert it in float32.",
     Kind.COMPILATION: "Build {target} anew with fewer passes: `conrepair repair` finds out which one is at fault.",
 }
+_IN_FILE = {
+    Kind.PREPROCESSING: "Look at `{layer}` in {target}: {source} does nothing like it to its inputs.",
+    Kind.INPUT: "Look at how {target} arranges its inputs at `{layer}`.",
+}
+_CONSTANT = "Compare the number that `{layer}` computes with in {target} with that of `{original}` in {source}."
 _NAME = 60
 _VERDICTS = {
     Verdict.EQUIVALENT: "Nothing to do: equal on {seen}.",
@@ -37,7 +42,7 @@ _NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepar
 def fault_advice(fault: LocatedFault, about: About | None) -> str:
     """Where to look, in which file."""
     source, target = ("the source", "the target") if about is None else (_file(about.source), _file(about.target))
-    return _PLACES[fault.kind].format(
+    return _words(fault).format(
         source=source,
         target=target,
         layer=_first(fault.target_layers, fault.target_tensor),
@@ -45,6 +50,15 @@ def fault_advice(fault: LocatedFault, about: About | None) -> str:
         here=shortened(fault.source_tensor, _NAME),
         there=shortened(fault.target_tensor, _NAME),
     )
+
+
+def _words(fault: LocatedFault) -> str:
+    """Where to look, by what is there: inputs or operators of the file, weights or a constant or neither."""
+    if fault.kind in _IN_FILE and not fault.at_input:
+        return _IN_FILE[fault.kind]
+    if fault.kind is Kind.PARAMETERS and not set(fault.holds) - {OPERAND}:
+        return _CONSTANT if fault.holds else _PLACES[Kind.GRAPH]
+    return _PLACES[fault.kind]
 
 
 def verdict_advice(result: Localization, about: About | None) -> str:

@@ -43,6 +43,10 @@ class FaultDocument(_Strict):
     differences: tuple[tuple[str, str], ...] = Field(
         description="What explains it, without names, each with the layer of the target."
     )
+    at_input: bool = Field(description="Whether it's what the target is fed, and no operator of its file.")
+    holds: tuple[str, ...] = Field(
+        description="Roles of the numbers that the first of the target's layers holds: weight, bias, operand, ..."
+    )
 
 
 class RuleDocument(_Strict):
