@@ -19,7 +19,7 @@ from conrepair.repair.delivery import Delivery, as_onnx
 from conrepair.repair.edits import in_words
 from conrepair.repair.options import RepairOptions
 from conrepair.repair.patch import CONVERTED, PATCH, RECIPE, Patch, write_patch
-from conrepair.repair.preparation import mend_preparation
+from conrepair.repair.preparation import fed_otherwise, mend_preparation, prepared_wrongly
 from conrepair.repair.result import RepairResult
 from conrepair.repair.search import STEM, Outcome, search
 from conrepair.repair.sizes import other_sizes, repair_resized
@@ -34,6 +34,7 @@ __all__ = ["apply_patch", "repair_models"]
 
 _OTHER = "onnx"  # what is delivered where the target's format can't be edited
 _REASONS = 3
+_IN_FILE = 0.7  # of the time, where a recipe may have to be searched in what's left
 _MORE = 4  # times the samples, where what was found on them doesn't hold on others
 
 
@@ -101,20 +102,28 @@ def _repaired(
         bench = Bench(source, target, room, options.localization)
         first = bench.localize(target.model)
         feeds_may_change = options.edits is None or "recipe" in options.edits
-        preparation = None
-        if feeds_may_change:
+        preparation, in_file = None, options
+        # What's wrong of a target that is fed what its source is lies in its file, and is mended there if it can be.
+        if feeds_may_change and fed_otherwise(source, target):
             preparation = mend_preparation(bench, source, target.model, first, room / "before", end=end)
-        searched = _searched(bench, source, room, options, journal, end)
+        elif feeds_may_change and target.photos and prepared_wrongly(first):
+            in_file = replace(options, seconds=_IN_FILE * options.seconds)
+        searched = _searched(bench, source, room, in_file, journal, end)
         outcome, bench = searched.outcome, searched.bench
-        found, model = outcome.after, None
-        if outcome.patch.edits:
+        found, model, edits = outcome.after, None, outcome.patch.edits
+        if edits:
             model = outcome.state.model
-            if preparation is None and feeds_may_change:
-                # Layers at fault hide what a recipe would bring, and how photos must be prepared.
-                preparation = mend_preparation(bench, source, model, found, room / "after", end=end)
-                found = found if preparation is None else preparation.found
+        if preparation is None and feeds_may_change and found.result.faults:
+            # Layers at fault hide what a recipe would bring, and how photos must be prepared.
+            mend = functools.partial(mend_preparation, bench, source, end=end)
+            preparation = mend(model or target.model, found, room / "after")
+            if edits and preparation is None:
+                preparation = mend(target.model, first, room / "alone")
+                if preparation is not None:  # it does without the edits what they didn't do
+                    model, edits = None, ()
+            found = found if preparation is None else preparation.found
         set_recipe = () if preparation is None else (preparation.edit,)
-        patch = Patch((*set_recipe, *outcome.patch.edits))
+        patch = Patch((*set_recipe, *edits))
         not_baked = None
         if preparation is not None and options.bake_recipe:
             fed = replace(bench.target, recipe=target.recipe, data=target.data)
@@ -134,7 +143,7 @@ def _repaired(
                 after = unseen.agreement(right, unseen.answers(bench.target, model or target.model))
             except (InferenceError, ModelLoadError):  # it runs where layers are looked at, and not here
                 after = NO_AGREEMENT
-        effects = outcome.effects
+        effects = outcome.effects if edits else ()
         if preparation is not None:
             effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
         why_undone = None

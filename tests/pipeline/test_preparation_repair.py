@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from localized import WEIGHTS, Variant
 from PIL import Image
@@ -62,7 +63,8 @@ def test_a_wrong_recipe_alone_is_mended_without_a_copy_of_the_model(
     assert (unseen["samples"], unseen["error"], unseen["top1_differing"]) == (PHOTOS - 8, 0.0, 0)
     assert unseen["right"] is None  # no photo has a label
     shown = capsys.readouterr().out
-    assert "repaired: 1 found, 0 left" in shown
+    assert "right by another recipe: 1 found, 0 left" in shown
+    assert "no model was written: the target's file stays as it came, inputs are to be prepared" in shown
     assert "photos are prepared otherwise" in shown
     (edit,) = document["edits"]
     assert "(x / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225] instead of x / 127.5 - 1" in edit
@@ -146,3 +148,52 @@ def test_a_wrong_recipe_and_a_layer_at_fault_are_both_mended(room: Path) -> None
     assert document["unseen_after"]["error"] < 1e-5
     names = sorted(path.name for path in (room / "out").iterdir())
     assert names == ["patch.json", "patch.npz", "recipe.json", "repair.json", "repaired.onnx"]
+
+
+_OUT_OF_ORDER = np.array([2, 1, 0], np.int64)
+_MEAN, _DEVIATION = (
+    np.array(values, np.float32).reshape(1, 3, 1, 1) for values in ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+)
+
+
+@pytest.mark.parametrize("more", [(), ("--bake-recipe",)])
+@pytest.mark.parametrize(
+    ("before", "weights"),
+    [
+        ("z = Gather <axis = 1> (image, order)", {"order": _OUT_OF_ORDER}),
+        ("m = Sub (image, mean) z = Div (m, deviation)", {"mean": _MEAN, "deviation": _DEVIATION}),
+    ],
+    ids=["channels reversed", "normalised once more"],
+)
+def test_what_is_wrong_in_the_file_is_mended_in_the_file(
+    before: str, weights: dict[str, Any], more: tuple[str, ...], room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Photos in the wrong order, or not normalised, would do as well: whose file is at fault wants another file."""
+    network(before=before, begin="z", weights=weights).write(room / "target.onnx")
+    code, document = repaired(room, "target.onnx", "torchvision", *more)
+    assert document is not None
+    assert code == 0, document["after"]["reason"]
+    assert (document["recipe"], document["model"]["path"]) == (None, "repaired.onnx")
+    assert not any("put behind `image`" in edit for edit in document["edits"])
+    assert document["unseen_after"]["error"] < 1e-5
+    shown = capsys.readouterr().out
+    assert "repaired: 1 found, 0 left" in shown
+    assert "recipe" not in shown
+    operators = [node.op_type for node in onnx.load(room / "out" / "repaired.onnx").graph.node]
+    assert not {"Gather", "Sub", "Div"} & set(operators)
+
+
+def test_advice_on_an_operator_in_front_names_it(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """To prepare inputs as the source's are does nothing about it: they are."""
+    network(before="z = Sub (image, mean)", begin="z", weights={"mean": _MEAN}).write(room / "target.onnx")
+    files = [str(room / "source.onnx"), str(room / "target.onnx"), "-o", str(room / "located"), "-q"]
+    assert main(["localize", *files]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1. preprocessing at" in shown
+    (fault,) = json.loads((room / "located" / "localization.json").read_text())["faults"]
+    assert not fault["at_input"]
+    assert f"next: Look at `{fault['target_layers'][0]}` in target.onnx: source.onnx does nothing like it" in shown
+    photos = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", "keras:tf"]
+    assert main(["localize", files[0], files[0], *files[2:], *photos]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "next: Prepare the inputs of source.onnx as the source's are" in shown

@@ -81,6 +81,8 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
                 f"{shortened(delivery.reason, _WIDTH)}; as it came it's {CONVERTED}, which {PATCH} is for",
             )
         )
+    if result.recipe is not None:
+        console.print(_of_recipe(result))
     if result.not_baked is not None:
         console.print(
             Text.assemble(("the recipe isn't in the model: ", "bold yellow"), shortened(result.not_baked, _WIDTH))
@@ -105,6 +107,14 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(Text.assemble(("advice: ", "bold"), line))
     if folder is not None:
         console.print(Text.assemble(("written: ", "bold"), f"{folder}: {_files(result, advice)}"))
+
+
+def _of_recipe(result: RepairResult) -> Text:
+    """That inputs are to be prepared otherwise, and whether the file is changed besides."""
+    words = f"inputs are to be prepared as {RECIPE} says (--target-recipe {RECIPE})"
+    if result.model is not None:
+        return Text(f"for the repaired model {words}")
+    return Text.assemble(("no model was written", "bold yellow"), f": the target's file stays as it came, {words}")
 
 
 def _files(result: RepairResult, advice: Sequence[Advice]) -> str:
@@ -144,6 +154,8 @@ def why_left(result: RepairResult) -> list[str]:
 
 def _outcome(result: RepairResult) -> tuple[str, str]:
     """In a word, and its style."""
+    if result.mended and result.model is None and result.recipe is not None:
+        return "right by another recipe", "bold yellow"
     if result.mended:
         return "repaired", "bold green"
     return ("partly repaired", "bold yellow") if result.edits else ("not repaired", "bold red")
