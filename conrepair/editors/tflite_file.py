@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from conrepair.editors.editor import NotEditableError
+from conrepair.editors.tflite_stored import StoredModel
 from conrepair.graph.layer_graph import Array
-from conrepair.runtime.files import whole_output
 
 __all__ = ["DTYPES", "TfliteFile"]
 
-_IDENTIFIER = b"TFL3"
 _KINDS = {value: name for name, value in vars(schema.BuiltinOperator).items() if isinstance(value, int)}
 _DEPRECATED_LIMIT = 127  # operators above have a placeholder in the old field
 
@@ -46,9 +44,8 @@ class TfliteFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._model = schema.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
-        if any(buffer.offset > 1 for buffer in self._model.buffers):
-            raise NotEditableError(f"{path} has weights outside the flatbuffer")
+        self._stored = StoredModel(path)
+        self._model = self._stored.model
         self.graph: Any = self._model.subgraphs[0]
         self.operators: list[Any] = self.graph.operators
         self.graph.inputs, self.graph.outputs = _numbers(self.graph.inputs), _numbers(self.graph.outputs)
@@ -231,19 +228,13 @@ class TfliteFile:
             tensor.buffer = 0  # the one that holds nothing
         if self._resized:
             self._settle_shapes()
-        with whole_output(path) as temporary:
-            temporary.write_bytes(self._packed())
-
-    def _packed(self) -> bytes:
-        builder = flatbuffers.Builder(1 << 20)
-        builder.Finish(self._model.Pack(builder), _IDENTIFIER)
-        return bytes(builder.Output())
+        self._stored.save(path)
 
     def _settle_shapes(self) -> None:
         """Give what is computed the sizes that kernels find for it, which don't ask the file."""
         try:
             interpreter = Interpreter(
-                model_content=self._packed(),
+                model_content=self._stored.content(),
                 experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
             )
             interpreter.allocate_tensors()

@@ -124,11 +124,17 @@ def count_operators(model: Any) -> tuple[Counter[str], Counter[str], Counter[str
             operators[_operator_name(model, graph.Operators(position))] += 1
         for position in range(graph.TensorsLength()):
             tensor = graph.Tensors(position)
-            if model.Buffers(tensor.Buffer()).DataLength() and tensor.ShapeLength():
+            if _is_stored(model, tensor) and tensor.ShapeLength():
                 sizes = tensor.ShapeAsNumpy()
                 weights[type_names[tensor.Type()]] += int(np.prod(sizes))
                 matrices[type_names[tensor.Type()]] += int(np.count_nonzero(sizes > 1) > 1)
     return operators, weights, matrices
+
+
+def _is_stored(model: Any, tensor: Any) -> bool:
+    """Whether a tensor's numbers stand in the file, maybe behind the flatbuffer."""
+    buffer = model.Buffers(tensor.Buffer())
+    return bool(buffer.DataLength() or buffer.Offset() > 1)
 
 
 def _operator_name(model: Any, operator: Any) -> str:
@@ -163,7 +169,7 @@ def _table_sizes(model: Any) -> dict[str, int]:
                 axis = options.Axis()
             table, indices = inputs if kind == "GATHER" else reversed(inputs)
             tensor = graph.Tensors(table)
-            if indices in names and model.Buffers(tensor.Buffer()).DataLength():
+            if indices in names and _is_stored(model, tensor):
                 size = int(tensor.Shape(axis % tensor.ShapeLength()))
                 sizes[names[indices]] = min(size, sizes.get(names[indices], size))
     return sizes

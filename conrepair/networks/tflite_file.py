@@ -12,6 +12,7 @@ import numpy as np
 
 from conrepair.data.tensor_spec import Quantization, numpy_dtype
 from conrepair.graph.layer_graph import Array
+from conrepair.networks.tflite_packing import is_outside, outside_bytes, with_own_options
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["BITS", "WITHOUT_NUMBERS", "TfliteFile", "plain"]
@@ -46,6 +47,7 @@ class TfliteFile:
         with Path(path).open("rb") as file:
             self.content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.model: Any = schema.ModelT.InitFromPackedBuf(self.content, 0)
+        with_own_options(self.content, self.model)
         self.graph: Any = self.model.subgraphs[0]
         self.tensors: list[Any] = self.graph.tensors
         self.operators: list[Any] = self.graph.operators or []
@@ -116,9 +118,12 @@ class TfliteFile:
 
     def bytes_of(self, tensor: int) -> Array | None:
         """A tensor's numbers as bytes, a view of the file; None when it has none."""
-        buffer = self.model.buffers[self.tensors[tensor].buffer]
-        if buffer.offset > 1:
-            return np.frombuffer(self.content, np.uint8, buffer.size, buffer.offset)
+        return self.bytes_in(self.model.buffers[self.tensors[tensor].buffer])
+
+    def bytes_in(self, buffer: Any) -> Array | None:
+        """A buffer's bytes, a view of the file; None when it has none."""
+        if is_outside(buffer):
+            return outside_bytes(self.content, buffer)
         data = buffer.data
         return None if data is None or not len(data) else np.asarray(data, np.uint8)
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import copy
 import os
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import flatbuffers
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_file import TfliteFile
+from conrepair.networks.tflite_packing import packed
 
 __all__ = ["TflitePiece", "WrittenPiece", "interpreter_of", "write_piece"]
 
-_IDENTIFIER = b"TFL3"
-_ALIGNMENT = 64
-_OFFSET_FIELD = 6  # of the table Buffer, in its list of fields
 _NO_KERNEL = "Didn't find op for builtin opcode"
 _CALLING = ("SubgraphIndex", "subgraph", "branchSubgraphIndices")
 
@@ -94,7 +90,7 @@ def write_piece(file: TfliteFile, piece: TflitePiece, shapes: Mapping[int, tuple
     model.subgraphs = [graph, *writer.other_subgraphs()]
     model.buffers = writer.buffers
     model.signatureDefs = model.metadata = model.metadataBuffer = None
-    return WrittenPiece(_packed(model, writer.data), tuple(inputs), tuple(outputs))
+    return WrittenPiece(b"".join(packed(model, writer.data)), tuple(inputs), tuple(outputs))
 
 
 class _Writer:
@@ -167,8 +163,7 @@ class _Writer:
     def _copied(self, tensor: Any) -> Any:
         result = copy.copy(tensor)
         buffer = self._file.model.buffers[tensor.buffer]
-        data = None if buffer.data is None else np.asarray(buffer.data, np.uint8)
-        result.buffer = self._shared(tensor.buffer, data)
+        result.buffer = self._shared(tensor.buffer, self._file.bytes_in(buffer))
         return result
 
     def _stored(self, tensor: int, buffer: int) -> int:
@@ -195,31 +190,3 @@ def _calls(operator: Any) -> bool:
     """Whether an operator runs another subgraph."""
     options = [operator.builtinOptions, operator.builtinOptions2]
     return any(name.endswith(_CALLING) for option in options if option is not None for name in vars(option))
-
-
-def _packed(model: Any, data: Mapping[int, Array]) -> bytes:
-    """The tables, and behind them the numbers, which so are copied once only."""
-    from ai_edge_litert import schema_py_generated as schema
-
-    for index, numbers in data.items():
-        model.buffers[index].offset, model.buffers[index].size = _ALIGNMENT, numbers.nbytes
-    tables = _tables(model)
-    written = schema.Model.GetRootAs(tables, 0)
-    place = _aligned(len(tables))
-    parts: list[Any] = []
-    for index, numbers in data.items():
-        table = written.Buffers(index)._tab  # only packing the tables tells where they end
-        struct.pack_into("<Q", tables, table.Pos + table.Offset(_OFFSET_FIELD), place)
-        parts += [numbers.data, bytes(_aligned(numbers.nbytes) - numbers.nbytes)]
-        place += _aligned(numbers.nbytes)
-    return b"".join([tables, bytes(_aligned(len(tables)) - len(tables)), *parts])
-
-
-def _tables(model: Any) -> bytearray:
-    builder = flatbuffers.Builder(1 << 16)
-    builder.Finish(model.Pack(builder), _IDENTIFIER)
-    return bytearray(builder.Output())
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
