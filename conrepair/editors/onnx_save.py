@@ -11,6 +11,7 @@ import onnx_ir
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.editor import NotEditableError
+from conrepair.editors.onnx_kept import carry_over
 from conrepair.onnx_passes.files import is_large
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.runtime.files import whole_output
@@ -35,8 +36,10 @@ def save(model: onnx_ir.Model, path: Path, before: Path, *, external: bool) -> N
     """
     outside = f"{path.name}.data" if external or is_large(model) else None
     with whole_output(path) as temporary:
-        with _undeclared(model, _declared(before)):
+        original = onnx.load(before, load_external_data=False)
+        with _undeclared(model, {value.name for value in original.graph.value_info}):
             onnx_ir.save(model, temporary, external_data=outside)
+        carry_over(original, temporary)
         for whole in (False, True):
             complaint = _complaint(temporary, whole=whole)
             if complaint is not None and _complaint(before, whole=whole) is None:
@@ -66,11 +69,6 @@ def _undeclared(model: onnx_ir.Model, declared: Collection[str]) -> Iterator[Non
     finally:
         for value, type_, shape in known:
             value.type, value.shape = type_, shape
-
-
-def _declared(path: Path) -> set[str]:
-    """Names of the values whose types a file says."""
-    return {value.name for value in onnx.load(path, load_external_data=False).graph.value_info}
 
 
 def renew_types(model: onnx_ir.Model) -> None:
