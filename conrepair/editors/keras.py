@@ -15,6 +15,7 @@ from conrepair.editors.fused import unfused
 from conrepair.editors.keras_activations import activation_layer, function_name
 from conrepair.editors.keras_graft import KerasWriter
 from conrepair.editors.keras_graph import ACTIVATION, LINEAR, graph_of_network
+from conrepair.editors.keras_kept import carry_over
 from conrepair.editors.keras_operators import layout_of, variables_of
 from conrepair.editors.keras_rebuild import Changes, Graft, rebuild
 from conrepair.editors.operation import Operation
@@ -202,6 +203,7 @@ class KerasEditor(Editor):
         path = folder / f"{stem}.keras"
         with whole_output(path) as temporary:
             network.save(temporary)
+            carry_over(Path(self._model.path), temporary, rebuilt=bool(self._changes))
         return Model("keras", str(path), sha256_of(path), inputs=self._model.inputs, trust=self._model.trust)
 
     def _configure(self, layer: Any, config: Mapping[str, Any]) -> None:

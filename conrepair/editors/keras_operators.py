@@ -145,7 +145,7 @@ def meaning_of(layer: Any, call: Any) -> tuple[str, dict[str, Attribute]]:
         found.update({"auto_pad": "SAME_UPPER"} if layer.padding == "same" else {"pads": (0, 0, 0, 0)})
     if op == "Conv":
         found["dilations"] = tuple(map(int, layer.dilation_rate))
-    elif op.endswith("Normalization"):
+    elif op.endswith("Normalization") and hasattr(layer, "epsilon"):  # not by given statistics, or to a length of 1
         found["epsilon"] = float(layer.epsilon)
     elif op == "LeakyRelu":
         found["alpha"] = float(layer.negative_slope)

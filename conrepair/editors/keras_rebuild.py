@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -141,6 +142,9 @@ class _Builder:
                 self._changes.weights[key](old, new)
             elif not isinstance(old, keras.Model) and getattr(old, "weights", None) and new.built:
                 new.set_weights(old.get_weights())
+                _finish(old, new)
+            else:
+                _finish(old, new)
 
     def _changes_calls(self, network: Any) -> bool:
         functional = functional_of(network)
@@ -170,6 +174,18 @@ class _Builder:
         if type(new) is not type(old):
             named = {}  # another class has other options of its call
         return new(*arguments, **named) if instead is None else instead(new, arguments, named)
+
+
+def _finish(old: Any, new: Any) -> None:
+    """Give a layer what it has besides weights: its assets (a vocabulary), and what it computes from weights."""
+    if type(new) is not type(old):
+        return
+    if isinstance(old, keras.Layer) and hasattr(old, "save_assets"):
+        with tempfile.TemporaryDirectory() as folder:
+            old.save_assets(folder)
+            new.load_assets(folder)
+    if hasattr(new, "finalize_state"):
+        new.finalize_state()
 
 
 class _Run:
