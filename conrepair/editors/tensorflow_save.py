@@ -22,14 +22,16 @@ __all__ = ["save_frozen", "save_saved_model"]
 _CHECKPOINT = Path("variables") / "variables"
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "VARIABLE_VALUE"
+_WRITTEN = {"saved_model.pb", "variables", "fingerprint.pb", "keras_metadata.pb"}  # the last numbers the old objects
+_OWN = {"signatures", "_self_saveable_object_factories"}  # what saving gives every module
 
 
 def save_saved_model(file: TensorFlowFile, original: Path, path: Path) -> None:
     """Write a SavedModel.
 
     Where only numbers of variables changed, the folder is copied, and its checkpoint has the new numbers. Else the
-    function is written anew under its signature's name, and under those that computed the same; other signatures
-    stay as they are.
+    function is written anew under its signature's name, and under those that computed the same; other signatures,
+    variables, assets and files that others put into the folder stay as they are.
 
     Args:
         file: The changed function.
@@ -43,6 +45,7 @@ def save_saved_model(file: TensorFlowFile, original: Path, path: Path) -> None:
     with whole_output(path) as temporary:
         if keys is None:
             _save_anew(file, temporary)
+            _copy_others(original, temporary)
         else:
             # The fingerprint holds a hash of the checkpoint.
             leave = shutil.ignore_patterns("variables", "fingerprint.pb")
@@ -101,7 +104,7 @@ def _save_anew(file: TensorFlowFile, path: Path) -> None:
     loaded = file.owner.signatures
     own = next(name for name in loaded if loaded[name] is file.function)
     same = _description(file.function)
-    module = tf.Module()
+    module = _with_what_it_holds(file.owner)
     module.held = file.variables(read)
     signatures, kept = {}, False
     for name, function in loaded.items():
@@ -111,6 +114,30 @@ def _save_anew(file: TensorFlowFile, path: Path) -> None:
     if kept:
         module.original = file.owner
     tf.saved_model.save(module, str(path), signatures=signatures)
+
+
+def _with_what_it_holds(owner: Any) -> Any:
+    """A module with the variables, assets and modules of another one under their names; functions are left out."""
+    module = tf.Module()
+    held = {
+        name: child
+        for name, child in owner._trackable_children().items()
+        if name not in _OWN and not isinstance(child, tf.types.experimental.Callable)
+    }
+    for name, child in held.items():
+        if not hasattr(module, name):  # what each module has (`variables`) can't be set
+            setattr(module, name, child)
+    module.others = {name: child for name, child in held.items() if getattr(module, name) is not child}
+    return module
+
+
+def _copy_others(original: Path, path: Path) -> None:
+    """Copy the files that TensorFlow neither reads nor writes, and assets that nothing refers to any more."""
+    for item in sorted(original.rglob("*")):
+        place = item.relative_to(original)
+        if item.is_file() and place.parts[0] not in _WRITTEN and not (path / place).exists():
+            (path / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(item, path / place)
 
 
 def _callable(file: TensorFlowFile) -> Any:
