@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.keras_legacy import readable_by_keras3
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.runtime.errors import ModelLoadError
@@ -34,7 +36,8 @@ def load_keras(model: Model) -> Any:
         ModelLoadError: if it can't be read, or holds code (a Lambda layer) and isn't trusted.
     """
     try:
-        network = keras.saving.load_model(model.path, compile=False, safe_mode=not model.trust)
+        with readable_by_keras3(Path(model.path)) as path:
+            network = keras.saving.load_model(path, compile=False, safe_mode=not model.trust)
     except Exception as error:
         if "safe_mode" in str(error) or "unsafe" in str(error).lower():
             raise ModelLoadError(
