@@ -96,6 +96,8 @@ def export(
         calibration: What is done to samples that calibrate.
     """
     opset = opset or _OPSETS.get(route, 0)
+    if route.startswith("keras"):  # whose layers' names begin with it: a count of all networks that were made
+        network.name = chosen.name.replace("-", "_")
     if route == "keras-onnx":
         return _onnx_of_keras(network, path.with_suffix(".onnx"), opset)
     if route.startswith("keras"):

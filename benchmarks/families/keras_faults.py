@@ -114,6 +114,7 @@ def drawn_keras(network: Any, seed: int, samples: Array) -> Any:
         samples: On which means and variances of BatchNormalization are set.
     """
     generator = np.random.default_rng(seed)
+    network.name = "network"  # in place of a count of all that were made
     for layer in network.layers:
         norm = "Normalization" in type(layer).__name__
         for item in layer.weights if type(layer).__name__ not in {"Rescaling", "Normalization"} else ():
