@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from conrepair.editors.lowering_recurrent import RECURRENT
 from conrepair.editors.lowering_windows import WINDOWS
 from conrepair.editors.operation import Operation, Sizes
 from conrepair.graph.layer_graph import Attribute
@@ -233,6 +234,7 @@ def _number(operation: Operation, name: str, usual: float) -> float:
 
 
 _LOWERINGS: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], Operations | None]] = {
+    **RECURRENT,
     "MatMul": _product,
     "BatchNormalization": _batch_normalization,
     "LayerNormalization": _layer_normalization,

@@ -49,6 +49,7 @@ class TfliteWriter(Writer[int]):
         super().__init__(lower)
         self._file, self._label = file, label
         self.operators: list[Any] = []
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
 
     def shape(self, value: int) -> Sizes | None:
         """Sizes for the batch that the file says."""
@@ -80,7 +81,11 @@ class TfliteWriter(Writer[int]):
             real = real.reshape((1,) * (len(self._file.shape(like)) - real.ndim) + real.shape)
             return self._file.add_constant(self._file.stored(like, real), f"{self._name()}/operand", like)
         plain = np.ascontiguousarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
-        return self._file.add_constant(plain.reshape(plain.shape or (1,)), f"{self._name()}/operand")
+        key = plain.dtype.name, plain.shape, plain.tobytes()
+        if key not in self._constants:  # steps of a recurrent layer have the same ones
+            shape = plain.shape or (1,)
+            self._constants[key] = self._file.add_constant(plain.reshape(shape), f"{self._name()}/operand")
+        return self._constants[key]
 
     def _name(self) -> str:
         return f"{self._label}/{len(self.operators)}"

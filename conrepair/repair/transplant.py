@@ -250,6 +250,8 @@ def _rank_of_result(operation: Operation, node: Node, rank: int) -> int:
         return len(shape)
     if node.op.startswith("Reduce") and not operation.attributes.get("keepdims", True):
         return rank - (len(axes) if isinstance(axes, tuple) else rank)
+    if node.op in {"LSTM", "GRU", "RNN"} and operation.attributes.get("return_sequences") is False:
+        return rank - 1
     if node.op == "Gather":
         table, indices = (operation.parameters.get(role) for role in ("table", "indices"))
         if table is not None:

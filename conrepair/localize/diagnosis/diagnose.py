@@ -11,6 +11,7 @@ from conrepair.localize.diagnosis.differences import static_findings
 from conrepair.localize.diagnosis.exchanged import exchanged_operands
 from conrepair.localize.diagnosis.exchanged_cuts import exchange_findings
 from conrepair.localize.diagnosis.finding import Finding
+from conrepair.localize.diagnosis.recurrent import recurrent_findings
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.shuffled import origin_findings, turned_findings
 from conrepair.localize.diagnosis.siblings import Healthy
@@ -37,8 +38,8 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         The fault, and what causes it: the same for all regions that one thing makes guilty.
     """
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
-    exchanged = list(exchange_findings(region))
-    findings = exchanged or composite_findings(region, healthy, findings) or findings
+    proven = [*exchange_findings(region), *recurrent_findings(region)]
+    findings = proven or composite_findings(region, healthy, findings) or findings
     if not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)] or list(
             origin_findings(region)
