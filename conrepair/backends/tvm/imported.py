@@ -77,9 +77,14 @@ def import_error(what: str, path: str, error: BaseException) -> ConversionError:
     reason = " ".join(lines)[:400].rstrip(".") or "no reason given"
     operator = _operator(error)
     place = f" at operator {operator}" if operator else ""
+    advice = (
+        "Recurrent layers run in loops unless they're unrolled: build the network with its steps written out (Keras: "
+        "`unroll=True`, for a known number of steps), and convert it again."
+        if _LOOPS.search(operator or "")
+        else "Rewrite that part of the model, or pin another importer (`importer`), for which the model is converted."
+    )
     return ConversionError(
-        f"TVM's {what} importer can't take {path}: it stops{place}: {type(error).__name__}: {reason}. Rewrite that "
-        "part of the model, or pin another importer (`importer`), for which the model is converted."
+        f"TVM's {what} importer can't take {path}: it stops{place}: {type(error).__name__}: {reason}. {advice}"
     )
 
 
@@ -89,6 +94,7 @@ _PLACES: dict[str, Callable[[dict[str, Any]], str]] = {
     "_translate_fx_graph": lambda found: f"{found['node'].target} (node '{found['node'].name}')",
     "convert_op_to_relax": lambda found: f"{found['op_code_str']} (number {found['op_idx']})",
 }
+_LOOPS = re.compile(r"\b(WHILE|Loop|Scan|LSTM|GRU|RNN|\w+_SEQUENCE_(LSTM|RNN)|aten\.(lstm|gru)\S*)\b")
 _LISTED = re.compile(
     r"not supported (?:for|in) frontend \w+(?: yet)?: (?P<missing>.*?)(?:\. Quantized .*)?$"
     r"|dynamic range quantization: (?P<dynamic>.*?)(?:\. If .*)?$"
@@ -98,18 +104,19 @@ _LISTED = re.compile(
 
 
 def _operator(error: BaseException) -> str | None:
-    """The operator that an importer was at: its messages seldom say, but its frames know."""
+    """The operator that an importer was at, and those that it's in: messages seldom say, but the frames know."""
     listed = _LISTED.search(str(error))
     if listed is not None:
         return str(listed[listed.lastgroup or 0]).replace("'", "").strip()
+    found = []
     for frame in _frames(error):
         describe = _PLACES.get(frame.f_code.co_name)
         if describe is not None:
             try:
-                return describe(frame.f_locals)
+                found.append(describe(frame.f_locals))
             except KeyError:  # it stopped before the first operator
                 continue
-    return None
+    return " inside of ".join(reversed(found)) or None
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:

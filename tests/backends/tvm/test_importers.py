@@ -12,7 +12,7 @@ import pytest
 import small_models as small
 import tensorflow as tf
 import tflite_networks as networks
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from conrepair.backends.tvm.backend import BACKEND
 from conrepair.backends.tvm.imported import _operator
@@ -21,6 +21,7 @@ from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConversionError
 
 IMPORTERS = {"onnx": "relax.frontend.onnx", "torch": "relax.frontend.torch", "tflite": "relax.frontend.tflite"}
+GATES = {"w": (1, 15, 4), "r": (1, 15, 5)}  # of a GRU with 5 units
 
 
 def model_in(form: str, folder: Path) -> Model:
@@ -139,6 +140,26 @@ def test_the_operator_of_a_tflite_file_is_named(
     model = networks.TensorFlowCase(function, [(2, 3)], "").convert(tmp_path / "net.tflite")
     with pytest.raises(ConversionError, match=rf"TFLite importer can't take .*: it stops at operator {operator}: "):
         BACKEND.compile(model, {}, 2, tmp_path)
+
+
+@pytest.mark.parametrize("form", ["tflite", "onnx"])
+def test_loops_of_recurrent_layers_are_named_with_what_to_do(form: str, tmp_path: Path) -> None:
+    steps = tf.keras.Input((8, 4), batch_size=1)
+    network = tf.keras.Model(steps, tf.keras.layers.GRU(5, return_sequences=True)(steps))
+    path = tmp_path / f"net.{form}"
+    if form == "tflite":
+        path.write_bytes(tf.lite.TFLiteConverter.from_keras_model(network).convert())
+        words = r"SLICE \(number \d+\) inside of WHILE \(number \d+\): .*its operand \S+ is computed while"
+    else:
+        node = helper.make_node("GRU", ["x", "w", "r"], ["y"], hidden_size=5)
+        weights = [numpy_helper.from_array(np.ones(shape, np.float32), name) for name, shape in GATES.items()]
+        ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("x", "y")]
+        ends[0] = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [8, 1, 4])
+        graph = helper.make_graph([node], "net", ends[:1], ends[1:], weights)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+        words = "GRU"
+    with pytest.raises(ConversionError, match=rf"it stops at operator {words}.*unroll=True"):
+        BACKEND.compile(small.model_of(form, path), {}, 1, tmp_path)
 
 
 @pytest.mark.parametrize(
