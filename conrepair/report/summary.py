@@ -12,9 +12,11 @@ from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
+from conrepair.report.localization.naming import names_of
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.repair.summary import advice_line, repair_line
 from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.words import quoted
 from conrepair.runtime.workers import NO_DEVICE
 
 __all__ = ["STYLES", "print_summary", "row_notes", "summary_text"]
@@ -166,11 +168,11 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
         if row.reason in said:
             continue  # a model that doesn't load says so once, not for each of its conversions
         said.add(row.reason)
-        lines.append(Text.assemble((f"{row.label}: ", "bold"), row.reason))
+        lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.reason, row)))
         if row.mending is not None:
             lines += [Text.assemble((f"{row.label}: ", "bold"), line) for line in mending_lines(row.mending)]
         if row.localization is not None and row.localization.faults and row.localization.reason != row.reason:
-            lines.append(Text.assemble((f"{row.label}: ", "bold"), row.localization.reason))
+            lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.localization.reason, row)))
         if row.repair is not None:
             lines.append(Text.assemble((f"{row.label}: ", "bold"), repair_line(row.repair)))
         if row.problem is not None:
@@ -184,6 +186,15 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
         lines.append(Text(f"data: {about}", style="dim"))
     lines.append(Text(f"{_count(result)} in {result.seconds:.0f} s. Files: {result.folder}"))
     return lines
+
+
+def _told(text: str, row: Row) -> str:
+    """A reason with names that can be read; a tool's own words as they are, they hold paths."""
+    return (
+        text
+        if row.problem is not None or row.localization is None
+        else quoted(text, names=names_of(row.localization))
+    )
 
 
 def _count(result: AuditResult) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 
-__all__ = ["number", "printable", "shortened"]
+__all__ = ["number", "printable", "quoted", "shortened"]
+
+_NAME = 48  # letters of a name that a person takes in
 
 
 def printable(text: str) -> str:
@@ -24,6 +28,21 @@ def shortened(text: str, length: int) -> str:
         return text
     head = (length - 1) // 3
     return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
+
+
+def quoted(text: str, length: int = _NAME, names: Mapping[str, str] | None = None) -> str:
+    """A sentence with the long names in it cut in the middle, and all else whole: the fact is never cut.
+
+    Args:
+        text: Names in it have no spaces.
+        length: That a name may have.
+        names: What to call some of them instead.
+    """
+    if names:
+        known = re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)))
+        text = known.sub(lambda found: names[found[0]], text)
+    long = re.compile(rf"[^\s`'\"()]{{{length + 1},}}")
+    return long.sub(lambda found: shortened(found[0], length), printable(text))
 
 
 def number(value: float) -> str:

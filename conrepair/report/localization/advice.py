@@ -9,6 +9,7 @@ from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
 from conrepair.localize.result import OPERAND, Localization, LocatedFault
 from conrepair.report.localization.about import About
+from conrepair.report.localization.naming import names_of_fault
 from conrepair.runtime.words import shortened
 
 __all__ = ["fault_advice", "step_advice", "verdict_advice"]
@@ -42,10 +43,11 @@ _NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepar
 def fault_advice(fault: LocatedFault, about: About | None) -> str:
     """Where to look, in which file."""
     source, target = ("the source", "the target") if about is None else (_file(about.source), _file(about.target))
+    names, layer = names_of_fault(fault), (fault.target_layers or (fault.target_tensor,))[0]
     return _words(fault).format(
         source=source,
         target=target,
-        layer=_first(fault.target_layers, fault.target_tensor),
+        layer=shortened(names.get(layer, layer), _NAME),
         original=_first(fault.source_layers, fault.source_tensor),
         here=shortened(fault.source_tensor, _NAME),
         there=shortened(fault.target_tensor, _NAME),

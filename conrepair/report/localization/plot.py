@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from textwrap import wrap
 
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
 from conrepair.report.localization.axes import ErrorAxis, error_axis, spread
-from conrepair.runtime.words import number, printable, shortened
+from conrepair.report.localization.naming import names_of, names_of_fault
+from conrepair.runtime.words import number, printable, quoted, shortened
 
 __all__ = ["error_plot"]
 
@@ -18,6 +20,7 @@ _LEFT, _RIGHT, _TOP, _HEIGHT = 84.0, 24.0, 84.0, 360.0
 _NAMES_HEIGHT, _LINE = 150.0, 18.0
 _NARROWEST, _WIDEST = 760.0, 1600.0
 _NAMED_FAULTS, _NAMED_LAYERS, _NAME_LENGTH = 12, 60, 26
+_TITLE_LETTER, _LETTER = 9.0, 7.0  # pixels of a letter, on the safe side
 _MARK = 18.0  # pixels that a fault's number needs
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.small{font-size:10px;fill:#555}"
@@ -41,24 +44,29 @@ def error_plot(result: Localization) -> str:
     rows = sorted(result.layers, key=lambda row: row.order)
     width = min(max(_NARROWEST, _LEFT + _RIGHT + 16.0 * len(rows)), _WIDEST)
     errors = [value for row in rows for value in (row.introduced_error, row.full_run_error, row.noise_floor)]
-    axis = error_axis(errors, _TOP, _TOP + _HEIGHT)
+    room = width - _LEFT - _RIGHT
+    names = names_of(result)
+    title = wrap(quoted(f"{result.verdict.value}: {result.reason}", names=names), int(room / _TITLE_LETTER))
+    top = _TOP + _LINE * (len(title) - 1)
+    axis = error_axis(errors, top, top + _HEIGHT)
     across = _Across(len(rows), _LEFT + 8, width - _RIGHT)
     named = list(result.faults[:_NAMED_FAULTS])
-    height = axis.bottom + _NAMES_HEIGHT + _LINE * (len(named) + 2)
+    listed = [line for entry in _listed(result, named) for line in wrap(entry, int(room / _LETTER))]
+    height = axis.bottom + _NAMES_HEIGHT + _LINE * (len(listed) + 2)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
         f"<title>Relative error along the network: {_safe(result.verdict.value)}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>',
-        _text(_LEFT, 24, f"{result.verdict.value}: {result.reason}", 'class="title"', length=int(width / 9)),
-        *_legend(44),
+        *_lines(title, 24, 'class="title"'),
+        *_legend(top - 40),
         *_grid(axis, width),
         *_curves(rows, axis, across),
         *_dots(rows, axis, across),
         *_names(rows, axis, across),
         *_marks(named, rows, axis, across),
-        *_list(result, named, axis.bottom + _NAMES_HEIGHT),
+        *_lines(listed, axis.bottom + _NAMES_HEIGHT + _LINE),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -157,11 +165,17 @@ def _marks(
         yield _text(mark, axis.top - 14, str(rank), 'text-anchor="middle" class="mark"')
 
 
-def _list(result: Localization, named: Sequence[LocatedFault], y: float) -> Iterator[str]:
+def _listed(result: Localization, named: Sequence[LocatedFault]) -> Iterator[str]:
     for rank, fault in enumerate(named, 1):
         layer = (fault.target_layers or fault.source_layers or (fault.target_tensor,))[0]
         errors = f"introduced {number(fault.introduced_error)}, floor {number(fault.noise_floor)}"
-        yield _text(_LEFT, y + _LINE * rank, f"{rank}. {shortened(layer, 70)}: {fault.kind.value}, {errors}")
+        yield quoted(f"{rank}. {layer}: {fault.kind.value}, {errors}", names=names_of_fault(fault))
     more = len(result.faults) - len(named)
     if more:
-        yield _text(_LEFT, y + _LINE * (len(named) + 1), f"and {more} more, see localization.json")
+        yield f"and {more} more, see localization.json"
+
+
+def _lines(lines: Sequence[str], y: float, attributes: str = "") -> Iterator[str]:
+    """Below one another."""
+    for place, line in enumerate(lines):
+        yield _text(_LEFT, y + _LINE * place, line, attributes, length=len(line) + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -13,14 +13,15 @@ from conrepair.localize.result import Coverage, Localization, LocatedFault
 from conrepair.localize.suspiciousness import Suspiciousness
 from conrepair.report.localization.about import About
 from conrepair.report.localization.advice import fault_advice, step_advice, verdict_advice
+from conrepair.report.localization.naming import names_of, names_of_fault
 from conrepair.report.summary import STYLES
-from conrepair.runtime.words import number, printable, shortened
+from conrepair.runtime.words import number, printable, quoted, shortened
 
 __all__ = ["print_localization"]
 
 _LINES = 40
 _MOST_FAULTS = 6
-_NAME, _SENTENCE = 48, 240
+_NAME, _SENTENCE = 48, 400
 _NAMES, _NOTES = 3, 3
 
 
@@ -43,13 +44,13 @@ def print_localization(
 
 
 def _parts(result: Localization, shown: int, about: About | None, folder: Path | None) -> Iterator[Text | Padding]:
-    style = STYLES[result.verdict]
-    yield Text.assemble((result.verdict.value, style), ": ", shortened(result.reason, _SENTENCE))
+    style, names = STYLES[result.verdict], names_of(result)
+    yield Text.assemble((result.verdict.value, style), ": ", _sentence(result.reason, names))
     for rule in result.rules:
         came = f" (came in with {shortened(rule.step, _NAME)})" if rule.step else ""
         yield Text("")
-        yield Text.assemble((f"one rule: {rule.kind.value}", "bold"), f": {shortened(rule.text, _SENTENCE)}{came}")
-        yield _indented(Text(_layers(rule.layers)))
+        yield Text.assemble((f"one rule: {rule.kind.value}", "bold"), f": {_sentence(rule.text)}{came}")
+        yield _indented(Text(_layers(tuple(names.get(layer, layer) for layer in rule.layers))))
     alone = result.alone
     for rank, fault in enumerate(alone[:shown], 1):
         yield Text("")
@@ -65,16 +66,19 @@ def _parts(result: Localization, shown: int, about: About | None, folder: Path |
 
 
 def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text | Padding]:
+    names = names_of_fault(fault)
     layers = _layers(fault.target_layers or (fault.target_tensor,))
     origin = _layers(fault.source_layers or (fault.source_tensor,))
     pair = layers if layers == origin else f"{layers}, in the source {origin}"
+    if names:
+        pair = f"{origin}, in the target {layers}"
     came = f" (came in with {shortened(fault.step, _NAME)})" if fault.step else ""
     yield Text.assemble((f"{rank}. {fault.kind.value}", "bold"), " at ", (pair, "bold red"), came)
     errors = f"introduces {number(fault.introduced_error)} where rounding explains {number(fault.noise_floor)}"
     rest = f"; {number(fault.full_run_error)} in the full run; confidence {fault.confidence:.2f}"
     yield _indented(Text(errors + rest))
     if fault.evidence:
-        yield _indented(Text(shortened(fault.evidence[0], _SENTENCE)))
+        yield _indented(Text(_sentence(fault.evidence[0], names)))
     yield _indented(Text.assemble(("next: ", "bold"), fault_advice(fault, about)))
 
 
@@ -85,15 +89,15 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
         yield Text(f"layers without a partner: {', '.join(unmatched)} (named in localization.json)", style="dim")
     for fault in result.latent[:_NAMES]:
         where = _layers(fault.target_layers or (fault.target_tensor,))
-        yield Text(f"no input shows it: at {where}: {shortened(fault.evidence[0], _SENTENCE)}")
+        yield Text(f"no input shows it: at {where}: {_sentence(fault.evidence[0], names_of_fault(fault))}")
     if len(result.latent) > _NAMES:
         yield Text(f"and {len(result.latent) - _NAMES} more that no input shows, in localization.json", style="dim")
     if result.coverage is not None:
         yield Text(_coverage(result.coverage), style="dim")
     if result.suspiciousness is not None:
-        yield Text.assemble(("suspicious: ", "dim"), shortened(_suspects(result.suspiciousness), _SENTENCE))
+        yield Text.assemble(("suspicious: ", "dim"), _sentence(_suspects(result.suspiciousness)))
     for note in result.notes[:_NOTES]:
-        yield Text.assemble(("note: ", "dim"), shortened(note, _SENTENCE))
+        yield Text.assemble(("note: ", "dim"), _sentence(note))
     if len(result.notes) > _NOTES:
         yield Text(f"and {len(result.notes) - _NOTES} more notes in localization.json", style="dim")
     pairs, inputs = len(result.layers), result.samples
@@ -124,6 +128,11 @@ def _suspects(ranking: Suspiciousness) -> str:
 def _layers(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     return ", ".join(f"`{shortened(name, _NAME)}`" for name in names[:_NAMES]) + more
+
+
+def _sentence(text: str, names: Mapping[str, str] | None = None) -> str:
+    """As told: names are shortened, and only what would fill the screen is cut, in its middle."""
+    return shortened(quoted(text, names=names), _SENTENCE)
 
 
 def _indented(text: Text) -> Padding:

@@ -13,12 +13,13 @@ from conrepair.repair.advice import Advice
 from conrepair.repair.patch import CONVERTED, PATCH, RECIPE
 from conrepair.repair.result import RepairResult
 from conrepair.repair.verify import Agreement
+from conrepair.report.localization.naming import names_of, names_of_fault
 from conrepair.report.repair.write import DOCUMENT, made_anew
-from conrepair.runtime.words import number, shortened
+from conrepair.runtime.words import number, quoted, shortened
 
 __all__ = ["advice_line", "print_repair", "repair_line", "why_left"]
 
-_MOST, _WIDTH, _REASONS = 8, 200, 3
+_MOST, _WIDTH, _REASONS = 8, 300, 3
 
 
 def advice_line(advice: Sequence[Advice]) -> str:
@@ -46,7 +47,8 @@ def repair_line(result: RepairResult) -> str:
         result: Of a target.
     """
     found, left = len(result.before.faults), len(result.after.faults)
-    edits = "; ".join(shortened(edit, _WIDTH) for edit in result.edits[:_REASONS])
+    names = names_of(result.before)
+    edits = "; ".join(quoted(edit, names=names) for edit in result.edits[:_REASONS])
     more = f"; and {len(result.edits) - _REASONS} more edits" if len(result.edits) > _REASONS else ""
     return f"{_outcome(result)[0]}: {found} found, {left} left{f': {edits}{more}' if edits else ''}"
 
@@ -60,17 +62,17 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         folder: Where the files are; None where none were written.
         advice: Other ways to convert.
     """
-    found, left = len(result.before.faults), len(result.after.faults)
+    found, left, names = len(result.before.faults), len(result.after.faults), names_of(result.before)
     if not found:
-        console.print(Text.assemble(("nothing to repair", "bold green"), f": {result.before.reason}"))
+        console.print(Text.assemble(("nothing to repair", "bold green"), f": {quoted(result.before.reason)}"))
         for fault in result.before.latent[:_MOST]:
-            words = shortened(fault.evidence[0], _WIDTH)
+            words = quoted(fault.evidence[0], names=names_of_fault(fault))
             console.print(Text(f"no input shows it, and --latent mends it: {words}"))
         return
     console.print(Text.assemble(_outcome(result), f": {found} found, {left} left, {result.tried} candidates tried"))
     _print_faults("found", result.before, console)
     for edit in result.edits[:_MOST]:
-        console.print(Text(f"  {shortened(edit, _WIDTH)}"))
+        console.print(Text(f"  {quoted(edit, names=names)}"))
     if len(result.edits) > _MOST:
         console.print(Text(f"  and {len(result.edits) - _MOST} more edits", style="dim"))
     if (delivery := result.delivery) is not None:
@@ -78,15 +80,13 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
             Text.assemble(
                 ("delivered as ONNX", "bold yellow"),
                 f" (converted by {delivery.route}), since the target can't be edited so: "
-                f"{shortened(delivery.reason, _WIDTH)}; as it came it's {CONVERTED}, which {PATCH} is for",
+                f"{_reason(delivery.reason)}; as it came it's {CONVERTED}, which {PATCH} is for",
             )
         )
     if result.recipe is not None:
         console.print(_of_recipe(result))
     if result.not_baked is not None:
-        console.print(
-            Text.assemble(("the recipe isn't in the model: ", "bold yellow"), shortened(result.not_baked, _WIDTH))
-        )
+        console.print(Text.assemble(("the recipe isn't in the model: ", "bold yellow"), _reason(result.not_baked)))
     samples = result.unseen_after.samples
     console.print(
         Text(f"on {samples} samples: {_told(result.unseen_before)} before, {_told(result.unseen_after)} now")
@@ -144,9 +144,9 @@ def why_left(result: RepairResult) -> list[str]:
             f"outputs differ by {number(result.unseen_after.error)}: look at more, or at your own (--data)"
         ]
     if not result.after.is_right and not result.after.faults:
-        return [f"{result.after.verdict.value}: {result.after.reason}"]
-    refused = [f"the format can't: {shortened(reason, _WIDTH)}" for reason in result.refused[:_REASONS]]
-    refused += [f"candidates that failed: {shortened(reason, _WIDTH)}" for reason in result.failed[:_REASONS]]
+        return [f"{result.after.verdict.value}: {quoted(result.after.reason)}"]
+    refused = [f"the format can't: {_reason(reason)}" for reason in result.refused[:_REASONS]]
+    refused += [f"candidates that failed: {_reason(reason)}" for reason in result.failed[:_REASONS]]
     if refused or result.interrupted or not result.in_time:
         return refused
     return ["no edit that was tried makes it right" if result.tried else "no edit is known that could make it right"]
@@ -164,14 +164,20 @@ def _outcome(result: RepairResult) -> tuple[str, str]:
 def _print_faults(word: str, found: Localization, console: Console) -> None:
     """Rules, then the faults that are alone; as many as fit a screen."""
     for rule in found.rules[:_MOST]:
-        console.print(Text.assemble((f"{word}: ", "bold"), f"{rule.kind.value}: {shortened(rule.text, _WIDTH)}"))
+        console.print(Text.assemble((f"{word}: ", "bold"), f"{rule.kind.value}: {quoted(rule.text)}"))
     for fault in found.alone[: max(_MOST - len(found.rules), 1)]:
         console.print(_fault(word, fault))
 
 
 def _fault(word: str, fault: LocatedFault) -> Text:
     layer = (fault.target_layers or fault.source_layers or ("?",))[0]
-    return Text.assemble((f"{word}: ", "bold"), f"{fault.kind.value} at {layer}: ", fault.evidence[0][:_WIDTH])
+    words = quoted(f"{fault.kind.value} at {layer}: {fault.evidence[0]}", names=names_of_fault(fault))
+    return Text.assemble((f"{word}: ", "bold"), words)
+
+
+def _reason(text: str) -> str:
+    """What a library says, as much as is read."""
+    return shortened(quoted(text), _WIDTH)
 
 
 def _told(agreement: Agreement) -> str:

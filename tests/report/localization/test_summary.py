@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import io
+import re
 from pathlib import Path
 
 import localizations
@@ -13,6 +15,7 @@ from rich.console import Console
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
 from conrepair.localize.result import Localization
+from conrepair.report.localization.plot import error_plot
 from conrepair.report.localization.summary import print_localization
 
 
@@ -107,3 +110,50 @@ def test_colour_is_left_out_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPat
     assert "\x1b[1;31m" in printed()
     monkeypatch.setenv("NO_COLOR", "1")
     assert "31m" not in printed()
+
+
+FUSED = "net/expand/Relu6;net/expand/BatchNorm/FusedBatchNormV3;net/project/BatchNorm/FusedBatchNormV3;" * 4
+
+
+def fused() -> Localization:
+    """A fault of a layer that a converter called by all that it fused."""
+    found = localizations.made(5, {2: 0.5})
+    evidence = (f"the weights of `{FUSED}` are scaled by 2",)
+    (fault,) = found.faults
+    fault = dataclasses.replace(
+        fault,
+        kind=Kind.PARAMETERS,
+        target_layers=(FUSED,),
+        source_layers=("expand",),
+        evidence=evidence,
+        holds=("weight",),
+    )
+    return dataclasses.replace(found, faults=(fault,), reason=f"`{FUSED}` introduces a relative error of 0.5")
+
+
+def test_a_fused_name_is_told_once_and_the_fact_whole() -> None:
+    console = Console(file=io.StringIO(), width=300)
+    print_localization(fused(), console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "faulty: `expand` introduces a relative error of 0.5" in text
+    assert "the weights of `expand` are scaled by 2" in text
+    assert "parameters at `expand`, in the target `" in text
+    assert text.count("FusedBatchNormV3") == 1
+
+
+def test_a_picture_keeps_within_its_edges() -> None:
+    found = fused()
+    reason = "; ".join(
+        f"the weights of Conv are transposed (axes [0, 1, 3, 2]), in {n} of 52 places" for n in range(9)
+    )
+    for result in (found, dataclasses.replace(found, reason=reason)):
+        picture = error_plot(result)
+        (size,) = re.findall(r'<svg [^>]*width="(\d+)" height="(\d+)"', picture)
+        words = []
+        for x, y, attributes, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)" ([^>]*)>([^<]*)</text>', picture):
+            words.append(html.unescape(text))
+            assert float(y) < float(size[1])
+            if "transform" not in attributes and "text-anchor" not in attributes:
+                letter = 9.0 if "title" in attributes else 7.0
+                assert float(x) + letter * len(words[-1]) <= float(size[0])
+        assert " ".join(result.reason.replace(FUSED, "expand").split()) in " ".join(words)
