@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import copy
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -28,6 +30,7 @@ __all__ = ["SEEN", "Made", "make"]
 SEEN, _UNSEEN = 32, 16
 _SEED = 20261124
 _MOVES = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast", "Slice", "Split", "Mul"}
+_PLAIN = (bool, int, float, str, tuple, type(None))
 _SCOPES = "pkg.torch.onnx.name_scopes"
 
 
@@ -42,7 +45,7 @@ class Made:
         data: What the verbs are given.
         seen: The same.
         unseen: Samples that only the benchmark looks at.
-        modules: Modules of the network that compute otherwise, by name.
+        modules: Modules of the network that compute otherwise or hold other numbers, by name.
         real: Right and faulty target in real numbers, where the target is in few bits: there the layers at fault are
             known apart from those that only take other scales.
     """
@@ -57,13 +60,15 @@ class Made:
     real: tuple[Path, Path] | None = None
 
     def truth(self) -> dict[str, list[str]]:
-        """What the target calls the layers at fault, and the source, where both exports can be compared."""
+        """What the target calls the layers at fault, and the source: an ONNX file by nodes, a program by modules."""
         right, target = self.real or (self.right, self.target)
         exported = self.target.with_suffix(".onnx")  # on the way to TFLite
         own = self.source.suffix == exported.suffix and exported.exists()
         return {
             "target_layers": sorted(_truth(model_of(right), model_of(target), self.modules)),
-            "source_layers": sorted(layers_otherwise(model_of(exported), model_of(self.source))) if own else [],
+            "source_layers": sorted(
+                layers_otherwise(model_of(exported), model_of(self.source)) if own else self.modules
+            ),
         }
 
 
@@ -135,9 +140,22 @@ def _faulty(
     before = copy.deepcopy(network)
     fault.change(network)
     made = export(chosen, route, network, samples, path)
-    classes = {name: type(module) for name, module in before.named_modules()}
-    changed = {name for name, module in network.named_modules() if classes.get(name) is not type(module)}
-    return made, frozenset(changed - {""})  # what the network itself computes is too much
+    return made, frozenset(_changed(before, network))
+
+
+def _changed(before: Any, network: Any) -> Iterator[str]:
+    """Modules of PyTorch that compute otherwise, or hold other numbers; the whole network isn't said of."""
+    known = dict(before.named_modules())
+    for name, module in network.named_modules():
+        if name and (name not in known or _about(known[name]) != _about(module)):
+            yield name
+
+
+def _about(module: Any) -> tuple[Any, ...]:
+    """What a module is, apart from what is in it."""
+    attributes = {name: value for name, value in vars(module).items() if isinstance(value, _PLAIN)}
+    tensors = (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False))
+    return type(module), attributes, {name: tensor.detach().numpy().tobytes() for name, tensor in tensors}
 
 
 def _in_real_numbers(

@@ -15,6 +15,7 @@ from benchmarks.common.located import LEAST_EFFECT, RIGHT
 from benchmarks.families.architectures import DEVELOPMENT, REPORTING, architecture
 from benchmarks.families.cases import FAULTY, plan
 from benchmarks.families.cases import RIGHT as RIGHT_GROUP
+from benchmarks.families.making import make
 from benchmarks.families.rows import FamilyRow
 from benchmarks.families.running import answers_of
 from benchmarks.families.tables import tables
@@ -121,3 +122,19 @@ def test_verbs_are_asked_in_this_process(tmp_path: Any) -> None:
     refused = ask("compare", files[0], str(tmp_path / "nowhere.onnx"), "-o", str(tmp_path / "compared"))
     assert (refused.exit, refused.document) == (3, {})
     assert "nowhere.onnx" in refused.words
+
+
+@pytest.mark.parametrize(
+    ("fault", "target", "source"),
+    [
+        ("gelu-tanh", "/layers.1/activation/", "layers.1.activation"),
+        ("value-scaled", "/layers.1/attention/value/MatMul", "layers.1.attention.value"),
+        ("swapped-qk", "/layers.0/attention/MatMul", "layers.0.attention"),
+    ],
+)
+def test_layers_at_fault_are_known_by_both_names(fault: str, target: str, source: str, tmp_path: Any) -> None:
+    case = Case(FAULTY, "bert", "pt2", "script", (fault,), 1)
+    places = make(case, tmp_path / "kept", tmp_path).truth()
+    assert any(name.startswith(target) for name in places["target_layers"])
+    assert source in places["source_layers"]
+    assert not any("classifier" in name for names in places.values() for name in names)
