@@ -23,6 +23,7 @@ from conrepair.localize.diagnosis.normalization import (
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
 from conrepair.localize.diagnosis.portions import portion_of
+from conrepair.localize.diagnosis.preparing import before_weights, feeds_weights, lost_preparation
 from conrepair.localize.diagnosis.readings import as_written, fused, normalized, rearranged, with_functions
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.steps import MOVES, Step, function_step, step_of
@@ -175,6 +176,8 @@ def _missing(step: Step, region: Region) -> Finding:
     if bias_lost_before(step, region):
         kind, what = Kind.PARAMETERS, f"{what}: the layer before it has no bias, or one of zeros"
         rule = _BIAS_LOST
+    if (lost := lost_preparation(step, region.source.graph)) is not None:
+        what, rule = lost, f"the inputs aren't prepared as the source's are by {called(step)}"
     theirs = {source: target for target, source in region.partners.items()}
     cuts = [theirs.get(name) for name in step.inputs]
     before = [_layer_before(name, region.target, cut) for name, cut in zip(step.inputs, cuts, strict=True)]
@@ -238,7 +241,8 @@ def kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
         return Kind.STRUCTURE, ": the answers are in other places"
     if step.op in _CLAMPS and any(_is_clamped(region.partners.get(name), region) for name in step.inputs):
         return Kind.HYPERPARAMETERS, ": behind the same bounds, others"
-    if step.op in _PREPARING and _before_weights(step, region) and _feeds_weights(step, region):
+    graph = region.target.graph
+    if step.op in _PREPARING and before_weights(step, graph) and feeds_weights(step, graph):
         return Kind.PREPROCESSING, ": the input is prepared in another way"
     low, high = step.attributes.get("min"), step.attributes.get("max")
     if step.op == "Clip" and isinstance(low, float) and isinstance(high, float) and low < 0 < high:
@@ -250,54 +254,6 @@ def _is_clamped(name: str | None, region: Region) -> bool:
     """Whether a tensor of the source comes out of a clipping with bounds."""
     node = region.source.graph.producers.get(name or "")
     return node is not None and node.op in {"Clip", "Relu"}
-
-
-def _before_weights(step: Step, region: Region) -> bool:
-    """Whether a step reads nothing but the network's inputs."""
-    graph = region.target.graph
-    tensors, seen = list(step.inputs), set[str]()
-    while tensors:
-        name = tensors.pop()
-        node = graph.producers.get(name)
-        if node is None or name in seen:
-            continue
-        seen.add(name)
-        if any(role in node.parameters for role in ("weight", "W", "table")) and node.op != "Gather":
-            return False
-        if node.op == "Gather" and "table" in node.parameters:
-            return False
-        tensors += filter(None, node.inputs)
-    return True
-
-
-def _feeds_weights(step: Step, region: Region) -> bool:
-    """Whether a layer with weights reads what a step gives, or what's made of that alone: a mask joins other data."""
-    graph = region.target.graph
-    tensors, seen = list(step.outputs), set[str]()
-    while tensors:
-        name = tensors.pop()
-        for node in graph.consumers.get(name, ()) if name not in seen else ():
-            if any(role in node.parameters for role in ("weight", "W")):
-                return True
-            others = {item for item in node.inputs if item and item != name}
-            if not any(_varies(item, graph) for item in others):
-                tensors += node.outputs
-        seen.add(name)
-    return False
-
-
-def _varies(name: str, graph: LayerGraph) -> bool:
-    """Whether a tensor depends on an input."""
-    tensors, seen = [name], set[str]()
-    while tensors:
-        item = tensors.pop()
-        if item in graph.inputs:
-            return True
-        node = graph.producers.get(item)
-        if node is not None and item not in seen:
-            tensors += filter(None, node.inputs)
-        seen.add(item)
-    return False
 
 
 def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: LayerGraph) -> Iterator[Finding]:
