@@ -385,7 +385,7 @@ def in_words(edit: Edit) -> str:
 
 
 def _graft_in_words(edit: Graft) -> str:
-    operators = ", ".join(operation.operator for operation in edit.operations)
+    operators = ", ".join(map(_operation_in_words, edit.operations))
     read = dict.fromkeys(item for operation in edit.operations for item in operation.inputs if isinstance(item, str))
     others = ", ".join(f"`{name}`" for name in read if name and name != edit.tensor)
     where = f" for {', '.join(f'`{name}`' for name in edit.readers)}" if edit.readers else ""
@@ -393,6 +393,12 @@ def _graft_in_words(edit: Graft) -> str:
         joined = f", with {others}" if others else ""
         return f"{operators} is put behind `{edit.tensor}`{joined}{where}"
     return f"`{edit.tensor}` is computed anew{where}, by {operators}, from {others or 'constants'}"
+
+
+def _operation_in_words(operation: Operation) -> str:
+    """An operator; of a Transpose, which axes it exchanges is what matters."""
+    axes = operation.attributes.get("perm") if operation.operator == "Transpose" else None
+    return f"Transpose [{', '.join(map(str, axes))}]" if isinstance(axes, (list, tuple)) else operation.operator
 
 
 def _node(name: str, editor: Editor) -> Node:

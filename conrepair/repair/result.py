@@ -71,6 +71,13 @@ class RepairResult:
         return holds_elsewhere(self.after, self.unseen_after.error)
 
     @property
+    def places(self) -> int:
+        """How many layers were said to be at fault."""
+        ruled = {layer for rule in self.before.rules for layer in rule.layers}
+        alone = {(fault.target_layers or (fault.target_tensor,))[0] for fault in self.before.alone}
+        return len(ruled | alone)
+
+    @property
     def mended(self) -> bool:
         """Whether it's proven that nothing is at fault any more, and other samples don't say otherwise."""
         return self.after.is_right and self.holds

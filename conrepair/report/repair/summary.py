@@ -19,6 +19,7 @@ from conrepair.runtime.words import number, quoted, shortened
 
 __all__ = ["advice_line", "print_repair", "repair_line", "why_left"]
 
+_SEVERAL = 2
 _MOST, _WIDTH, _REASONS = 8, 300, 3
 
 
@@ -75,6 +76,8 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(Text(f"  {quoted(edit, names=names)}"))
     if len(result.edits) > _MOST:
         console.print(Text(f"  and {len(result.edits) - _MOST} more edits", style="dim"))
+    if line := _of_one_edit(result):
+        console.print(Text(f"  {line}"))
     if (delivery := result.delivery) is not None:
         console.print(
             Text.assemble(
@@ -107,6 +110,17 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(Text.assemble(("advice: ", "bold"), line))
     if folder is not None:
         console.print(Text.assemble(("written: ", "bold"), f"{folder}: {_files(result, advice)}"))
+
+
+def _of_one_edit(result: RepairResult) -> str:
+    """That several places had one cause, where one edit proves it; "" elsewhere.
+
+    What was found at each place is then no second thing to mend: kernels that are transposed, all behind one layer,
+    are right where what they read is.
+    """
+    if not result.mended or len(result.edits) != 1 or result.places < _SEVERAL or result.recipe is not None:
+        return ""
+    return f"this one edit makes all {result.places} places right: what was found at them isn't to be mended besides"
 
 
 def _of_recipe(result: RepairResult) -> Text:

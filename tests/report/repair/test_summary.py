@@ -94,3 +94,15 @@ def test_other_samples_may_show_what_rounding_explains(floor: float, elsewhere: 
     """By the floor that was measured, whatever the outputs that were looked at differ by."""
     after = dataclasses.replace(CLEAN, output_error=1e-3, output_floor=floor)
     assert dataclasses.replace(REPAIRED, after=after, unseen_after=Agreement(64, elsewhere, 0)).mended is mended
+
+
+def test_one_edit_that_makes_several_places_right_is_said_to_be_all() -> None:
+    """Whoever transposes the kernels besides makes it worse."""
+    others = tuple(dataclasses.replace(FAULT, target_layers=(f"conv_{place}",)) for place in range(3))
+    several = dataclasses.replace(FAULTY, faults=others)
+    result = dataclasses.replace(REPAIRED, before=several)
+    words = "this one edit makes all 3 places right: what was found at them isn't to be mended besides"
+    assert words in shown(result)
+    assert words not in shown(dataclasses.replace(result, edits=("one", "another")))
+    assert words not in shown(dataclasses.replace(result, after=several))
+    assert "this one edit" not in shown(REPAIRED)
