@@ -29,6 +29,7 @@ from conrepair.localize.quantization import QuantizationErrors, ranges_of
 from conrepair.localize.reference import DISTURBANCE, Reference
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
 from conrepair.localize.rules import rules_of
+from conrepair.localize.saturation import with_saturation
 from conrepair.networks.network import Network
 
 __all__ = ["Found", "localize_networks", "localize_target"]
@@ -140,6 +141,8 @@ def localize_target(
     advance("diagnosing")
     located = located_faults(first, alignment, judged)
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
+    if options.quantized:
+        found = with_saturation(found, judged, first[0], target.graph, alignment.pairs)
     found = with_changed_face(found, source, target, alignment, compared.face)
     faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
     clock("diagnose")

@@ -69,6 +69,7 @@ class QuantizationErrors:
         self._disturbance = disturbance
         self._measured: Mapping[str, Cut] = {cut.pair.target: cut for cut in cuts}
         self._parameters: dict[str, float] = {}
+        self._sizes: dict[str, float] = {}
         self._finest = self._finest_steps()
         self._meant = _quantizes_activations(target)
 
@@ -113,12 +114,22 @@ class QuantizationErrors:
         if not self._meant and producer is not None and producer.op == "QuantizeLinear":
             return 0.0  # what's gathered from a quantized table is in few bits, too, and meant to be
         cut = self._cut_of(name)
-        size = (cut or end).introduced.reference_rms
+        size = cut.introduced.reference_rms if cut is not None else self._size(name, end)
         step, finest = tensor.quantization.scale, self._finest.get(tensor.quantization, math.inf)
         step = step if step <= _RARE * finest else finest
         held = None if cut is None else cut.cut_off
         beyond = 0.0 if held is None or held.beyond > self._beyond else held.relative_l2
         return math.hypot(step / _UNIFORM / size, beyond) if size else 0.0
+
+    def _size(self, name: str, end: Cut) -> float:
+        """Of a tensor that wasn't measured: of what the target computes there, else of what it's for."""
+        if self._given is None or not self._target.tensors[name].observable:
+            return end.introduced.reference_rms
+        if name not in self._sizes:
+            self._given.compute([name])
+            values = self._given[name]
+            self._sizes[name] = float(np.sqrt(np.mean(np.square(values, dtype=np.float64)))) if values.size else 0.0
+        return self._sizes[name]
 
     def _cut_of(self, name: str) -> Cut | None:
         """The measurement of a tensor's values, or of the same ones as real numbers."""

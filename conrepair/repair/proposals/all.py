@@ -15,6 +15,7 @@ from conrepair.repair.proposals.attributes import (
     order_proposals,
     permutation_proposals,
 )
+from conrepair.repair.proposals.calibration import calibration_proposals
 from conrepair.repair.proposals.carried import carried_proposals
 from conrepair.repair.proposals.changed import change_proposals
 from conrepair.repair.proposals.channelwise import channelwise_proposals
@@ -40,6 +41,7 @@ from conrepair.repair.proposals.surplus import surplus_proposals
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
 
 CHANGES: Sequence[Proposer] = (
+    calibration_proposals,
     exchange_proposals,
     everywhere(attribute_proposals),
     rescaled_proposals,

@@ -11,6 +11,7 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter, Tensor
 from conrepair.localize.diagnosis.steps import Step
+from conrepair.localize.saturation import begins_at_zero
 from conrepair.repair.edits import ComputeInFloat, Remove, Requantize, SetRange
 from conrepair.repair.proposals.folded import folded_parameters
 from conrepair.repair.proposals.parameters import wanted_parameter
@@ -43,6 +44,8 @@ def range_proposals(setting: Setting) -> Iterator[Proposal]:
             ranges = sorted({setting.range_of(name) for name in names}, key=np.ptp, reverse=True)
             for low, high in ((min(low, 0.0), max(high, 0.0)) for low, high in ranges):
                 if np.isfinite((low, high)).all() and low < high and not _suits(stored, graph, low, high):
+                    if low < 0 < high and stored.stored is not None and begins_at_zero(stored.stored):
+                        yield (SetRange(target, 0.0, high * _MORE),)
                     yield (SetRange(target, low * _MORE, high * _MORE),)
 
 

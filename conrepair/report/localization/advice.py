@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
 from conrepair.localize.result import OPERAND, Localization, LocatedFault
+from conrepair.localize.saturation import SATURATES
 from conrepair.report.localization.about import About
 from conrepair.report.localization.naming import names_of_fault
 from conrepair.runtime.words import shortened
@@ -30,6 +32,11 @@ _IN_FILE = {
 }
 _CONSTANT = "Compare the number that `{layer}` computes with in {target} with that of `{original}` in {source}."
 _NAME = 60
+_QUANTIZERS = {
+    ("keras", "tflite"): "--option keras-tflite.quantize=int8",
+    ("tensorflow", "tflite"): "--option savedmodel-tflite.quantize=int8",
+    ("onnx", "onnx"): "--via onnx-quantize-static",
+}
 _VERDICTS = {
     Verdict.EQUIVALENT: "Nothing to do: equal on {seen}.",
     Verdict.NOISE: "Nothing to do: no layer is at fault on {seen}; another order of additions explains what differs.",
@@ -43,6 +50,8 @@ _NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepar
 def fault_advice(fault: LocatedFault, about: About | None) -> str:
     """Where to look, in which file."""
     source, target = ("the source", "the target") if about is None else (_file(about.source), _file(about.target))
+    if any(words == SATURATES for words, _ in fault.differences):
+        return f"Quantize {source} again, calibrated on inputs as it gets them{_again(about)}."
     names, layer = names_of_fault(fault), (fault.target_layers or (fault.target_tensor,))[0]
     return _words(fault).format(
         source=source,
@@ -82,6 +91,15 @@ def step_advice(result: Localization) -> str:
     if not steps:
         return ""
     return f"Other options of {shortened(', '.join(steps), _NAME)}, or another converter, may avoid this."
+
+
+def _again(about: About | None) -> str:
+    """The command that quantizes a model like the target of the source; "" where there's none."""
+    step = None if about is None else _QUANTIZERS.get((about.source.framework, about.target.framework))
+    if about is None or step is None:
+        return ""
+    path = shlex.quote(Path(about.source.path).name)
+    return f": `conrepair convert {path} --to {about.target.framework} {step} --data DATA -o NEW`"
 
 
 def _first(names: tuple[str, ...], tensor: str) -> str:

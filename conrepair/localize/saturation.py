@@ -1,0 +1,181 @@
+"""Activations in few bits whose ranges were calibrated on smaller values than the source has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from conrepair.faults.fault import Kind
+from conrepair.graph.intervals import Interval, intervals
+from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.localize.activations import Activations
+from conrepair.localize.judgement import Judged
+from conrepair.localize.matching import Pair
+from conrepair.localize.quantization import ranges_of
+from conrepair.localize.result import LocatedFault
+
+__all__ = ["SATURATES", "begins_at_zero", "is_small", "with_saturation"]
+
+SATURATES = "values saturate: calibrated on a smaller range"
+_LEAST = 0.02  # share of the values that are cut off: outliers are, on purpose
+_BEYOND = 1.5  # times the range: samples may have somewhat larger values than those of calibration
+_LOST = 0.1  # relative L2 of what's cut off: less of it isn't what a piece is wrong by
+
+
+@dataclass(frozen=True)
+class _Saturated:
+    """A tensor that holds less than its values.
+
+    Attributes:
+        held: Smallest and largest number that it holds.
+        values: Smallest and largest that it should.
+        share: Of the values, those that it doesn't hold; None where only their range is known.
+        lost: Relative L2 of what's cut off; 0 where that isn't known.
+    """
+
+    held: Interval
+    values: Interval
+    share: float | None = None
+    lost: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """For a person, after its name."""
+        (low, high), (least, most) = self.held, self.values
+        cut = "" if self.share is None else f": {self.share:.0%} of them are cut off"
+        return (
+            f"saturates: calibrated on a smaller range. It holds {low:.4g} to {high:.4g}, the source's values are "
+            f"{least:.4g} to {most:.4g}{cut}"
+        )
+
+
+def is_small(held: Interval, low: float, high: float) -> bool:
+    """Whether a range is much too small for some values: more than other samples explain.
+
+    Args:
+        held: Of the range.
+        low: Smallest value.
+        high: Largest.
+    """
+    step = (held[1] - held[0]) / 2**8
+    return high > _BEYOND * max(held[1], 0.0) + step or (not begins_at_zero(held) and low < _BEYOND * held[0] - step)
+
+
+def begins_at_zero(held: Interval) -> bool:
+    """Whether a range is a ReLU, too, which quantizers take into the scale."""
+    return held[0] >= -(held[1] - held[0]) / 2**8
+
+
+def with_saturation(
+    faults: Sequence[LocatedFault],
+    judged: Sequence[Judged],
+    right: Activations,
+    target: LayerGraph,
+    pairs: Sequence[Pair],
+) -> list[LocatedFault]:
+    """Say of faults that a range which is too small explains what it is; beside them, of other tensors, too.
+
+    What lies behind a tensor that saturates gets the right values, cut off: nothing that its result is like tells of
+    its own operators or weights.
+
+    Args:
+        faults: Of a quantized target, diagnosed.
+        judged: All cuts.
+        right: A batch through the source.
+        target: The target's graph.
+        pairs: All cuts, the inputs' among them.
+    """
+    if not faults:
+        return []
+    ranges = ranges_of(target)
+    measured = {pair.target: pair for pair in (*pairs, *(item.cut.pair for item in judged))}
+    right.compute([pair.source for pair in measured.values()])
+    found = {
+        name: item
+        for name, pair in measured.items()
+        if name in ranges and (item := _saturated(ranges[name], right[pair.source])) is not None
+    }
+    cuts = frozenset(measured)
+    result = [_explained(fault, found, right, target, measured, cuts) for fault in faults]
+    spoken = {layer for fault in result for words, layer in fault.differences if words == SATURATES}
+    added = [
+        _fault_of(measured[name], item, target) for name, item in found.items() if _layer(name, target) not in spoken
+    ]
+    return sorted([*result, *added], key=lambda fault: -fault.introduced_error)
+
+
+def _saturated(held: Interval, values: Array) -> _Saturated | None:
+    exact = np.asarray(values, np.float64)
+    exact = exact[np.isfinite(exact)]
+    if not exact.size or not is_small(held, float(exact.min()), float(exact.max())):
+        return None
+    if begins_at_zero(held):
+        exact = np.maximum(exact, 0.0)
+    inside = exact.clip(*held)
+    share = float(np.mean(np.abs(exact - inside) > (held[1] - held[0]) / 2**8))
+    lost = float(np.linalg.norm(exact - inside)) / (float(np.linalg.norm(exact)) or 1.0)
+    if share < _LEAST or lost < _LOST:
+        return None
+    return _Saturated(held, (float(exact.min()), float(exact.max())), share, lost)
+
+
+def _explained(
+    fault: LocatedFault,
+    found: Mapping[str, _Saturated],
+    right: Activations,
+    target: LayerGraph,
+    measured: Mapping[str, Pair],
+    cuts: frozenset[str],
+) -> LocatedFault:
+    """A fault as what it is: of a tensor that saturates, or of what's computed from such a one."""
+    nodes = target.between(cuts | frozenset(target.inputs), [fault.target_tensor])
+    read = [name for node in nodes for name in node.inputs if name in measured]
+    known = {name: _ends(right[measured[name].source]) for name in read}
+    inner = {
+        name: _Saturated(held, values)
+        for name, values in intervals(nodes, known).items()
+        if name not in measured and (held := target.tensors[name].stored) and is_small(held, *values)
+    }
+    named = {name: found[name] for name in (*read, fault.target_tensor) if name in found} | inner
+    if not named or fault.kind is Kind.HYPERPARAMETERS:
+        return fault
+    layers = {name: _layer(name, target) for name in named}
+    return replace(
+        fault,
+        kind=Kind.PRECISION,
+        target_layers=tuple(dict.fromkeys([*layers.values(), *fault.target_layers])),
+        evidence=(
+            *(f"`{layers[name]}` {item.words}" for name, item in named.items()),
+            *(text for text in fault.evidence if text.startswith("introduced")),
+        ),
+        differences=tuple((SATURATES, layer) for layer in dict.fromkeys(layers.values())),
+    )
+
+
+def _ends(values: Array) -> Interval:
+    return float(np.min(values)), float(np.max(values))
+
+
+def _fault_of(pair: Pair, item: _Saturated, target: LayerGraph) -> LocatedFault:
+    layer = _layer(pair.target, target)
+    return LocatedFault(
+        Kind.PRECISION,
+        (pair.source,),
+        (layer,),
+        "",
+        item.lost,
+        item.lost,
+        0.0,
+        1.0,
+        (f"`{layer}` {item.words}",),
+        pair.source,
+        pair.target,
+        ((SATURATES, layer),),
+    )
+
+
+def _layer(name: str, graph: LayerGraph) -> str:
+    producer = graph.producers.get(name)
+    return name if producer is None else producer.layer
