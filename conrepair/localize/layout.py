@@ -16,6 +16,7 @@ from conrepair.graph.layer_graph import Array
 __all__ = ["Layout", "layouts"]
 
 _MOST_AXES = 5  # longer than 1 on a side; beyond that only what needs no transposition is tried
+_OF_PICTURES = 4
 Shape = tuple[int, ...]
 
 
@@ -49,6 +50,15 @@ class Layout:
     def is_plain(self) -> bool:
         """Whether the values lie in the same order in both."""
         return self.axes == tuple(sorted(self.axes))
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether axes of a picture stand in each other's place, wherever the channels are."""
+        if len(self.axes) < _OF_PICTURES:
+            return False
+        far = (place for place in self.axes if abs(self.axes.index(place) - place) > 1)
+        rests = [self.axes, *(tuple(axis for axis in self.axes if axis != place) for place in far)]
+        return not any(rest == tuple(sorted(rest)) for rest in rests)
 
     def positions(self, flat: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Where elements lie in the flattened target.

@@ -19,6 +19,7 @@ from conrepair.localize.conclusion import concluded
 from conrepair.localize.coverage import coverage_of
 from conrepair.localize.cuts import known_of
 from conrepair.localize.doubtful import with_other_layers
+from conrepair.localize.exchanged_behind import exchanged_behind
 from conrepair.localize.hidden import Explained, explain_outputs
 from conrepair.localize.judgement import Judged, judge_cut
 from conrepair.localize.latent import Latent, latent_faults
@@ -158,7 +159,8 @@ def localize_target(
         latent = [item for item in latent if item not in of_rules]
         clock("latent")
     result = _result(source, target, alignment, judged, faults, compared, explained, count, options, seconds)
-    result = dataclasses.replace(result, notes=prepared.notes, latent=tuple(item.fault for item in latent))
+    notes = (*prepared.notes, *exchanged_behind([item.judged.cut.pair for item in located.guilty], found))
+    result = dataclasses.replace(result, notes=notes, latent=tuple(item.fault for item in latent))
     return Found(result, alignment, target.graph, tuple(guilty), len(of_rules))
 
 
