@@ -124,7 +124,7 @@ ARCHITECTURE = Architecture(
         "bgr": input_as(lambda image: image.flip(1)),
         "not-normalized": other_class(Kind.PREPROCESSING, Normalize, NotNormalized),
         "epsilon": attribute("eps", 1e-2, "BatchNorm2d"),
-        "statistics-of-the-batch": Fault(Kind.PARAMETERS, _training),
+        "statistics-of-the-batch": Fault(Kind.PARAMETERS, _training, routes=("dynamo",)),  # the other can't write it
         "mean-lost": tensor(Kind.PARAMETERS, "layer1.bn1.running_mean", lambda numbers: numbers * 0),
         "relu-before-sum": other_class(Kind.GRAPH, BasicBlock, ReluBeforeSum, first=True),
         "shortcut-lost": other_class(Kind.GRAPH, BasicBlock, NoShortcut, first=True),
