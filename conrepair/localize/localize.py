@@ -27,6 +27,7 @@ from conrepair.localize.located import Guilty, located_faults
 from conrepair.localize.measurement import Cut, Feeds, measure
 from conrepair.localize.options import Options
 from conrepair.localize.quantization import QuantizationErrors, ranges_of
+from conrepair.localize.quantization_notes import quantization_notes
 from conrepair.localize.reference import DISTURBANCE, Reference
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
 from conrepair.localize.rules import rules_of
@@ -160,6 +161,8 @@ def localize_target(
         clock("latent")
     result = _result(source, target, alignment, judged, faults, compared, explained, count, options, seconds)
     notes = (*prepared.notes, *exchanged_behind([item.judged.cut.pair for item in located.guilty], found))
+    if options.quantized:
+        notes += quantization_notes(target.graph, judged)
     result = dataclasses.replace(result, notes=notes, latent=tuple(item.fault for item in latent))
     return Found(result, alignment, target.graph, tuple(guilty), len(of_rules))
 

@@ -25,7 +25,15 @@ class _Rows(CalibrationDataReader):
         return next(self._rows, None)
 
 
-def in_eight_bits(source: Path, path: Path, rows: Array, form: str = "QDQ", *, per_channel: bool = False) -> Path:
+def in_eight_bits(
+    source: Path,
+    path: Path,
+    rows: Array,
+    form: str = "QDQ",
+    *,
+    per_channel: bool = False,
+    symmetric: bool = False,
+) -> Path:
     """ONNX Runtime's static quantization of a model with one input.
 
     Args:
@@ -34,6 +42,7 @@ def in_eight_bits(source: Path, path: Path, rows: Array, form: str = "QDQ", *, p
         rows: Samples that ranges of activations are taken from.
         form: "QDQ" or "QOperator".
         per_channel: Whether each channel of a weight has a scale.
+        symmetric: Whether zero is stored as 0 in activations, too.
     """
     name = onnx.load(source).graph.input[0].name
     quantize_static(
@@ -44,6 +53,7 @@ def in_eight_bits(source: Path, path: Path, rows: Array, form: str = "QDQ", *, p
         per_channel=per_channel,
         activation_type=QuantType.QInt8,
         weight_type=QuantType.QInt8,
+        extra_options={"ActivationSymmetric": symmetric},
     )
     return path
 
