@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,7 +75,8 @@ def transplant(
     made = _Transplant(graph, known)
     for node in nodes:
         if not graph.unfed.issuperset(node.outputs):
-            made.add(_with_constants(node, constants))
+            for item in _of_one_result(_with_constants(node, constants)):
+                made.add(item)
     return made.finished(nodes[-1].outputs[0], end)
 
 
@@ -195,6 +196,19 @@ class _Transplant:
         if node.op != "Reshape" or not isinstance(shape, tuple) or batch is None:
             return operation
         return replace(operation, attributes={"shape": _open(tuple(int(size) for size in shape), batch)})
+
+
+def _of_one_result(node: Node) -> Iterator[Node]:
+    """A split as what it takes for each of its results; any other node as it is."""
+    axis, sizes = node.attributes.get("axis"), node.attributes.get("sizes")
+    if node.op != "Split" or not isinstance(axis, int) or not isinstance(sizes, tuple):
+        yield node
+        return
+    ends = [int(end) for end in np.cumsum(sizes)]
+    for name, start, end in zip(node.outputs, [0, *ends], ends, strict=False):
+        taken = {"axes": (axis,), "starts": (start,), "ends": (end,), "steps": (1,)}
+        if name:
+            yield replace(node, op="Slice", outputs=(name,), attributes=taken)
 
 
 def _with_constants(node: Node, constants: Mapping[str, Array]) -> Node:

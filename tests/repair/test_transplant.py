@@ -32,6 +32,8 @@ NETWORKS = {  # lines, the result's shape, and how many values are transposed at
     "means of places": ("y = ReduceMean <axes = [2, 3], keepdims = 0> (x)", (2, 3), 0),
     "means of rows": ("y = ReduceMean <axes = [3], keepdims = 0> (x)", (2, 3, 5), 1),
     "a transposition": ("y = Transpose <perm = [0, 2, 3, 1]> (x)", (2, 5, 4, 3), 1),  # and its result is turned again
+    "halves": ("u, v = Split <axis = 3> (x) \n h = Neg (v) \n y = Concat <axis = 3> (h, u)", _SHAPE, 0),
+    "one of two pieces": ("u, v = Split <axis = 1> (x, k) \n y = Neg (v)", (2, 2, 5, 4), 0),
     "pads": ("y = Pad (x, p)", (2, 3, 7, 5), 0),
     "rows": ("y = Reshape (x, s)", (2, 60), 1),
     "a product": ("h = Reshape (x, s) \n y = MatMul (h, m)", (2, 7), 1),
@@ -42,7 +44,7 @@ NETWORKS = {  # lines, the result's shape, and how many values are transposed at
 def network(lines: str, shape: tuple[int, ...], folder: Path) -> OnnxEditor:
     weights = {
         "c": drawn(3, 1, 1), "w": drawn(6, 3, 3, 3), "b": drawn(6), "p": np.array([0, 0, 1, 0, 0, 0, 1, 1]),
-        "s": np.array([0, 60]), "m": drawn(60, 7), "n": drawn(4, 7),
+        "s": np.array([0, 60]), "m": drawn(60, 7), "n": drawn(4, 7), "k": np.array([1, 2]),
     }  # fmt: skip
     sizes = ", ".join(map(str, shape))
     text = f"small (float[2, 3, 5, 4] x) => (float[{sizes}] y) {{ {lines} }}"
