@@ -94,7 +94,7 @@ def test_a_model_of_an_architecture() -> None:
     assert model.inputs[0].shape == ("batch", 3, 48, 48)
     assert model.dataset is not None
     assert model.dataset.synthetic is not None
-    assert (model.dataset.synthetic.low, model.dataset.synthetic.high) == (-1, 1)
+    assert model.dataset.synthetic.ends == (-1, 1)
     (pixels,) = models(family="keras", names=["EfficientNetB0"])
     assert pixels.dataset is not None
     assert pixels.dataset.synthetic is not None
