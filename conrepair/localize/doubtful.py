@@ -47,23 +47,36 @@ def with_other_layers(
 def _is_wrong(cuts: Cuts, item: Judged) -> bool:
     if not min(item.introduced, item.full):
         return False
-    return _is_written_otherwise(cuts, item) or (_is_doubtful(item) and _has_wrong_weight(cuts, item))
+    return _is_written_otherwise(cuts, item) or (
+        _is_doubtful(item) and not _may_be_folded(cuts, item) and _has_wrong_weight(cuts, item)
+    )
+
+
+def _may_be_folded(cuts: Cuts, item: Judged) -> bool:
+    """Whether a normalization reads the source's result, so that the target's weights may have its factors in them.
+
+    In few bits no values tell on which side of it the target's tensor is.
+    """
+    readers = cuts.graphs[0].consumers.get(item.cut.pair.source, ())
+    return any(node.op == "BatchNormalization" for node in readers)
 
 
 def _is_written_otherwise(cuts: Cuts, item: Judged) -> bool:
     """Whether layers plainly differ, in whichever way they're read: how wide windows are, or a weight as a whole."""
-    layouts = {len(item.cut.pair.layout.source): item.cut.pair.layout}
+    layouts, folded = {len(item.cut.pair.layout.source): item.cut.pair.layout}, _may_be_folded(cuts, item)
     readings = [
         [(one, two) for one, two in steps if one is not None and two is not None and one.op == two.op]
         for steps in pairings_of(*cuts.sides(item.cut.pair))
     ]
-    return bool(readings) and all(any(_differ(*steps, item, layouts) for steps in pairs) for pairs in readings)
+    return bool(readings) and all(
+        any(_differ(*steps, item, layouts, folded=folded) for steps in pairs) for pairs in readings
+    )
 
 
-def _differ(ours: Step, theirs: Step, item: Judged, layouts: Mapping[int, Layout]) -> bool:
+def _differ(ours: Step, theirs: Step, item: Judged, layouts: Mapping[int, Layout], *, folded: bool) -> bool:
     if any(differing.name in _WINDOWS for differing in attribute_differences(ours, theirs, layouts)):
         return True
-    for role, given in theirs.parameters.items():
+    for role, given in theirs.parameters.items() if not folded else ():
         right = ours.parameters.get(role)
         if right is not None and given.bits and given.bits <= MOST_BITS:
             found = compare_parameters(right, given)

@@ -144,7 +144,7 @@ def localize_target(
     located = located_faults(first, alignment, judged)
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
     if options.quantized:
-        found = with_saturation(found, judged, first[0], target.graph, alignment.pairs)
+        found = with_saturation(found, judged, first[0], target.graph, alignment.pairs, drawn=options.drawn)
     found = with_changed_face(found, source, target, alignment, compared.face)
     faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
     clock("diagnose")

@@ -25,8 +25,9 @@ MOST_BITS = 16  # of a type whose steps say how fine the values are; an integer 
 # with a scale for 13 times the largest of eight others.
 _RARE = 32.0
 # Times the largest value of a range that the samples may have: calibration has seen other samples. Inputs that are
-# drawn at random make a network give values that its calibration on photos can't know.
-_BEYOND, _BEYOND_DRAWN = 1.25, 2.0
+# drawn at random make a network give values that its calibration on photos can't know, most of its tensors alike.
+_BEYOND, _BEYOND_DRAWN, _MOST_DRAWN = 1.25, 2.0, 8.0
+_SEVERAL = 4  # tensors, of which most say how far values of drawn inputs are beyond what calibration met
 _OWN_RANGE = {"Softmax", "LogSoftmax", "Sigmoid", "Tanh"}  # whose results' steps kernels prescribe
 _WITH_WEIGHTS = {"Conv", "ConvTranspose", "MatMul", "LSTM", "GRU", "RNN"}
 
@@ -65,7 +66,7 @@ class QuantizationErrors:
             drawn: Whether inputs are drawn at random.
         """
         self._target, self._given = target, given
-        self._beyond = _BEYOND_DRAWN if drawn else _BEYOND
+        self._beyond = beyond_drawn(cuts) if drawn else _BEYOND
         self._disturbance = disturbance
         self._measured: Mapping[str, Cut] = {cut.pair.target: cut for cut in cuts}
         self._parameters: dict[str, float] = {}
@@ -220,6 +221,17 @@ def has_right_scales(values: Array, given: Parameter) -> bool:
             if np.all((np.abs(scales - right) <= _SAME_STEP * right) | (right == 0)):
                 return True
     return False
+
+
+def beyond_drawn(cuts: Sequence[Cut]) -> float:
+    """How many times its range a tensor may have for its largest value, where inputs are drawn at random.
+
+    Args:
+        cuts: Measured: where most tensors are beyond their ranges, calibration has met other inputs than these.
+    """
+    found = [cut.cut_off.beyond for cut in cuts if cut.cut_off is not None and math.isfinite(cut.cut_off.beyond)]
+    usual = float(np.median(found)) if len(found) >= _SEVERAL else 0.0
+    return min(max(_BEYOND_DRAWN, 2 * usual), _MOST_DRAWN)
 
 
 def _quantizes_activations(graph: LayerGraph) -> bool:

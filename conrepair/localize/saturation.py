@@ -13,7 +13,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
 from conrepair.localize.judgement import Judged
 from conrepair.localize.matching import Pair
-from conrepair.localize.quantization import ranges_of
+from conrepair.localize.quantization import beyond_drawn, ranges_of
 from conrepair.localize.result import LocatedFault
 
 __all__ = ["SATURATES", "begins_at_zero", "is_small", "with_saturation"]
@@ -51,16 +51,17 @@ class _Saturated:
         )
 
 
-def is_small(held: Interval, low: float, high: float) -> bool:
+def is_small(held: Interval, low: float, high: float, beyond: float = _BEYOND) -> bool:
     """Whether a range is much too small for some values: more than other samples explain.
 
     Args:
         held: Of the range.
         low: Smallest value.
         high: Largest.
+        beyond: How many times the range they may be.
     """
     step = (held[1] - held[0]) / 2**8
-    return high > _BEYOND * max(held[1], 0.0) + step or (not begins_at_zero(held) and low < _BEYOND * held[0] - step)
+    return high > beyond * max(held[1], 0.0) + step or (not begins_at_zero(held) and low < beyond * held[0] - step)
 
 
 def begins_at_zero(held: Interval) -> bool:
@@ -74,6 +75,8 @@ def with_saturation(
     right: Activations,
     target: LayerGraph,
     pairs: Sequence[Pair],
+    *,
+    drawn: bool = False,
 ) -> list[LocatedFault]:
     """Say of faults that a range which is too small explains what it is; beside them, of other tensors, too.
 
@@ -86,19 +89,21 @@ def with_saturation(
         right: A batch through the source.
         target: The target's graph.
         pairs: All cuts, the inputs' among them.
+        drawn: Whether inputs are drawn at random.
     """
     if not faults:
         return []
+    beyond = beyond_drawn([item.cut for item in judged]) if drawn else _BEYOND
     ranges = ranges_of(target)
     measured = {pair.target: pair for pair in (*pairs, *(item.cut.pair for item in judged))}
     right.compute([pair.source for pair in measured.values()])
     found = {
         name: item
         for name, pair in measured.items()
-        if name in ranges and (item := _saturated(ranges[name], right[pair.source])) is not None
+        if name in ranges and (item := _saturated(ranges[name], right[pair.source], beyond)) is not None
     }
     cuts = frozenset(measured)
-    result = [_explained(fault, found, right, target, measured, cuts) for fault in faults]
+    result = [_explained(fault, found, right, target, measured, cuts, beyond) for fault in faults]
     spoken = {layer for fault in result for words, layer in fault.differences if words == SATURATES}
     added = [
         _fault_of(measured[name], item, target) for name, item in found.items() if _layer(name, target) not in spoken
@@ -106,10 +111,10 @@ def with_saturation(
     return sorted([*result, *added], key=lambda fault: -fault.introduced_error)
 
 
-def _saturated(held: Interval, values: Array) -> _Saturated | None:
+def _saturated(held: Interval, values: Array, beyond: float) -> _Saturated | None:
     exact = np.asarray(values, np.float64)
     exact = exact[np.isfinite(exact)]
-    if not exact.size or not is_small(held, float(exact.min()), float(exact.max())):
+    if not exact.size or not is_small(held, float(exact.min()), float(exact.max()), beyond):
         return None
     if begins_at_zero(held):
         exact = np.maximum(exact, 0.0)
@@ -128,6 +133,7 @@ def _explained(
     target: LayerGraph,
     measured: Mapping[str, Pair],
     cuts: frozenset[str],
+    beyond: float,
 ) -> LocatedFault:
     """A fault as what it is: of a tensor that saturates, or of what's computed from such a one."""
     nodes = target.between(cuts | frozenset(target.inputs), [fault.target_tensor])
@@ -136,7 +142,7 @@ def _explained(
     inner = {
         name: _Saturated(held, values)
         for name, values in intervals(nodes, known).items()
-        if name not in measured and (held := target.tensors[name].stored) and is_small(held, *values)
+        if name not in measured and (held := target.tensors[name].stored) and is_small(held, *values, beyond)
     }
     named = {name: found[name] for name in (*read, fault.target_tensor) if name in found} | inner
     if not named or fault.kind is Kind.HYPERPARAMETERS:

@@ -26,6 +26,7 @@ from conrepair.localize.options import Options
 from conrepair.localize.quantization import (
     QuantizationErrors,
     _quantizes_activations,
+    beyond_drawn,
     ranges_of,
     rounding_error,
 )
@@ -226,6 +227,25 @@ def test_somewhat_larger_values_than_calibration_met_are_cut_off(
     cut.disturbed = 3 * DISTURBANCE
     amplified = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
     assert amplified == pytest.approx(3 * found)
+
+
+@pytest.mark.parametrize(
+    ("beyond", "limit"),
+    [
+        ([1.1, 2.1, 2.5, 2.3, 3.3], 4.6),  # uniform pictures through a network that was calibrated on photos
+        ([1.0, 1.0, 1.1, 3.0], 2.1),  # one scale is wrong
+        ([1.0, 0.9, 1.0, 9.0], 2.0),
+        ([50.0] * 5, 8.0),  # calibrated on other inputs by far
+        ([3.0, 3.0], 2.0),  # too few to say
+    ],
+)
+def test_most_tensors_say_how_far_drawn_inputs_are_from_those_of_calibration(
+    beyond: list[float], limit: float
+) -> None:
+    layout = layouts((4, 4), (4, 4))[0]
+    cuts = [Cut(Pair("s", "q", layout, 1.0, ""), cut_off=CutOff(-1.0, 1.0, item)) for item in beyond]
+    without = Cut(Pair("t", "r", layout, 1.0, ""))
+    assert beyond_drawn([*cuts, without]) == pytest.approx(limit)
 
 
 @pytest.mark.parametrize("shared", [False, True])
