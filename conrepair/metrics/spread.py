@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from conrepair.metrics.tensors import CHUNK_ELEMENTS
 
 __all__ = ["HARDLY_ANY", "error_of_spread", "spread_between_samples"]
 
@@ -36,9 +39,27 @@ def spread_between_samples(array: npt.NDArray[Any]) -> float | None:
     Returns:
         0 where nothing varies; None where there's one sample, or nothing finite.
     """
-    values = np.asarray(array, np.float64).reshape(len(array), -1)
-    values = values[:, np.isfinite(values).all(axis=0)]
-    if len(values) < 2 or not values.size:
+    values = np.asarray(array).reshape(len(array), -1)
+    if len(values) < 2:
         return None
-    size = float(np.linalg.norm(values))
-    return float(np.linalg.norm(values - values.mean(axis=0))) / size if size else 0.0
+    finite, total = np.ones(values.shape[1], bool), np.zeros(values.shape[1])
+    for part in _portions(values):
+        finite &= np.isfinite(part).all(axis=0)
+        with np.errstate(invalid="ignore"):
+            total += part.sum(axis=0)
+    if not finite.any():
+        return None
+    mean, size, varying = total[finite] / len(values), 0.0, 0.0
+    for part in _portions(values):
+        kept = part[:, finite]
+        size += float(np.vdot(kept, kept))
+        kept = kept - mean
+        varying += float(np.vdot(kept, kept))
+    return float(np.sqrt(varying / size)) if size else 0.0
+
+
+def _portions(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
+    """Rows in float64, few at a time."""
+    rows = max(1, CHUNK_ELEMENTS // max(1, values.shape[1]))
+    for start in range(0, len(values), rows):
+        yield np.asarray(values[start : start + rows], np.float64)
