@@ -175,16 +175,17 @@ def _differing(
             continue
         error = RunningError()
         add_result(error, pair, expected[pair.source], array)
-        if error.mismatched or error.error <= max(EQUAL, _MARGIN * item.floor):
+        # Not what a few large numbers hide: of values this large others become as small as rounding (SiLU's of -200).
+        if error.mismatched or error.relative_l2 <= max(EQUAL, _MARGIN * item.floor):
             continue
-        judged = dataclasses.replace(item, introduced=error.error, guilty=True)
+        judged = dataclasses.replace(item, introduced=error.relative_l2, guilty=True)
         graphs = source.graph, target.graph
         values = np.array(expected[pair.source]), pair.layout.to_source(np.array(array))
         region = region_of(graphs, alignment.cuts, pair, *values, cut_values, constants)
         fault, _ = diagnose(region, judged, healthy)
-        words = f"no sample shows it: where what it reads is much {size}, results differ by {error.error:.2g}"
+        words = f"no sample shows it: where what it reads is much {size}, results differ by {error.relative_l2:.2g}"
         fault = dataclasses.replace(fault, evidence=(fault.evidence[0], words, *fault.evidence[1:]))
-        found.append((name, error.error, Latent(fault, Guilty(region, judged))))
+        found.append((name, error.relative_l2, Latent(fault, Guilty(region, judged))))
     return found
 
 

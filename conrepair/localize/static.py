@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.graph.layer_graph import Parameter
 from conrepair.localize.diagnosis.differences import pairings_of
 from conrepair.localize.diagnosis.parameters import compare_parameters
@@ -69,6 +70,9 @@ def _error(source: Step, target: Step) -> float:
 
 
 def _relative(source: Parameter, target: Parameter) -> float:
+    """Of real numbers: indices and sizes may be written from the other end, and values show what they come to."""
+    if numpy_dtype(source.dtype).kind in "iub":
+        return 0.0
     if source.shape == target.shape and np.array_equal(source.numpy(), target.numpy(), equal_nan=True):
         return 0.0
     found = compare_parameters(source, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 import pytest
 import small_models as small
 from located_faults import assert_clean
@@ -127,3 +128,17 @@ def test_rounding_is_measured_under_the_outputs_own_names(kind: str, name: str, 
     right = runnable.run(batch.feeds)
     for output, array in rounded.arrays.items():
         assert 0 < small.relative_l2(array, right[output]) < 1e-4
+
+
+def test_nothing_is_latent_where_an_activation_is_in_pieces(tmp_path: Path) -> None:
+    """Of large values, SiLU's are nearly zero where they're negative, and libraries round these otherwise."""
+    import torch
+
+    torch.manual_seed(1)
+    network = torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.SiLU(), torch.nn.Linear(64, 4)).eval()
+    example = torch.ones(4, 8)
+    ours = small.model_of("torch", small.export_pt2(network, [example], tmp_path / "net.pt2"))
+    path = tmp_path / "net.onnx"
+    torch.onnx.export(network, (example,), path, dynamo=True, verbose=False, input_names=["x"])
+    assert [node.op_type for node in onnx.load(path).graph.node] == ["Gemm", "Sigmoid", "Mul", "Gemm"]
+    assert compared(ours, small.model_of("onnx", path), tmp_path).latent == ()

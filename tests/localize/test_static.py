@@ -61,6 +61,14 @@ def test_a_layer_in_front_of_what_saturates(tmp_path: Path) -> None:
     assert "scaled by 1.5" in words_of(localized(files, {"x": drawn(4, 6)}, tmp_path))
 
 
+def last(path: Path, index: int) -> Path:
+    text = """small (float[batch, 5, 6] x) => (float[batch, 4] y) {
+        t = Gather <axis = 1> (x, i)
+        y = MatMul (t, w)
+    }"""
+    return written(path, text, {"i": np.array(index), "w": drawn(6, 4)})
+
+
 def balanced(path: Path, factor: float = 1.0) -> Path:
     text = """small (float[batch, 6] x) => (float[batch, 4] y) {
         a = MatMul (x, w)
@@ -86,10 +94,12 @@ def folded(path: Path, norm: bool) -> Path:
     return written(path, text, {"w": weight * scale[:, None, None, None], "b": bias * scale})
 
 
-@pytest.mark.parametrize("case", ["balanced", "folded"])
+@pytest.mark.parametrize("case", ["balanced", "folded", "last"])
 def test_what_a_conversion_writes_otherwise_is_not_named(case: str, tmp_path: Path) -> None:
     if case == "balanced":
         files, feeds = (balanced(tmp_path / "s.onnx"), balanced(tmp_path / "t.onnx", 4.0)), {"x": drawn(4, 6)}
+    elif case == "last":
+        files, feeds = (last(tmp_path / "s.onnx", 4), last(tmp_path / "t.onnx", -1)), {"x": drawn(2, 5, 6)}
     else:
         files = folded(tmp_path / "s.onnx", norm=True), folded(tmp_path / "t.onnx", norm=False)
         feeds = {"x": drawn(2, 3, 8, 8)}
