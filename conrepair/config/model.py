@@ -495,8 +495,10 @@ class SuspiciousnessConfig(_Strict):
 class LocalizeConfig(_Strict):
     """How layers at fault are looked for."""
 
-    when: Literal["different", "always"] = Field(
-        "different", description="Targets whose answers differ more than `equivalent` allows, or all of them."
+    when: Literal["different", "always", "excused"] = Field(
+        "different",
+        description="Targets whose answers differ more than `equivalent` allows; all of them; or those alone that "
+        "the budget of quantization excuses though they differ by more than eight bits usually cost.",
     )
     samples: int = Field(8, ge=1, description="Inputs that layers are compared on.")
     batch_size: int = Field(4, ge=1, description="At once, for models that leave it open.")

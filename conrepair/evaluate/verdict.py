@@ -24,6 +24,7 @@ __all__ = [
     "analytic_floor",
     "coarser",
     "combine_floor",
+    "eight_bits_cost",
     "judge",
     "rounding_could_excuse",
 ]
@@ -116,8 +117,16 @@ class Integers:
     @property
     def owed(self) -> float:
         """Relative L2 that rounding to integers explains, as a random walk where it isn't measured to be more."""
-        walk = _EIGHT_BITS_EPSILON * math.sqrt(max(self.operators, 1))
-        return max(_KERNELS * (self.measured or 0.0), walk)
+        return max(_KERNELS * (self.measured or 0.0), eight_bits_cost(self.operators))
+
+
+def eight_bits_cost(operators: int) -> float:
+    """Relative L2 that rounding to eight bits costs a chain of operators, as a random walk.
+
+    Args:
+        operators: Number of operators of the model.
+    """
+    return _EIGHT_BITS_EPSILON * math.sqrt(max(operators, 1))
 
 
 def coarser(one: str, two: str) -> str:

@@ -67,6 +67,8 @@ def compare(options: argparse.Namespace) -> int:
         "dataset": dataset_of(options),
         "batch_size": options.batch_size,
         "tolerance": tolerance,
+        "stages": {"localize": True},
+        "localize": {"when": "excused"},  # what all verbs say of a target is one
         "models": [
             {"name": names[0], "path": str(source.absolute())} | given({"recipe": recipes[0], "inputs": inputs}),
             {"name": names[1], "path": str(target.absolute()), "compare_with": names[0]}

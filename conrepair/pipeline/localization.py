@@ -13,7 +13,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.intent import Intent
-from conrepair.evaluate.verdict import Verdict
+from conrepair.evaluate.verdict import Verdict, eight_bits_cost
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization
@@ -58,7 +58,7 @@ class Localized:
 
 
 def rows_to_localize(
-    executed: Sequence[Executed], rows: Sequence[Row], debugged: Collection[str], *, always: bool
+    executed: Sequence[Executed], rows: Sequence[Row], debugged: Collection[str], *, when: str = "different"
 ) -> list[int]:
     """Places of the rows whose layers are looked at: one for each target, whatever it ran on, and builds.
 
@@ -66,7 +66,8 @@ def rows_to_localize(
         executed: What was run.
         rows: Its rows.
         debugged: Backends whose builds are looked into.
-        always: Equivalent targets too.
+        when: Of the configuration: "always" takes equivalent targets too, "excused" those alone that a budget
+            excuses.
 
     Returns:
         None of models whose reference is random: all layers behind what is drawn would differ.
@@ -81,9 +82,17 @@ def rows_to_localize(
         if not wanted or item.source is None or item.problem is not None or item.reference in random:
             continue
         differs = row.verdict is not None and row.verdict not in alike
-        if (always and row.problem is None) or differs:
+        if _is_excused(row) if when == "excused" else (when == "always" and row.problem is None) or differs:
             found.setdefault(item.looked_at, place)
     return list(found.values())
+
+
+def _is_excused(row: Row) -> bool:
+    """Whether only a budget calls a quantized target right: it differs by more than eight bits usually cost."""
+    if row.verdict is not Verdict.QUANTIZED or row.comparison is None or row.run is None:
+        return False
+    worst = row.comparison.worst
+    return worst is not None and worst.error.relative_l2 > eight_bits_cost(row.run.operators)
 
 
 def localization_side(
@@ -179,7 +188,11 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
         return row
     chosen = _explaining(steps)
     result = chosen.localization
-    return dataclasses.replace(row, localization=_bounded(result, steps, row), compared=chosen.compared)
+    localized = dataclasses.replace(row, localization=_bounded(result, steps, row), compared=chosen.compared)
+    if row.verdict is Verdict.QUANTIZED and result.verdict is Verdict.FAULTY:
+        reason = f"a layer is at fault, which no budget excuses: {result.reason} ({row.reason})"
+        return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)
+    return localized
 
 
 def _conversion_step(

@@ -30,7 +30,7 @@ __all__ = ["localization_task", "localize", "localized"]
 def localize(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Name the layers at fault of targets, and the steps of their conversions."""
     debugged = {config.label for config in state.config.backends if config.options.get("debug_enabled")}
-    wanted = rows_to_localize(executed, rows, debugged, always=state.config.localize.when == "always")
+    wanted = rows_to_localize(executed, rows, debugged, when=state.config.localize.when)
     looked_into = {executed[place].looked_at: executed[place] for place in wanted}
     for place in wanted:
         if _differs_before_it_was_built(executed, rows, place):
