@@ -69,3 +69,14 @@ def test_exchanged_queries_and_keys_in_formats_of_tensorflow(how: str, tmp_path:
     assert result.after.verdict is Verdict.EQUIVALENT
     (effect,) = result.edits
     assert re.search(r"reads? `.*` and `.*` exchanged", effect)
+
+
+@pytest.mark.parametrize("how", ROUTES)
+def test_rotary_positions_in_the_other_form(how: str, tmp_path: Path) -> None:
+    source = exported(Encoder(rotated="halves"), tmp_path / "source", "pt2")
+    target = exported(Encoder(rotated="neighbours", right="halves"), tmp_path / "target", how)
+    result = repaired(source, target, tmp_path)
+    assert result.after.verdict is Verdict.EQUIVALENT
+    assert len(result.edits) == 2  # of the queries, and of the keys
+    assert all("is computed anew" in effect for effect in result.edits)
+    assert result.tried <= 10  # more than a hundred where changes of single places are tried first

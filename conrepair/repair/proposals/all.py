@@ -35,7 +35,11 @@ from conrepair.repair.proposals.precision import (
     stored_proposals,
 )
 from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
-from conrepair.repair.proposals.rewritten import rewritten_piece_proposals, rewritten_step_proposals
+from conrepair.repair.proposals.rewritten import (
+    other_piece_proposals,
+    rewritten_piece_proposals,
+    rewritten_step_proposals,
+)
 from conrepair.repair.proposals.surplus import surplus_proposals
 
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
@@ -43,6 +47,7 @@ __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
 CHANGES: Sequence[Proposer] = (
     calibration_proposals,
     exchange_proposals,
+    other_piece_proposals,
     everywhere(attribute_proposals),
     rescaled_proposals,
     everywhere(parameter_proposals),

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from conrepair.editors.operation import NotEditableError, Operation
+from conrepair.faults.fault import Kind
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.differences import layouts_of
 from conrepair.localize.diagnosis.parameters import compare_parameters
@@ -15,9 +16,16 @@ from conrepair.repair.proposals.partners import is_quantized, known_tensors, lay
 from conrepair.repair.proposals.proposal import Proposal, Setting
 from conrepair.repair.transplant import Known, transplant
 
-__all__ = ["piece_anew", "rewritten_piece_proposals", "rewritten_step_proposals", "steps_anew"]
+__all__ = [
+    "other_piece_proposals",
+    "piece_anew",
+    "rewritten_piece_proposals",
+    "rewritten_step_proposals",
+    "steps_anew",
+]
 
 _MOST = 12  # operators of the source in a piece that's written anew as a whole
+_FEW = 2  # places that differ, which changes of single places are tried for first
 
 
 def rewritten_step_proposals(setting: Setting) -> Iterator[Proposal]:
@@ -35,6 +43,21 @@ def rewritten_piece_proposals(setting: Setting) -> Iterator[Proposal]:
     """The whole piece, where it's small, from the tensors in front of it; none that computes with integers."""
     for tensor, operations in piece_anew(setting):
         yield (Graft(tensor, operations),)
+
+
+def other_piece_proposals(setting: Setting) -> Iterator[Proposal]:
+    """The whole piece, where it computes in another way: most of what the source computes differs, operators too.
+
+    That is one edit; it would take as many changes as places differ to do the same. What differs in weights and
+    attributes alone is mended where it is. Where more places differ than the source has operators, one of these is
+    spelled out in the target: then places don't tell how much is wrong.
+    """
+    certain = [finding for finding in setting.reading.findings if finding.is_certain]
+    places = {finding.cause for finding in certain}
+    operators = {finding.cause for finding in certain if finding.kind is Kind.GRAPH}
+    computing = sum(node.op not in MOVES for node in setting.region.source.nodes)
+    if len(operators) > 1 and max(_FEW, computing / 2) < len(places) <= computing:
+        yield from rewritten_piece_proposals(setting)
 
 
 def steps_anew(
