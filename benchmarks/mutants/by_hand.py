@@ -12,8 +12,8 @@ _CHANGES = (
     ("conrepair/evaluate/verdict.py", "_LARGEST_NOISE = 0.1 ", "_LARGEST_NOISE = 10.0 "),
     (
         "conrepair/evaluate/verdict.py",
-        "if error.relative_l2 <= noise and error.cosine >= _NOISE_COSINE:",
-        "if error.relative_l2 <= noise:",
+        "return error.relative_l2 <= most and error.cosine >= _NOISE_COSINE",
+        "return error.relative_l2 <= most",
     ),
     (
         "conrepair/evaluate/verdict.py",
@@ -32,8 +32,8 @@ _CHANGES = (
         "min(_QUANTIZED_MARGIN * quantization, _MOST_EXPLAINED)",
         "_QUANTIZED_MARGIN * quantization",
     ),
-    ("conrepair/localize/conclusion.py", "if is_wrong(compared):", "if False:"),
-    ("conrepair/localize/agreement.py", "return min(judged, key=", "return max(judged, key="),
+    ("conrepair/localize/conclusion.py", "if compared.differs:", "if False:"),
+    ("conrepair/localize/agreement.py", "rounded=self._other(self._rounded, exact=True),", "rounded=None,"),
     (
         "conrepair/localize/alignment.py",
         "kept = settle(nodes, _without_harmless(nodes[1], kept, errors, similarity), isolated)",
