@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +15,12 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.diagnosis.diagnose import diagnose
-from conrepair.localize.diagnosis.region import Cuts, Side, region_of
+from conrepair.localize.diagnosis.region import Cuts, Region, Side, region_of
 from conrepair.localize.diagnosis.siblings import Healthy
 from conrepair.localize.isolation import Isolation, add_result
 from conrepair.localize.judgement import Judged
 from conrepair.localize.located import Guilty
-from conrepair.localize.matching import EQUAL
+from conrepair.localize.matching import EQUAL, Pair
 from conrepair.localize.pieces import Pieces
 from conrepair.localize.result import LocatedFault
 from conrepair.localize.shelf import Shelf
@@ -67,7 +67,7 @@ def latent_faults(
 
     What a layer with weights gives is multiplied, the same on both sides; all else stays, as it may be that a target
     relies on it (that a softmax gives no negative numbers). Pieces of the same operators with the same attributes
-    can't differ. So what's found is shown by values, not guessed from how the graphs are written.
+    can't differ, but in parameters that no value shows: these are compared as numbers.
 
     Args:
         first: A batch through the network that is right, and through the one in question.
@@ -118,20 +118,12 @@ def _static(
     if not found:
         return {}
     healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
-    pairs = {name: item.cut.pair for name, item in found.items()}
-    right.compute([pair.source for pair in pairs.values()])
-    isolated = Isolation(given.network, alignment.pairs, list(found))
-    fed, constants = functools.partial(isolated.fed, right.__getitem__, given.feeds), right.constants()
-    latent = {}
-    for name, array in isolated.run(right.__getitem__, given.feeds):
-        pair, item = pairs[name], found[name]
-        values = np.array(right[pair.source]), pair.layout.to_source(np.array(array))
-        region = region_of(graphs, alignment.cuts, pair, *values, fed, constants)
-        fault, _ = diagnose(region, item, healthy)
-        words = "no sample shows it: parameters differ, and results don't on these inputs"
-        fault = dataclasses.replace(fault, evidence=(fault.evidence[0], words, *fault.evidence[1:]))
-        latent[name] = item.introduced, Latent(fault, Guilty(region, item))
-    return latent
+    right.compute([item.cut.pair.source for item in found.values()])
+    words = "parameters differ, and results don't on these inputs"
+    return {
+        item.cut.pair.target: (item.introduced, _diagnosed(item, region(), healthy, words))
+        for item, _, region in _isolated(first, alignment, found, right.__getitem__, right.__getitem__)
+    }
 
 
 def _could_differ(source: Side, target: Side) -> bool:
@@ -157,19 +149,15 @@ def _differing(
     size: str,
     folder: Path,
 ) -> list[tuple[str, float, Latent]]:
-    right, given = first
-    source, target = right.network, given.network
+    right, source = first[0], first[0].network
     changed = _changed(right, size)
     expected = Shelf(folder / "latent")
     fed = [*source.graph.inputs, *(pair.source for pair in alignment.pairs)]
     names = dict.fromkeys(item.cut.pair.source for item in wanted.values())
     ends = [name for name in names if name not in source.graph.inputs]
     expected.put_all(Pieces.between(source, list(dict.fromkeys(fed)), ends).run(changed))
-    isolated = Isolation(target, alignment.pairs, list(wanted))
-    cut_values, constants = functools.partial(isolated.fed, changed, given.feeds), right.constants()
     found = []
-    for name, array in isolated.run(changed, given.feeds):
-        item = wanted[name]
+    for item, array, region in _isolated(first, alignment, wanted, changed, expected.__getitem__):
         pair = item.cut.pair
         if pair.source in source.graph.inputs or not np.isfinite(array).all():
             continue
@@ -179,14 +167,44 @@ def _differing(
         if error.mismatched or error.relative_l2 <= max(EQUAL, _MARGIN * item.floor):
             continue
         judged = dataclasses.replace(item, introduced=error.relative_l2, guilty=True)
-        graphs = source.graph, target.graph
-        values = np.array(expected[pair.source]), pair.layout.to_source(np.array(array))
-        region = region_of(graphs, alignment.cuts, pair, *values, cut_values, constants)
-        fault, _ = diagnose(region, judged, healthy)
-        words = f"no sample shows it: where what it reads is much {size}, results differ by {error.relative_l2:.2g}"
-        fault = dataclasses.replace(fault, evidence=(fault.evidence[0], words, *fault.evidence[1:]))
-        found.append((name, error.relative_l2, Latent(fault, Guilty(region, judged))))
+        words = f"where what it reads is much {size}, results differ by {error.relative_l2:.2g}"
+        found.append((pair.target, error.relative_l2, _diagnosed(judged, region(), healthy, words)))
     return found
+
+
+def _isolated(
+    first: tuple[Activations, Activations],
+    alignment: Alignment,
+    wanted: Mapping[str, Judged],
+    fetch: Callable[[str], Array],
+    expected: Callable[[str], Array],
+) -> Iterator[tuple[Judged, Array, Callable[[], Region]]]:
+    """Feed the target's pieces, and give what each computes, and the region that it is.
+
+    Args:
+        first: A batch through both.
+        alignment: Of both.
+        wanted: Cuts, by the target's tensors.
+        fetch: What pieces are fed, by the source's tensors.
+        expected: What the source gives then.
+    """
+    right, given = first
+    graphs = right.network.graph, given.network.graph
+    isolated = Isolation(given.network, alignment.pairs, list(wanted))
+    fed, constants = functools.partial(isolated.fed, fetch, given.feeds), right.constants()
+
+    def region(pair: Pair, array: Array) -> Region:
+        values = np.array(expected(pair.source)), pair.layout.to_source(np.array(array))
+        return region_of(graphs, alignment.cuts, pair, *values, fed, constants)
+
+    for name, array in isolated.run(fetch, given.feeds):
+        yield wanted[name], array, functools.partial(region, wanted[name].cut.pair, array)
+
+
+def _diagnosed(item: Judged, region: Region, healthy: Healthy, words: str) -> Latent:
+    fault, _ = diagnose(region, item, healthy)
+    evidence = (fault.evidence[0], f"no sample shows it: {words}", *fault.evidence[1:])
+    return Latent(dataclasses.replace(fault, evidence=evidence), Guilty(region, item))
 
 
 def _changed(right: Activations, size: str) -> Callable[[str], Array]:
