@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -76,13 +76,19 @@ def _is_written_otherwise(cuts: Cuts, item: Judged) -> bool:
 def _differ(ours: Step, theirs: Step, item: Judged, layouts: Mapping[int, Layout], *, folded: bool) -> bool:
     if any(differing.name in _WINDOWS for differing in attribute_differences(ours, theirs, layouts)):
         return True
-    for role, given in theirs.parameters.items() if not folded else ():
+    for _, right, given in _few_bits(ours, theirs) if not folded else ():
+        found = compare_parameters(right, given)
+        if found is not None and found.plain and found.relative <= _SHARE * item.introduced:
+            return True
+    return False
+
+
+def _few_bits(ours: Step, theirs: Step) -> Iterator[tuple[str, Parameter, Parameter]]:
+    """The target's weights in few bits, each with its role and the source's weight in front."""
+    for role, given in theirs.parameters.items():
         right = ours.parameters.get(role)
         if right is not None and given.bits and given.bits <= MOST_BITS:
-            found = compare_parameters(right, given)
-            if found is not None and found.plain and found.relative <= _SHARE * item.introduced:
-                return True
-    return False
+            yield role, right, given
 
 
 def _is_doubtful(item: Judged) -> bool:
@@ -95,12 +101,10 @@ def _has_wrong_weight(cuts: Cuts, item: Judged) -> bool:
         for ours, theirs in steps:
             if ours is None or theirs is None:
                 continue
-            for role, given in theirs.parameters.items():
-                right = ours.parameters.get(role)
-                if right is not None and given.bits and given.bits <= MOST_BITS:
-                    name = given.name or f"{theirs.layer}/{role}"
-                    # One reading in which it's right is enough: the others have folded it otherwise.
-                    errors[name] = min(errors.get(name, math.inf), _unexplained(right.numpy(), given))
+            for role, right, given in _few_bits(ours, theirs):
+                name = given.name or f"{theirs.layer}/{role}"
+                # One reading in which it's right is enough: the others have folded it otherwise.
+                errors[name] = min(errors.get(name, math.inf), _unexplained(right.numpy(), given))
     return any(0 < error <= _SHARE * item.introduced for error in errors.values())
 
 
