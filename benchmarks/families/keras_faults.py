@@ -10,9 +10,16 @@ import numpy as np
 from benchmarks.families.architecture import Array, Fault, Writing
 from conrepair.faults.fault import Kind
 
-__all__ = ["calibrated", "configured", "drawn_keras", "input_as", "layer_as", "numbers", "written"]
+__all__ = ["calibrated", "configured", "drawn_keras", "input_as", "keras_layers", "layer_as", "numbers", "written"]
 
 Layer = Callable[[Any], Any]
+
+
+def keras_layers() -> Any:
+    """Keras's layers, imported when a network is made: it takes seconds."""
+    from keras import layers
+
+    return layers
 
 
 def configured(kind: Kind, names: tuple[str, ...], **changes: Any) -> Fault:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-__all__ = ["constant", "open_tflite", "operators", "set_constant", "write_tflite"]
+__all__ = ["open_tflite", "operators", "weight_scaled", "write_tflite"]
 
 
 def open_tflite(path: Path) -> Any:
@@ -35,17 +34,16 @@ def operators(model: Any, sort: str) -> list[Any]:
     return [item for item in model.subgraphs[0].operators if codes[item.opcodeIndex] == wanted]
 
 
-def constant(model: Any, operator: Any, place: int) -> np.ndarray[Any, Any]:
-    """Numbers that an operator reads."""
-    from ai_edge_litert import schema_py_generated as schema
+def weight_scaled(place: int, factor: float) -> Callable[[Any], None]:
+    """Give a convolution's quantized kernel other scales, all its channels alike.
 
-    tensor = model.subgraphs[0].tensors[operator.inputs[place]]
-    names = {value: name for name, value in vars(schema.TensorType).items() if isinstance(value, int)}
-    dtype = np.dtype(names[tensor.type].lower())
-    return np.frombuffer(bytes(model.buffers[tensor.buffer].data), dtype).reshape(tensor.shape).copy()
+    Args:
+        place: Of the convolution, among all.
+        factor: Times the scales that it has.
+    """
 
+    def change(model: Any) -> None:
+        tensor = model.subgraphs[0].tensors[operators(model, "CONV_2D")[place].inputs[1]]
+        tensor.quantization.scale = factor * tensor.quantization.scale
 
-def set_constant(model: Any, operator: Any, place: int, array: np.ndarray[Any, Any]) -> None:
-    """Give them other values; of the same shape and type."""
-    tensor = model.subgraphs[0].tensors[operator.inputs[place]]
-    model.buffers[tensor.buffer].data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+    return change

@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.families.architecture import Architecture, Fault
-from benchmarks.families.keras_faults import calibrated, configured, drawn_keras, input_as, layer_as, numbers, written
+from benchmarks.families.keras_faults import (
+    calibrated,
+    configured,
+    drawn_keras,
+    input_as,
+    keras_layers,
+    layer_as,
+    numbers,
+    written,
+)
 from benchmarks.families.pictures import MEAN, STD, pictures
-from benchmarks.families.tflite_file import operators
+from benchmarks.families.tflite_file import weight_scaled
 from conrepair.faults.fault import Kind
 
 __all__ = ["ARCHITECTURE"]
@@ -56,18 +65,6 @@ def _build() -> Any:
     return drawn_keras(network, 307, _samples(np.random.default_rng(1), 64)["image"])
 
 
-def _layers() -> Any:
-    from keras import layers
-
-    return layers
-
-
-def _scale_of_weights(model: Any) -> None:
-    """A quantized weight's scale, of all its channels."""
-    tensor = model.subgraphs[0].tensors[operators(model, "CONV_2D")[3].inputs[1]]
-    tensor.quantization.scale = 1.3 * tensor.quantization.scale
-
-
 ARCHITECTURE = Architecture(
     "efficientnet-keras",
     "keras",
@@ -77,7 +74,7 @@ ARCHITECTURE = Architecture(
         "bgr": input_as(lambda image: image[..., ::-1]),
         "rescaled-to-both-signs": configured(Kind.PREPROCESSING, ("rescaling",), scale=1 / 127.5, offset=-1.0),
         "normalization-lost": layer_as(
-            Kind.PREPROCESSING, "normalization", lambda layer: _layers().Activation("linear", name=layer.name)
+            Kind.PREPROCESSING, "normalization", lambda layer: keras_layers().Activation("linear", name=layer.name)
         ),
         "pads-in-front": configured(Kind.HYPERPARAMETERS, ("block1_pad",), padding=((1, 0), (1, 0))),
         "hard-swish": configured(Kind.GRAPH, ("block2_act2",), activation="hard_swish"),
@@ -88,16 +85,18 @@ ARCHITECTURE = Architecture(
         "weight-scaled": numbers(Kind.PARAMETERS, "block2_expand", "kernel", lambda array: 1.3 * array),
         "mean-lost": numbers(Kind.PARAMETERS, "block1_bn2", "moving_mean", lambda array: 0 * array),
         "bias-lost": numbers(Kind.PARAMETERS, "head", "bias", lambda array: 0 * array),
-        "max-for-mean": layer_as(Kind.GRAPH, "pool", lambda layer: _layers().GlobalMaxPooling2D(name=layer.name)),
+        "max-for-mean": layer_as(
+            Kind.GRAPH, "pool", lambda layer: keras_layers().GlobalMaxPooling2D(name=layer.name)
+        ),
         "calibrated-on-0-to-1": calibrated(lambda array: array / 255),
-        "scale-of-weights": Fault(Kind.PARAMETERS, _scale_of_weights, "file", ("keras-int8",)),
+        "scale-of-weights": Fault(Kind.PARAMETERS, weight_scaled(3, 1.3), "file", ("keras-int8",)),
     },
     {
         "swish-as-a-layer": written(
-            lambda layer: _layers().Activation("silu", name="silu") if layer.name == "stem_act" else None
+            lambda layer: keras_layers().Activation("silu", name="silu") if layer.name == "stem_act" else None
         ),
         "pool-kept": written(
-            lambda layer: _layers().GlobalAveragePooling2D(name="mean") if layer.name == "pool" else None
+            lambda layer: keras_layers().GlobalAveragePooling2D(name="mean") if layer.name == "pool" else None
         ),
     },
     open_batch=True,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.families.architecture import Architecture, Array
-from benchmarks.families.keras_faults import configured, drawn_keras, numbers, written
+from benchmarks.families.keras_faults import configured, drawn_keras, keras_layers, numbers, written
 from conrepair.faults.fault import Kind
 
 __all__ = ["ARCHITECTURE"]
@@ -42,12 +42,6 @@ def _gates(*order: int) -> Any:
     return compute
 
 
-def _layers() -> Any:
-    from keras import layers
-
-    return layers
-
-
 ARCHITECTURE = Architecture(
     "gru-keras",
     "keras",
@@ -72,12 +66,12 @@ ARCHITECTURE = Architecture(
     {
         "unrolled": written(
             lambda layer: (
-                _layers().GRU.from_config(layer.get_config() | {"unroll": True}) if "gru" in layer.name else None
+                keras_layers().GRU.from_config(layer.get_config() | {"unroll": True}) if "gru" in layer.name else None
             )
         ),
         "activation-apart": written(
             lambda layer: (
-                _layers().Dense(_CLASSES, activation="linear", name="head") if layer.name == "head" else None
+                keras_layers().Dense(_CLASSES, activation="linear", name="head") if layer.name == "head" else None
             )
         ),
     },

@@ -12,12 +12,13 @@ from benchmarks.families.keras_faults import (
     configured,
     drawn_keras,
     input_as,
+    keras_layers,
     layer_as,
     numbers,
     written,
 )
 from benchmarks.families.pictures import pictures
-from benchmarks.families.tflite_file import operators
+from benchmarks.families.tflite_file import weight_scaled
 from conrepair.faults.fault import Kind
 
 __all__ = ["ARCHITECTURE"]
@@ -55,18 +56,6 @@ def _build() -> Any:
     return drawn_keras(network, 202, _samples(np.random.default_rng(1), 64)["image"])
 
 
-def _layers() -> Any:
-    from keras import layers
-
-    return layers
-
-
-def _scale_of_weights(model: Any) -> None:
-    """The scales of a quantized kernel, of all its channels."""
-    tensor = model.subgraphs[0].tensors[operators(model, "CONV_2D")[2].inputs[1]]
-    tensor.quantization.scale = 1.2 * tensor.quantization.scale
-
-
 ARCHITECTURE = Architecture(
     "resnet-keras",
     "keras",
@@ -78,26 +67,26 @@ ARCHITECTURE = Architecture(
         "epsilon": configured(Kind.HYPERPARAMETERS, ("BatchNormalization",), epsilon=0.05),
         "pads-valid": configured(Kind.HYPERPARAMETERS, ("stem_pool",), padding="valid"),
         "max-pool-as-mean": layer_as(
-            Kind.GRAPH, "stem_pool", lambda layer: _layers().AveragePooling2D(3, 2, "same", name=layer.name)
+            Kind.GRAPH, "stem_pool", lambda layer: keras_layers().AveragePooling2D(3, 2, "same", name=layer.name)
         ),
         "kernel-transposed": numbers(Kind.PARAMETERS, "block1_conv2", "kernel", lambda array: array.swapaxes(0, 1)),
         "channels-permuted": numbers(Kind.PARAMETERS, "block2_conv1", "kernel", lambda array: np.roll(array, 1, -1)),
         "weight-scaled": numbers(Kind.PARAMETERS, "block1_conv1", "kernel", lambda array: 1.3 * array),
         "mean-lost": numbers(Kind.PARAMETERS, "block2_bn1", "moving_mean", lambda array: 0 * array),
         "activation-lost": layer_as(
-            Kind.GRAPH, "block2_relu1", lambda layer: _layers().Activation("linear", name=layer.name)
+            Kind.GRAPH, "block2_relu1", lambda layer: keras_layers().Activation("linear", name=layer.name)
         ),
         "bound-of-six": layer_as(
-            Kind.HYPERPARAMETERS, "block1_relu2", lambda layer: _layers().ReLU(1.0, name=layer.name)
+            Kind.HYPERPARAMETERS, "block1_relu2", lambda layer: keras_layers().ReLU(1.0, name=layer.name)
         ),
         "bias-lost": numbers(Kind.PARAMETERS, "head", "bias", lambda array: 0 * array),
         "calibrated-on-0-to-1": calibrated(lambda array: array / 255),
-        "scale-of-weights": Fault(Kind.PARAMETERS, _scale_of_weights, "file", ("keras-int8",)),
+        "scale-of-weights": Fault(Kind.PARAMETERS, weight_scaled(2, 1.2), "file", ("keras-int8",)),
     },
     {
         "mean-as-average-pool": written(
             lambda layer: (
-                _layers().GlobalAveragePooling2D(keepdims=False, name="mean") if layer.name == "pool" else None
+                keras_layers().GlobalAveragePooling2D(keepdims=False, name="mean") if layer.name == "pool" else None
             )
         ),
     },
