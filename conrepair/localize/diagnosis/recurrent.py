@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -43,15 +43,15 @@ def recurrent_findings(region: Region) -> Iterator[Finding]:
     expected, computed = region.expected, region.computed
     if expected.shape != computed.shape:
         return
-    right = _forms(layer.run(x))
-    errors = {name: _error(region, nodes[0], states, expected) for name, states in right.items()}
+    right = _forms(layer, x)
+    errors = {name: _error(region, nodes[0], results, expected) for name, results in right.items()}
     form = min(errors, key=lambda name: errors[name])
     if errors[form] > _CLOSE:
         return
     close = min(_CLOSE, _BETTER * relative_l2(expected, computed))
 
     def error(other: Layer) -> float:
-        return _error(region, nodes[0], _forms(other.run(x))[form], computed)
+        return _error(region, nodes[0], _forms(other, x)[form], computed)
 
     found = next(((words, other) for words, other in wrong_forms(layer) if error(other) <= close), None)
     found = found or _scaled(layer, error, close)
@@ -101,20 +101,25 @@ def _read(region: Region, name: str) -> Values | None:
     return None
 
 
-def _forms(states: Values) -> Mapping[str, Values]:
-    """What operators give of the states [batch, steps, hidden]: all of them, or one."""
-    return {"states": states, "steps first": states.swapaxes(0, 1), "last": states[:, -1], "first": states[:, 0]}
+def _forms(layer: Layer, x: Values) -> Mapping[str, tuple[Values, Values]]:
+    """What a layer gives: the states [batch, steps, hidden], of which its first output has all or one; and the last."""
+    states = layer.run(x)
+    last, first = states[:, -1], states[:, 0]
+    given = {"states": states, "steps first": states.swapaxes(0, 1), "last": last, "first": first}
+    return {name: (values, first if layer.reverse else last) for name, values in given.items()}
 
 
-def _error(region: Region, layer: Node, states: Values, wanted: Array) -> float:
-    """What the source would be off by if its layer gave these states; infinite where that can't be computed."""
+def _error(region: Region, layer: Node, results: Sequence[Values], wanted: Array) -> float:
+    """What the source would be off by if its layer gave these results; infinite where that can't be computed."""
     graph = region.source.graph
-    shape = graph.tensors[layer.outputs[0]].shape
-    if shape is None or math.prod(shape) != states.size:
-        return math.inf
+    shapes = [tensor.shape if (tensor := graph.tensors.get(name)) else None for name in layer.outputs]
+    given = {
+        name: values.reshape(shape)
+        for name, shape, values in zip(layer.outputs, shapes, results, strict=False)
+        if shape is not None and math.prod(shape) == values.size
+    }
     behind = [node for node in region.source.nodes if node is not layer]
-    values = compute(behind, {layer.outputs[0]: states.reshape(shape)}, graph)
-    result = None if values is None else values[region.source.end]
+    result = (compute(behind, given, graph) or {}).get(region.source.end)
     return (
         math.inf
         if result is None or result.size != wanted.size
