@@ -20,6 +20,8 @@ from conrepair.metrics.running_error import RunningError
 
 __all__ = ["Cut", "CutOff", "Feeds", "measure"]
 
+_WHOLE = 8  # samples, of which one near-tie isn't a quarter of the answers
+
 Feeds = tuple[Mapping[str, Array], Mapping[str, Array]]
 """One batch: the source's and the target's inputs, by the names of their graphs' tensors."""
 
@@ -83,7 +85,7 @@ def measure(
     rest: Iterable[Feeds],
     *,
     outputs: Sequence[Pair] = (),
-    whole_runs: int = 2,
+    whole: int = _WHOLE,
     observe: Callable[[Activations, Activations], None] = lambda _right, _given: None,
     ranges: Mapping[str, tuple[float, float]] = MappingProxyType({}),
 ) -> list[Cut]:
@@ -95,7 +97,7 @@ def measure(
         first: The first batch through that network, and through the one in question; that's what they hold then.
         rest: Any number of further batches; each is dropped when it's done.
         outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
-        whole_runs: How many batches the target runs as a whole, too; what it introduces is measured on all.
+        whole: How many samples at least the target runs as a whole, too; what it introduces is measured on all.
         observe: Called with each batch that both ran as a whole.
         ranges: Of values, by the target's tensors that are stored in few bits.
 
@@ -132,16 +134,22 @@ def measure(
     add_introduced(right.__getitem__, given.feeds)
     add_full(right, given)
     _add_floors(reference, pairs, right, itertools.chain.from_iterable(cuts.values()))
+    seen = _rows(first_feeds)
     for number, (ours, theirs) in enumerate(rest, 1):
         right = reference.batch(number, ours)
         right.compute(wanted, keep=True)
         add_introduced(right.__getitem__, theirs)
-        if number < whole_runs:
+        if seen < whole:
+            seen += _rows(theirs)
             given.renew(theirs)
             add_full(right, given)
     if given.feeds is not first_feeds:
         given.renew(first_feeds)  # whoever looks on has the first batch of both
     return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]
+
+
+def _rows(feeds: Mapping[str, Array]) -> int:
+    return max((len(array) for array in feeds.values() if array.ndim), default=1)
 
 
 def _add_floors(reference: Reference, pairs: Sequence[Pair], right: Activations, cuts: Iterable[Cut]) -> None:

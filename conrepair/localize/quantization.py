@@ -30,6 +30,7 @@ _BEYOND, _BEYOND_DRAWN, _MOST_DRAWN = 1.25, 2.0, 8.0
 _SEVERAL = 4  # tensors, of which most say how far values of drawn inputs are beyond what calibration met
 _OWN_RANGE = {"Softmax", "LogSoftmax", "Sigmoid", "Tanh"}  # whose results' steps kernels prescribe
 _WITH_WEIGHTS = {"Conv", "ConvTranspose", "MatMul", "LSTM", "GRU", "RNN"}
+_CALLING = {"WHILE", "IF", "CALL", "STABLEHLO_WHILE", "Loop", "Scan", "If"}  # with the weights of what they call
 
 
 class QuantizationErrors:
@@ -94,16 +95,17 @@ class QuantizationErrors:
             if node.op in _DYNAMIC or (rounded and self._rounds_what_it_reads(node)):
                 turn = "/".join(map(_key, rounded)) or node.name
                 shared[f"as it runs: {turn}"] = max(
-                    self._as_it_runs(node.inputs[0], cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
+                    self._as_it_runs(_data_of(node), cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
                 )
         amplification = max(1.0, cut.disturbed / self._disturbance)
         return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
     def _rounds_what_it_reads(self, node: Node) -> bool:
         """Whether a layer with weights in few bits makes integers of real numbers itself."""
-        if node.op not in _WITH_WEIGHTS | _RUNNING:
+        if node.op not in _WITH_WEIGHTS | _RUNNING | _CALLING:
             return False
-        tensor, producer = self._target.tensors.get(node.inputs[0]), self._target.producers.get(node.inputs[0])
+        data = _data_of(node)
+        tensor, producer = self._target.tensors.get(data), self._target.producers.get(data)
         is_quantized = tensor is not None and tensor.quantization is not None
         return not is_quantized and (producer is None or producer.op not in _DYNAMIC)
 
@@ -245,6 +247,11 @@ def _quantizes_activations(graph: LayerGraph) -> bool:
     dequantized = [producer is not None and producer.op == "DequantizeLinear" for producer in producers]
     quantized = [graph.tensors[name].quantization is not None for name in reading if name]
     return sum(dequantized) + sum(quantized) >= len(reading) / 2
+
+
+def _data_of(node: Node) -> str:
+    """What weights are multiplied with: a node's first input that is there."""
+    return next(filter(None, node.inputs), "")
 
 
 def _key(parameter: Parameter) -> str:

@@ -14,6 +14,7 @@ from conrepair.networks.network import Network
 from conrepair.networks.onnx_call import Call, Origin
 from conrepair.networks.onnx_constants import Constants
 from conrepair.networks.onnx_cut import cut, is_plain
+from conrepair.networks.onnx_inner import inner_parameters
 from conrepair.networks.onnx_operators import describe
 from conrepair.networks.onnx_plain import dtype_name
 from conrepair.networks.onnx_quantization import quantizations
@@ -106,6 +107,7 @@ def _graph(source: Source, constants: Constants) -> tuple[LayerGraph, dict[str, 
     origins: dict[str, Origin] = {}
     for call in _calls(source, constants):
         describe(call)
+        call.add_parameters(inner_parameters(call.node, constants, source.model.opset_imports))
         nodes.extend(call.nodes)
         tensors.update((tensor.name, tensor) for tensor in call.hidden)
         origins.update(call.origins())

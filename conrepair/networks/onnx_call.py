@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,7 @@ class Call:
         opset: Version of the node's domain.
         name: Unique in the graph.
         layer: What the file calls it.
+        node: As the file has it.
         nodes: What the rule added.
         hidden: Tensors between those nodes, which the file doesn't have.
     """
@@ -69,7 +70,7 @@ class Call:
         self.layer = layer
         self.nodes: list[Node] = []
         self.hidden: list[Tensor] = []
-        self._node = node
+        self.node = node
         self._constants = constants
         self._given = attributes
         self._parameters: list[tuple[Parameter, int]] = []
@@ -77,7 +78,7 @@ class Call:
     @property
     def native(self) -> str:
         """The operator with its domain, unless that's ONNX's own."""
-        return f"{self._node.domain}.{self.operator}" if self._node.domain else self.operator
+        return f"{self.node.domain}.{self.operator}" if self.node.domain else self.operator
 
     # --- attributes -------------------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class Call:
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
-        schema = schema_of(self._node, self.opset)
+        schema = schema_of(self.node, self.opset)
         if schema is None:
             return {}
         items = {name: item.default_value for name, item in schema.attributes.items() if item.default_value.type}
@@ -121,11 +122,11 @@ class Call:
     @property
     def count(self) -> int:
         """Number of inputs, those included that are left out between others."""
-        return len(self._node.inputs)
+        return len(self.node.inputs)
 
     def value(self, index: int) -> onnx_ir.Value | None:
         """An input; None when it's left out."""
-        return self._node.inputs[index] if index < len(self._node.inputs) else None
+        return self.node.inputs[index] if index < len(self.node.inputs) else None
 
     def given(self, index: int) -> bool:
         """Whether an input is there."""
@@ -192,7 +193,7 @@ class Call:
         Returns:
             None where it isn't constant, or nothing says its scale.
         """
-        place = scale_of_weight(self._node, self._constants.__contains__)
+        place = scale_of_weight(self.node, self._constants.__contains__)
         if place is None or not self.is_constant(1) or (self.given(3) and not self.is_constant(3)):
             return None
         scale = place[0].inputs[place[1]]
@@ -213,11 +214,11 @@ class Call:
 
     def formal(self, index: int) -> str:
         """What the operator's schema calls an input."""
-        return formal_name(self._node, self.opset, index)
+        return formal_name(self.node, self.opset, index)
 
     def captured(self) -> tuple[str, ...]:
         """What graphs in the node's attributes read from outside, where that varies."""
-        return tuple(str(value.name) for value in read_from_outside(self._node) if value not in self._constants)
+        return tuple(str(value.name) for value in read_from_outside(self.node) if value not in self._constants)
 
     def _value(self, index: int) -> onnx_ir.Value:
         value = self.value(index)
@@ -254,7 +255,7 @@ class Call:
 
     def output_shape(self, index: int = 0) -> tuple[int, ...] | None:
         """The shape of an output, if it's known."""
-        return ints(static_shape(self._node.outputs[index]))
+        return ints(static_shape(self.node.outputs[index]))
 
     def dtype(self, index: int) -> onnx_ir.DataType | None:
         """The element type of an input."""
@@ -266,21 +267,21 @@ class Call:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs, "" for those that are left out in front of others."""
-        names = [value.name or "" for value in self._node.outputs]
+        names = [value.name or "" for value in self.node.outputs]
         while names and not names[-1]:
             names.pop()
         return tuple(names)
 
     def is_read(self, index: int) -> bool:
         """Whether anybody wants an output."""
-        if index >= len(self._node.outputs):
+        if index >= len(self.node.outputs):
             return False
-        value = self._node.outputs[index]
+        value = self.node.outputs[index]
         return bool(value.name) and (bool(value.uses()) or value.is_graph_output())
 
     def output_dtype(self) -> str:
         """Numpy's name of the first output's type."""
-        return dtype_name(self._node.outputs[0])
+        return dtype_name(self.node.outputs[0])
 
     # --- results ----------------------------------------------------------------------------------------------
 
@@ -323,11 +324,16 @@ class Call:
         names = [self.input(index) for index in indices]
         roles = {index: self.formal(index) for index in indices}
         self.emit(
-            f"{self._node.domain or 'ai.onnx'}.{self.operator}" if taken else self.operator,
+            f"{self.node.domain or 'ai.onnx'}.{self.operator}" if taken else self.operator,
             [*names, *(name for name in self.captured() if name not in names)],
             self.plain_attributes(),
             {**self.tensor_attributes(), **self.parameters(roles)},
         )
+
+    def add_parameters(self, parameters: Mapping[str, Parameter]) -> None:
+        """Give the last node more of them."""
+        if parameters:
+            self.nodes[-1] = replace(self.nodes[-1], parameters={**self.nodes[-1].parameters, **parameters})
 
     def origins(self) -> dict[str, Origin]:
         """What each added node was read from, by its name."""
@@ -346,4 +352,4 @@ class Call:
             place = next((index for index, given in free.items() if given == name), None)
             free.pop(place if place is not None else -1, None)
             inputs.append(place)
-        return Origin(self._node, tuple(inputs), places, len(self.nodes) == 1)
+        return Origin(self.node, tuple(inputs), places, len(self.nodes) == 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 
-__all__ = ["Source", "is_random", "open_source", "operands", "read_from_outside", "subgraphs"]
+__all__ = ["Source", "graphs_of", "is_random", "open_source", "operands", "read_from_outside", "subgraphs"]
 
 _GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 
@@ -53,11 +53,14 @@ class Source:
 
     @cached_property
     def variable(self) -> frozenset[onnx_ir.Value]:
-        """Values that depend on an input, or are drawn."""
+        """Values that depend on an input, or are drawn; of graphs in attributes, all but what's stored."""
         found = set(self.graph.inputs)
         for node in self.graph:
             if is_random(node) or not found.isdisjoint(operands(node)):
                 found.update(node.outputs)
+            for graph in subgraphs(node):
+                for inner in (graph, *graph.subgraphs()):
+                    found.update(inner.inputs, *(item.outputs for item in inner))
         return frozenset(found)
 
 
@@ -110,12 +113,15 @@ def read_from_outside(node: onnx_ir.Node) -> list[onnx_ir.Value]:
 
 def subgraphs(node: onnx_ir.Node) -> list[onnx_ir.Graph]:
     """The graphs that a node has as attributes."""
-    found: list[onnx_ir.Graph] = []
-    for attribute in node.attributes.values():
+    return [graph for _, graph in graphs_of(node)]
+
+
+def graphs_of(node: onnx_ir.Node) -> Iterator[tuple[str, onnx_ir.Graph]]:
+    """The same, each with the name of its attribute."""
+    for name, attribute in node.attributes.items():
         if attribute.type in _GRAPHS:
             one = attribute.type == onnx_ir.AttributeType.GRAPH
-            found.extend([attribute.as_graph()] if one else attribute.as_graphs())
-    return found
+            yield from ((name, graph) for graph in ([attribute.as_graph()] if one else attribute.as_graphs()))
 
 
 def _inline(model: onnx_ir.Model) -> dict[onnx_ir.Node, str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.graph.layer_graph import Array, Parameter
-from conrepair.networks.tflite_file import BITS, TfliteFile
+from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_piece import TflitePiece, interpreter_of, write_piece
 from conrepair.networks.tflite_shapes import OPAQUE, SHAPING_OPERANDS, Probe
 
@@ -134,16 +135,8 @@ class TfliteConstants:
             shape: Once it's arranged.
             arrange: From the file's convention to the graph's.
         """
-        root = self._root(tensor)
-        dtype, (scales, _) = self._file.dtype(root), self._file.scales(root)
-        return Parameter(
-            self._file.names[root],
-            tuple(map(int, shape)),
-            dtype,
-            lambda: arrange(self.real(tensor)),
-            BITS[dtype] if len(scales) else None,
-            tuple(map(float, scales)),
-        )
+        stored = self._file.parameter(self._root(tensor))
+        return replace(stored, shape=tuple(map(int, shape)), load=lambda: arrange(self.real(tensor)))
 
     def shape(self, tensor: int) -> tuple[int, ...]:
         """A constant's shape."""

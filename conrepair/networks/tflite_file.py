@@ -1,7 +1,8 @@
-"""A TFLite flatbuffer's main subgraph: operators, tensors and the numbers it stores."""
+"""A TFLite flatbuffer's subgraphs: operators, tensors and the numbers it stores."""
 
 from __future__ import annotations
 
+import copy
 import mmap
 from collections.abc import Mapping
 from functools import cached_property
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from conrepair.data.tensor_spec import Quantization, numpy_dtype
-from conrepair.graph.layer_graph import Array
+from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.tflite_packing import is_outside, outside_bytes, with_own_options
+from conrepair.networks.tflite_subgraphs import inner_constants
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["BITS", "WITHOUT_NUMBERS", "TfliteFile", "plain"]
@@ -35,7 +37,7 @@ class TfliteFile:
         path: Of the file.
         content: All of it.
         model: The flatbuffer's tables as objects; arrays in them are views of the file.
-        graph: The main subgraph.
+        graph: The subgraph that this is of: the main one, the first.
         tensors: Its tensors.
         names: Theirs, made unique by their index where they aren't.
     """
@@ -48,16 +50,53 @@ class TfliteFile:
             self.content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.model: Any = schema.ModelT.InitFromPackedBuf(self.content, 0)
         with_own_options(self.content, self.model)
-        self.graph: Any = self.model.subgraphs[0]
-        self.tensors: list[Any] = self.graph.tensors
-        self.operators: list[Any] = self.graph.operators or []
-        self.names = _unique([(tensor.name or b"").decode(errors="replace") for tensor in self.tensors])
         self._types: dict[int, str] = {
             value: name.lower() for name, value in vars(schema.TensorType).items() if name.isupper()
         }
         self._codes: dict[int, str] = {
             value: name for name, value in vars(schema.BuiltinOperator).items() if name.isupper()
         }
+        self._enter(0)
+
+    def _enter(self, subgraph: int) -> None:
+        self.graph: Any = self.model.subgraphs[subgraph]
+        self.tensors: list[Any] = self.graph.tensors
+        self.operators: list[Any] = self.graph.operators or []
+        self.names = _unique([(tensor.name or b"").decode(errors="replace") for tensor in self.tensors])
+
+    def inside(self, subgraph: int) -> TfliteFile:
+        """The same file, seen from another of its subgraphs.
+
+        Args:
+            subgraph: Its index.
+        """
+        other = copy.copy(self)
+        for name in ("kinds", "outputs_of_graph"):  # which are known of this subgraph
+            vars(other).pop(name, None)
+        other._enter(subgraph)
+        return other
+
+    def inner_parameters(self, operator: int) -> dict[str, Parameter]:
+        """The constants of the subgraphs that an operator calls, as its parameters; see `inner_constants`."""
+        found = inner_constants(self.model, self.operators[operator])
+        files = {constant.subgraph: self.inside(constant.subgraph) for constant in found.values()}
+        return {
+            role: files[constant.subgraph].parameter(constant.tensor)
+            for role, constant in found.items()
+            if files[constant.subgraph].dtype(constant.tensor) not in WITHOUT_NUMBERS
+        }
+
+    def parameter(self, tensor: int) -> Parameter:
+        """A stored tensor as a parameter, in its own order."""
+        dtype, (scales, _) = self.dtype(tensor), self.scales(tensor)
+        return Parameter(
+            self.names[tensor],
+            self.shape(tensor),
+            dtype,
+            lambda: self.real(tensor, self.stored(tensor)),
+            BITS[dtype] if len(scales) else None,
+            tuple(map(float, scales)),
+        )
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:

@@ -168,6 +168,10 @@ class OperatorView:
         """Parameters by role, of operands that are there."""
         return {role: self.parameter(position) for role, position in positions.items() if self.is_constant(position)}
 
+    def inner_parameters(self) -> dict[str, Parameter]:
+        """The constants of the subgraphs that it calls; see `conrepair.networks.tflite_subgraphs`."""
+        return self._file.inner_parameters(self.index)
+
     def axis(self, axis: int, position: int = 0) -> int:
         """An axis counted from 0."""
         return axis % max(self.rank(position), 1)
@@ -177,7 +181,10 @@ class OperatorView:
 
 
 def native(view: OperatorView) -> Step:
-    """An operator as the framework has it: constants are parameters by position, options are attributes."""
+    """An operator as the framework has it: constants are parameters by position, options are attributes.
+
+    Constants of the subgraphs that it calls are its parameters, too: a loop has the weights of its body.
+    """
     attributes = {
         re.sub("(?<=[a-z0-9])([A-Z])", r"_\1", name).lower(): _plain(value)
         for name, value in (vars(view.options) if view.options is not None else {}).items()
@@ -188,7 +195,7 @@ def native(view: OperatorView) -> Step:
         for position in range(len(view.inputs))
         if view.is_constant(position)
     }
-    return Step(view.kind, view.names(), attributes, parameters)
+    return Step(view.kind, view.names(), attributes, parameters | view.inner_parameters())
 
 
 def _plain(value: Any) -> Attribute:

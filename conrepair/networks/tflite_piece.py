@@ -13,11 +13,11 @@ import numpy as np
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_packing import packed
+from conrepair.networks.tflite_subgraphs import called_subgraphs
 
 __all__ = ["TflitePiece", "WrittenPiece", "interpreter_of", "write_piece"]
 
 _NO_KERNEL = "Didn't find op for builtin opcode"
-_CALLING = ("SubgraphIndex", "subgraph", "branchSubgraphIndices")
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class _Writer:
 
     def other_subgraphs(self) -> list[Any]:
         """Those that control flow calls; a piece without it needs none."""
-        if not any(_calls(self._file.operators[index]) for index in self._piece.operators):
+        if not any(called_subgraphs(self._file.operators[index]) for index in self._piece.operators):
             return []
         others = [copy.copy(graph) for graph in self._file.model.subgraphs[1:]]
         for graph in others:
@@ -184,9 +184,3 @@ class _Writer:
             # A buffer outside of the tables must be longer.
             self.buffers[-1].data = data
         return len(self.buffers) - 1
-
-
-def _calls(operator: Any) -> bool:
-    """Whether an operator runs another subgraph."""
-    options = [operator.builtinOptions, operator.builtinOptions2]
-    return any(name.endswith(_CALLING) for option in options if option is not None for name in vars(option))

@@ -152,7 +152,7 @@ def test_a_range_that_ends_at_zero_holds_nothing_below() -> None:
 
 
 @pytest.mark.parametrize("whole", [1, 2, 3])
-def test_as_many_batches_run_as_a_whole_as_asked(tmp_path: Path, whole: int) -> None:
+def test_as_many_samples_run_as_a_whole_as_asked(tmp_path: Path, whole: int) -> None:
     source = Computed(graph_of(["x"], CHAIN, ["t4"]))
     target = Computed(source.graph, {"n1": lambda x: 1.5 * x})
     feeds = [drawn_feeds(source.graph, seed) for seed in range(4)]
@@ -165,7 +165,7 @@ def test_as_many_batches_run_as_a_whole_as_asked(tmp_path: Path, whole: int) -> 
         pairs,
         (reference.batch(0, feeds[0]), Activations(target, feeds[0], tmp_path / "t")),
         [(item, item) for item in feeds[1:]],
-        whole_runs=whole,
+        whole=whole * SHAPE[0],
         observe=lambda *_: seen.append(1),
         ranges={"t1": (-0.5, 0.5)},
     )

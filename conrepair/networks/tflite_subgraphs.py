@@ -1,0 +1,106 @@
+"""Subgraphs of a TFLite file that operators call: bodies of loops, branches; and the constants that these hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from conrepair.networks.tflite_packing import is_outside
+
+__all__ = ["InnerConstant", "called_subgraphs", "inner_constants"]
+
+_INDEX = "SubgraphIndex"
+_CALLED = {"subgraph": "the subgraph"}
+_WORDS = {"cond": "the condition", "then": "the first branch", "else": "the second branch"}
+_OPERANDS = {"FULLY_CONNECTED": ("input", "weight", "bias")}
+_INITIALIZING = "CALL_ONCE"  # what it fills are variables, which others may assign: no constants
+
+
+@dataclass(frozen=True)
+class InnerConstant:
+    """A constant of a subgraph.
+
+    Attributes:
+        subgraph: Its index.
+        tensor: Index of the tensor there.
+        reader: The first operator that reads it.
+    """
+
+    subgraph: int
+    tensor: int
+    reader: Any
+
+
+def called_subgraphs(operator: Any) -> dict[int, str]:
+    """The subgraphs that an operator calls, by index, with what each is for it."""
+    found: dict[int, str] = {}
+    for options in (operator.builtinOptions, operator.builtinOptions2):
+        for name, value in {} if options is None else vars(options).items():
+            if name.endswith(_INDEX):
+                what = name.removesuffix(_INDEX)
+                found.setdefault(int(value), _WORDS.get(what, f"the {what}"))
+            elif name in _CALLED:
+                found.setdefault(int(value), _CALLED[name])
+            elif name == "branchSubgraphIndices":
+                for place, index in enumerate([] if value is None else value):
+                    found.setdefault(int(index), f"branch {place}")
+    return {index: what for index, what in found.items() if index >= 0}
+
+
+def inner_constants(model: Any, operator: Any) -> dict[str, InnerConstant]:
+    """The constants of all subgraphs that an operator calls, and of those that are called there.
+
+    Args:
+        model: The file's tables.
+        operator: Of any of its subgraphs.
+
+    Returns:
+        By what they are: that doesn't change with the names that a conversion gives, and is the same in both graphs
+        of a file, the one that is observed and the one that is edited.
+    """
+    if _kind(model, operator) == _INITIALIZING:
+        return {}
+    found: dict[str, InnerConstant] = {}
+    known: set[tuple[int, int]] = set()
+    for role, constant in _constants(model, operator, "", ()):
+        if (constant.subgraph, constant.tensor) not in known:
+            known.add((constant.subgraph, constant.tensor))
+            found[role] = constant
+    return found
+
+
+def _constants(
+    model: Any, operator: Any, behind: str, calling: tuple[int, ...]
+) -> Iterator[tuple[str, InnerConstant]]:
+    for index, what in called_subgraphs(operator).items():
+        if index in calling:
+            continue
+        graph = model.subgraphs[index]
+        for place, inner in enumerate(graph.operators or []):
+            kind = _kind(model, inner)
+            where = f"{kind} {place} in {what}{behind}"
+            for position, tensor in enumerate([] if inner.inputs is None else map(int, inner.inputs)):
+                if tensor >= 0 and _is_stored(model, graph.tensors[tensor]):
+                    operands = _OPERANDS.get(kind, ())
+                    operand = operands[position] if position < len(operands) else f"operand {position}"
+                    yield f"{operand} of {where}", InnerConstant(index, tensor, inner)
+            yield from _constants(model, inner, f" of {where}", (*calling, index))
+
+
+def _kind(model: Any, operator: Any) -> str:
+    code = model.operatorCodes[operator.opcodeIndex]
+    return _kinds().get(max(int(code.builtinCode), int(code.deprecatedBuiltinCode)), "operator")
+
+
+@cache
+def _kinds() -> Mapping[int, str]:
+    from ai_edge_litert import schema_py_generated as schema
+
+    return {value: name for name, value in vars(schema.BuiltinOperator).items() if isinstance(value, int)}
+
+
+def _is_stored(model: Any, tensor: Any) -> bool:
+    buffer = model.buffers[tensor.buffer]
+    return not tensor.isVariable and (is_outside(buffer) or (buffer.data is not None and len(buffer.data) > 0))
