@@ -10,6 +10,8 @@ from conrepair.graph.layer_graph import Array
 
 __all__ = ["affine_grid", "symmetric_scales"]
 
+_HALF_STEP = 0.505  # what rounding moves a number by at most
+
 
 def affine_grid(low: float, high: float, least: int, most: int) -> tuple[npt.NDArray[np.float32], int]:
     """Scale and zero point so that a range, and zero itself, can be stored.
@@ -30,17 +32,33 @@ def affine_grid(low: float, high: float, least: int, most: int) -> tuple[npt.NDA
     return scale, int(np.clip(np.rint(least - low / float(scale)), least, most))
 
 
-def symmetric_scales(array: Array, axis: int | None, most: int, kept: Array) -> npt.NDArray[np.float32]:
+def symmetric_scales(
+    array: Array, axis: int | tuple[int, ...] | None, most: int, kept: Array, held: Array | None = None
+) -> npt.NDArray[np.float32]:
     """Scales of a constant whose zero is stored as 0.
+
+    Quantizers divide the largest number by the largest integer, or the range by all of the type's steps. Where the
+    integers so far are those of the second, that's the scale that they had.
 
     Args:
         array: Real numbers.
-        axis: Of the channels that have a scale each; None for one scale of all.
+        axis: Of the channels that have a scale each, or several; None for one scale of all.
         most: Largest integer of the type.
         kept: Scales so far; they stay where all numbers are zero.
+        held: Integers so far.
     """
-    axes = tuple(place for place in range(array.ndim) if axis is None or place != axis % array.ndim)
+    along = () if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(place for place in range(array.ndim) if place not in {item % array.ndim for item in along})
     largest = np.abs(array).max(axes) if array.size else np.zeros(())
     needed = np.asarray(largest / most, np.float32).reshape(-1)
+    if held is not None and array.size:
+        spread = [size if place not in axes else 1 for place, size in enumerate(array.shape)]
+        all_steps = np.asarray(largest / (most + 0.5), np.float32).reshape(-1)
+        off = [
+            np.abs(array / np.where(item > 0, item, 1).reshape(spread) - held).max(axes)
+            for item in (needed, all_steps)
+        ]
+        theirs = (off[1] < off[0]) & (off[1] <= _HALF_STEP)
+        needed = np.where(theirs.reshape(-1), all_steps, needed)
     kept = np.broadcast_to(np.asarray(kept, np.float32).reshape(-1), needed.shape)
     return np.where(needed > 0, needed, kept).astype(np.float32)

@@ -54,13 +54,24 @@ class Grid:
         value: Place of the integers among its inputs.
         scale: Of the scale: one, or one for each channel; by the node that reads it.
         zero: Of the zero point.
-        axis: Of the channels; None where there's one scale.
+        axis: Of the channels, or all axes along which scales differ; None where there's one scale.
     """
 
     value: int
     scale: tuple[onnx_ir.Node, int]
     zero: int
-    axis: int | None
+    axis: int | tuple[int, ...] | None
+
+    def spread(self, numbers: Array, array: Array) -> Array:
+        """One number for each scale, so that it goes with the numbers that share it.
+
+        Args:
+            numbers: As many as there are scales.
+            array: What's stored, as the file lays it out.
+        """
+        if isinstance(self.axis, tuple) and numbers.size > 1:
+            return numbers.reshape([size if at in self.axis else 1 for at, size in enumerate(array.shape)])
+        return per_channel(numbers, self.axis if isinstance(self.axis, int) else None, array.ndim)
 
 
 @dataclass(frozen=True)
@@ -180,9 +191,10 @@ def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> 
         single, zero = affine_grid(float(array.min()), float(array.max()), least, most)
         scales, offset = single.reshape(before.shape), np.full(zeros.shape, zero)
     else:
-        scales, offset = symmetric_scales(array, axis, most, before).reshape(before.shape), np.zeros_like(zeros)
-    steps = array.astype(np.float64) / per_channel(scales.astype(np.float64), axis, array.ndim)
-    steps += per_channel(offset, axis, array.ndim)
+        found = symmetric_scales(array, axis, most, before, numbers_of(node.inputs[grid.value]))
+        scales, offset = found.reshape(before.shape), np.zeros_like(zeros)
+    steps = array.astype(np.float64) / grid.spread(scales.astype(np.float64), array)
+    steps += grid.spread(offset, array)
     set_plain(file, node, grid.value, np.clip(np.rint(steps), least, most))
     set_plain(file, reader, place, scales)
     if has_zero:

@@ -12,7 +12,6 @@ from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain, w
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_grids import Grid, rescale_bias, store_anew
 from conrepair.graph.layer_graph import Array
-from conrepair.graph.per_channel import per_channel
 from conrepair.networks.onnx_dynamic import INTEGER_PRODUCTS, scale_of_weight
 
 __all__ = ["is_of_integers", "requantize_own", "set_own"]
@@ -29,12 +28,14 @@ _AXES: Mapping[str, int | None] = {
     "ConvInteger": 0,
     "MatMulInteger": -1,
 }
+_LSTM = "com.microsoft.DynamicQuantizeLSTM"
+_GATES = {1: (8, 9), 2: (10, 11)}  # places of the scales and zero points of its weights, [directions, in, gates]
 _BIASES: Mapping[str, int] = {"QLinearConv": 8, _GEMM: 6}
 
 
 def is_of_integers(node: onnx_ir.Node) -> bool:
     """Whether a node's constants are integers whose scales it reads itself, or what follows it does."""
-    return _kind(node) in _AXES
+    return _kind(node) in {*_AXES, _LSTM}
 
 
 def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
@@ -50,6 +51,10 @@ def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> Non
         NotEditableError: if they don't fit into the type, or nothing constant says their scale.
     """
     array = _turned(node, index, array)
+    dtype = file.dtype(node.inputs[index])
+    if dtype is not None and dtype.is_floating_point():
+        set_plain(file, node, index, array)
+        return
     if index == _BIASES.get(_kind(node)):
         data, weight = numbers_of(node.inputs[1]), numbers_of(node.inputs[4])
         if data is None or weight is None:
@@ -61,8 +66,8 @@ def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> Non
     scale, zero = numbers_of(reader.inputs[place]), _zero(node, grid)
     if scale is None:
         raise NotEditableError(f"the scale of input {index} of {node.name} isn't constant.")
-    steps = array.astype(np.float64) / per_channel(scale.astype(np.float64), grid.axis, array.ndim)
-    _store(file, node, index, steps + (0 if zero is None else per_channel(zero, grid.axis, array.ndim)))
+    steps = array.astype(np.float64) / grid.spread(scale.astype(np.float64), array)
+    _store(file, node, index, steps + (0 if zero is None else grid.spread(zero, array)))
 
 
 def requantize_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
@@ -84,7 +89,7 @@ def requantize_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array)
     if reader is not node and sum(len(value.uses()) for value in reader.outputs) > 1:
         raise NotEditableError(f"the scale of input {index} of {node.name} is others' too.")
     ratio = store_anew(file, node, grid, _turned(node, index, array))
-    if index == _WEIGHT:
+    if index == _WEIGHT and _kind(node) != _LSTM:
         rescale_bias(file, node, ratio)
 
 
@@ -94,11 +99,19 @@ def _kind(node: onnx_ir.Node) -> str:
 
 def _turned(node: onnx_ir.Node, index: int, array: Array) -> Array:
     """As the file has it."""
+    if _kind(node) == _LSTM and index in _GATES:
+        return np.ascontiguousarray(array.swapaxes(1, 2))
     turns = _kind(node) == _GEMM and index == _WEIGHT and attribute(node, "transB", 0)
     return np.ascontiguousarray(array.T) if turns else array
 
 
 def _grid(node: onnx_ir.Node, index: int) -> Grid:
+    if _kind(node) == _LSTM:
+        if index not in _GATES:
+            raise NotEditableError(f"input {index} of {node.name} isn't quantized.")
+        scale, zero = _GATES[index]
+        held = numbers_of(node.inputs[scale])
+        return Grid(index, (node, scale), zero, (0,) if held is None or held.ndim == 1 else (0, 2))
     axis = _AXES[_kind(node)]
     if _kind(node) == _GEMM and attribute(node, "transB", 0):
         axis = 0

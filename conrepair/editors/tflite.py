@@ -15,7 +15,15 @@ from conrepair.editors.grid import symmetric_scales
 from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
-from conrepair.editors.tflite_graph import ACTIVATION, FUSED, LAYOUTS, LINEAR, constant_behind, graph_of_file
+from conrepair.editors.tflite_graph import (
+    ACTIVATION,
+    FUSED,
+    LAYOUTS,
+    LINEAR,
+    constant_behind,
+    gates_of,
+    graph_of_file,
+)
 from conrepair.editors.tflite_grids import rescale_bias, set_constant_grid, set_range
 from conrepair.editors.tflite_options import options_for
 from conrepair.frameworks.model import Model
@@ -27,6 +35,8 @@ __all__ = ["EDITOR", "TfliteEditor"]
 
 _NO_ACTIVATION = schema.ActivationFunctionType.NONE
 _SIX = 6.0
+_SYMMETRIC = {"weight", "W", "R"}  # parameters whose zero kernels want to be stored as 0
+_HALF_STEP = 0.505  # what rounding moves a number by at most
 _TURNED = {"transpose_a": ("left", "adjX"), "transpose_b": ("weight", "adjY")}  # of a product: operand, option
 _SAME_OPTIONS = {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}
 
@@ -43,27 +53,45 @@ class TfliteEditor(Editor):
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change a constant; a quantized one keeps its scales where the numbers fit into them."""
-        operator, kind = self._operators[node.name], node.native
-        index = self._file.index(node.parameters[role].name)
-        native = np.asarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array, order="C")
-        if native.shape != self._file.shape(index):
-            self.refuse(f"{node.parameters[role].name} can't be of shape {native.shape}")
-        index = self._own(operator, self._position(operator, index), index)
-        if self._file.is_quantized(index) and role == "weight":
-            self._widen(operator, index, native)
-        self._file.set_constant(index, self._file.stored(index, native))
+        operator = self._operators[node.name]
+        for position, native in self._stored_at(node, role, array):
+            index = self._own(operator, position)
+            if self._file.is_quantized(index) and role in _SYMMETRIC:
+                self._widen(operator, index, native)
+            self._file.set_constant(index, self._file.stored(index, native))
         self.touched |= self.names(node)
 
     def requantize(self, node: Node, role: str, array: Array) -> None:
-        """New scales for a constant; kernels want a weight's zero to be stored as 0."""
-        operator, kind = self._operators[node.name], node.native
-        index = self._file.index(node.parameters[role].name)
-        native = np.asarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array, order="C")
-        if native.shape != self._file.shape(index) or role == "bias":
+        """New scales for a constant; kernels want a weight's zero to be stored as 0. Gates that are right stay."""
+        operator = self._operators[node.name]
+        if role in {"bias", "B"}:
             self.refuse(f"{node.parameters[role].name} can't have scales of its own")
-        index = self._own(operator, self._position(operator, index), index)
-        set_constant_grid(self._file, operator, index, native, symmetric=role == "weight")
+        parts = self._stored_at(node, role, array)
+        for position, native in parts:
+            if len(parts) == 1 or not self._holds(operator.inputs[position], native):
+                index = self._own(operator, position)
+                set_constant_grid(self._file, operator, index, native, symmetric=role in _SYMMETRIC)
         self.touched |= self.names(node)
+
+    def _stored_at(self, node: Node, role: str, array: Array) -> list[tuple[int, Array]]:
+        """The places among an operator's inputs of a parameter's numbers, and these as the file lays them out."""
+        operator, kind = self._operators[node.name], node.native
+        parts = gates_of(kind, role, array) if array.shape == node.parameters[role].shape else []
+        if not parts:
+            native = np.asarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array, order="C")
+            parts = [(self._position(operator, self._file.index(node.parameters[role].name)), native)]
+        for position, native in parts:
+            index = constant_behind(self._file, operator.inputs[position])
+            if index is None or native.shape != self._file.shape(index):
+                self.refuse(f"{node.parameters[role].name} can't be of shape {native.shape}")
+        return parts
+
+    def _holds(self, index: int, real: Array) -> bool:
+        """Whether a constant has these numbers, as nearly as its one scale stores any."""
+        held, scales = self._file.real(index), self._file.scales(index)
+        if held is None or scales is None or len(scales) > 1:
+            return False
+        return bool(np.abs(held - real).max(initial=0.0) <= _HALF_STEP * float(scales[0]))
 
     def set_range(self, tensor: str, low: float, high: float) -> None:
         """The tensor's quantization, and that of all that must share it."""
@@ -250,9 +278,12 @@ class TfliteEditor(Editor):
         """Where an operator reads a constant."""
         return next(place for place, item in enumerate(operator.inputs) if constant_behind(self._file, item) == index)
 
-    def _own(self, operator: Any, position: int, index: int) -> int:
+    def _own(self, operator: Any, position: int) -> int:
         """The constant behind an input, made the operator's own if others read it."""
         direct = operator.inputs[position]
+        index = constant_behind(self._file, direct)
+        if index is None:
+            self.refuse(f"{self._file.name(direct)} isn't constant")
         readers = self._file.readers(index) + (self._file.readers(direct) if direct != index else [])
         uses = sum([*item.inputs].count(place) for item in readers for place in {index, direct})
         if uses <= (1 if direct == index else 2):
@@ -315,7 +346,7 @@ class TfliteEditor(Editor):
         if before is None:
             self.refuse(f"{self._file.name(index)} isn't constant")
         table = np.array(value).reshape((2, -1)).T if name == "pads" else np.array(value)
-        self._file.set_constant(self._own(operator, 1, index), table.astype(before.dtype))
+        self._file.set_constant(self._own(operator, 1), table.astype(before.dtype))
 
     def _set_bound(self, node: Node, operator: Any, bound: float) -> None:
         """TFLite knows a bound of 6 and none; another one follows the layer."""

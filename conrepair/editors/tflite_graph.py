@@ -15,12 +15,26 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
 from conrepair.graph.operators import ELEMENTWISE_BINARY
+from conrepair.networks.tflite_graph import RECURRENT
+from conrepair.networks.tflite_linear import GATES, joined_gates
 
-__all__ = ["ACTIVATION", "FUSED", "LAYOUTS", "LINEAR", "OPERATORS", "constant_behind", "graph_of_file", "is_computed"]
+__all__ = [
+    "ACTIVATION",
+    "FUSED",
+    "LAYOUTS",
+    "LINEAR",
+    "OPERATORS",
+    "constant_behind",
+    "gates_of",
+    "graph_of_file",
+    "is_computed",
+]
 
 ACTIVATION = "/activation"
 LINEAR = "/unfused"  # as networks of TFLite files call what lies in front of a fused activation
 _SIX = 6.0
+
+_LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
 OPERATORS = {
     "CONV_2D": "Conv",
@@ -59,6 +73,7 @@ OPERATORS = {
     "PADV2": "Pad",
     "MIRROR_PAD": "Pad",
     "RESIZE_BILINEAR": "Resize",
+    _LSTM: "LSTM",
 }
 FUSED = {
     schema.ActivationFunctionType.RELU: "Relu",
@@ -144,7 +159,7 @@ def _nodes(file: TfliteFile, operator: Any) -> list[Node]:
     layer = file.name(operator.outputs[0])
     kind = file.kind(operator)
     activation = getattr(operator.builtinOptions, "fusedActivationFunction", 0)
-    fused = FUSED.get(activation)
+    fused = None if kind in RECURRENT else FUSED.get(activation)
     main = Node(
         name=layer,
         layer=layer,
@@ -196,21 +211,51 @@ def _attributes(file: TfliteFile, operator: Any, kind: str) -> dict[str, Attribu
 def _parameters(file: TfliteFile, operator: Any, kind: str) -> dict[str, Parameter]:
     found = {}
     for role, position in _positions(file, operator, kind).items():
-        place = operator.inputs[position] if position < len(operator.inputs) else -1
-        index = constant_behind(file, place)
-        real = None if index is None else file.real(index)
-        if index is not None and real is not None:
-            convert = LAYOUTS.get((kind, role), _PLAIN)[0]
-            scales = file.scales(index) if file.is_quantized(index) else None
-            found[role] = Parameter(
-                file.name(index),
-                tuple(convert(real).shape),
-                file.dtype(index),
-                _loader(file, index, convert),
-                None if scales is None else 8 * np.dtype(file.dtype(index)).itemsize,
-                () if scales is None else tuple(map(float, scales)),
-            )
+        parameter = _parameter(file, operator, position, LAYOUTS.get((kind, role), _PLAIN)[0])
+        if parameter is not None:
+            found[role] = parameter
+    for role, places in GATES.items() if kind == _LSTM else ():
+        gates = [_parameter(file, operator, position, _PLAIN[0]) for position in places]
+        if all(gates):
+            found[role] = joined_gates([gate for gate in gates if gate is not None], role)
     return found
+
+
+def _parameter(file: TfliteFile, operator: Any, position: int, convert: Callable[[Array], Array]) -> Parameter | None:
+    """A constant operand; None for others."""
+    place = operator.inputs[position] if position < len(operator.inputs) else -1
+    index = constant_behind(file, place)
+    real = None if index is None else file.real(index)
+    if index is None or real is None:
+        return None
+    scales = file.scales(index) if file.is_quantized(index) else None
+    return Parameter(
+        file.name(index),
+        tuple(convert(real).shape),
+        file.dtype(index),
+        _loader(file, index, convert),
+        None if scales is None else 8 * np.dtype(file.dtype(index)).itemsize,
+        () if scales is None else tuple(map(float, scales)),
+    )
+
+
+def gates_of(kind: str, role: str, array: Array) -> list[tuple[int, Array]]:
+    """A parameter of a recurrent operator as the file has it: places of the gates' operands, each with its numbers.
+
+    Args:
+        kind: Of the operator.
+        role: Of the parameter.
+        array: In the vocabulary's convention, of one direction.
+
+    Returns:
+        None of them for other operators.
+    """
+    if kind != _LSTM or role not in GATES:
+        return []
+    places, rows = GATES[role], array[0]
+    if role == "B":  # which the vocabulary has twice, and their sum counts
+        rows = rows[: len(rows) // 2] + rows[len(rows) // 2 :]
+    return list(zip(places, np.split(rows, len(places)), strict=True))
 
 
 def _positions(file: TfliteFile, operator: Any, kind: str) -> dict[str, int]:

@@ -87,9 +87,12 @@ _FREE = _PRESCRIBED | {
     "ARG_MAX",
     "ARG_MIN",
 }
-_BIAS: Mapping[str, int] = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3}
-_DATA: Mapping[str, int] = {"TRANSPOSE_CONV": 2}  # the place of what's multiplied by weights; others have it first
-_WEIGHT = 1
+_PRODUCTS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), ((0, 1, 2),)),
+    "TRANSPOSE_CONV": ((2, 1, 3),),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": tuple((0, 1 + gate, 12 + gate) for gate in range(4)),
+}
+"""Places of what's multiplied, by which weights, and of the bias in steps of both."""
 _SYMMETRIC = {"int16"}
 
 
@@ -146,7 +149,7 @@ def set_constant_grid(file: TfliteFile, operator: Any, index: int, real: Array, 
     limits = np.iinfo(file.dtype(index))
     if symmetric and not np.any(quantization.zeroPoint):
         axis = quantization.quantizedDimension if len(before) > 1 else None
-        scales, zero = symmetric_scales(real, axis, int(limits.max), before), 0
+        scales, zero = symmetric_scales(real, axis, int(limits.max), before, file.constant(index)), 0
     elif len(before) == 1:
         single, zero = affine_grid(float(real.min()), float(real.max()), int(limits.min), int(limits.max))
         scales = single.reshape(1)
@@ -164,12 +167,16 @@ def rescale_bias(file: TfliteFile, operator: Any) -> None:
         file: Of the operator.
         operator: One that may have such a bias.
     """
-    position = _BIAS.get(file.kind(operator), len(operator.inputs))
-    place = operator.inputs[position] if position < len(operator.inputs) else -1
-    if place < 0 or not file.is_quantized(place) or file.dtype(place) not in {"int32", "int64"}:
+    for data, weight, bias in _PRODUCTS.get(file.kind(operator), ()):
+        if bias < len(operator.inputs) and operator.inputs[bias] >= 0:
+            _rescale_bias(file, operator, bias, (operator.inputs[data], operator.inputs[weight]))
+
+
+def _rescale_bias(file: TfliteFile, operator: Any, position: int, factors: tuple[int, int]) -> None:
+    place = operator.inputs[position]
+    if not file.is_quantized(place) or file.dtype(place) not in {"int32", "int64"}:
         return
-    data = file.scales(operator.inputs[_DATA.get(file.kind(operator), 0)])
-    weight, real = file.scales(operator.inputs[_WEIGHT]), file.real(place)
+    (data, weight), real = (file.scales(factor) for factor in factors), file.real(place)
     if real is None or data is None or weight is None:
         return
     if sum([*item.inputs].count(place) for item in file.operators) > 1:

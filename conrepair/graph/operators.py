@@ -102,7 +102,7 @@ OPERATORS: Mapping[str, Operator] = {
     "LpNormalization": Operator(attributes={"p": 2, "axes": None, "epsilon": 0.0}),
     "MaxPool": Operator(attributes={**_WINDOW, "ceil_mode": False}),
     "AveragePool": Operator(attributes={**_WINDOW, "ceil_mode": False, "count_include_pad": False}),
-    "LSTM": Operator({**_RECURRENT, "P": "[directions, 3 * hidden]"}, _RECURRENT_ATTRIBUTES),
+    "LSTM": Operator({**_RECURRENT, "P": "[directions, 3 * hidden]"}, {**_RECURRENT_ATTRIBUTES, "cell_clip": None}),
     "GRU": Operator(_RECURRENT, {**_RECURRENT_ATTRIBUTES, "linear_before_reset": False}),
     "RNN": Operator(_RECURRENT, _RECURRENT_ATTRIBUTES),
     "Gather": Operator({"table": "as in the file", "indices": "as in the file"}, {"axis": 0}),

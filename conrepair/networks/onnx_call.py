@@ -184,6 +184,24 @@ class Call:
         self._parameters.append((parameter, index))
         return parameter
 
+    def dequantized_gates(self, index: int, scale: int, zero: int) -> Parameter | None:
+        """A constant input of integers, [directions, in, gates], as the real numbers of the vocabulary's layout.
+
+        Args:
+            index: Of the input.
+            scale: Place of the scale: one for each direction, or for each gate's row, too.
+            zero: Place of the zero point.
+
+        Returns:
+            None where one of them isn't constant.
+        """
+        if not all(map(self.is_constant, (index, scale, zero))):
+            return None
+        values = (self._value(place) for place in (index, scale, zero))
+        parameter = self._constants.dequantized_gates(*values)
+        self._parameters.append((parameter, index))
+        return parameter
+
     def dynamic_weight(self, axis: int) -> Parameter | None:
         """The second input of an integer product as the real numbers that it stands for.
 

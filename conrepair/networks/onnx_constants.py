@@ -129,6 +129,34 @@ class Constants:
             scales=tuple(map(float, scales)),
         )
 
+    def dequantized_gates(self, value: onnx_ir.Value, scale: onnx_ir.Value, zero: onnx_ir.Value) -> Parameter:
+        """The weights of a recurrent operator, [directions, in, gates], as the vocabulary has them.
+
+        Args:
+            value: The integers.
+            scale: Of each direction, or of each of its gates' rows.
+            zero: Zero points, as many.
+        """
+        directions, features, rows = self.shape(value)
+        scales = self.array(scale)
+        dtype = self.array(value).dtype
+
+        def load() -> Array:
+            factor, offset = (
+                self.array(item).reshape(directions, 1, -1).astype(np.float64) for item in (scale, zero)
+            )
+            real = (self.array(value).astype(np.float64) - offset) * factor
+            return real.swapaxes(1, 2).astype(np.float32)
+
+        return Parameter(
+            name=str(value.name),
+            shape=(directions, rows, features),
+            dtype=str(dtype),
+            load=load,
+            bits=8 * dtype.itemsize,
+            scales=tuple(map(float, scales.reshape(-1))),
+        )
+
     def _stored(self, value: onnx_ir.Value) -> tuple[onnx_ir.Value, tuple[float, ...]]:
         """What the file stores for a value that is dequantized when the network runs, and the scales."""
         origin = value

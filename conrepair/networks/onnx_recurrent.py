@@ -1,4 +1,4 @@
-"""ONNX's LSTM, GRU and RNN in the vocabulary."""
+"""ONNX's LSTM, GRU and RNN in the vocabulary, and the LSTM whose weights are integers."""
 
 from __future__ import annotations
 
@@ -13,28 +13,38 @@ _WEIGHTS = {1: "W", 2: "R", 3: "B"}
 _STATES = {5: "initial_h", 6: "initial_c"}
 _PEEPHOLES = 7
 _LENGTHS = 4
+_INTEGERS = "DynamicQuantizeLSTM"
+_GRIDS = {1: (8, 9), 2: (10, 11)}  # places of scale and zero point of an integer LSTM's weights
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _OTHER = ("activation_alpha", "activation_beta", "clip", "input_forget")  # which the vocabulary doesn't have
 
 
 def _recurrent(call: Call) -> None:
+    operator = "LSTM" if call.operator == _INTEGERS else call.operator
     lengths = call.numbers(_LENGTHS)
     whole = lengths is None or _covers_all(call, lengths)
     if any(call.attribute(name) for name in _OTHER) or not whole:
         call.emit_native()
         return
+    grids = _GRIDS if call.operator == _INTEGERS else {}
     first = bool(call.attribute("layout", 0))
     sequences = bool(call.outputs[0])
     attributes: dict[str, Attribute] = {
         "hidden_size": _hidden_size(call),
         "direction": str(call.attribute("direction", "forward")),
-        "activations": _activations(call),
+        "activations": _activations(call, _USUAL[operator]),
         "batch_first": first,
         "return_sequences": sequences,
     }
-    if call.operator == "GRU":
+    if operator == "GRU":
         attributes["linear_before_reset"] = bool(call.attribute("linear_before_reset", 0))
-    parameters = call.parameters(_WEIGHTS)
+    parameters = call.parameters({index: role for index, role in _WEIGHTS.items() if index not in grids})
+    for index, (scale, zero) in grids.items():
+        weight = call.dequantized_gates(index, scale, zero)
+        if weight is None:
+            call.emit_native()
+            return
+        parameters[_WEIGHTS[index]] = weight
     if call.is_constant(_PEEPHOLES):
         parameters["P"] = call.parameter(_PEEPHOLES)
     states = {role: index for index, role in _STATES.items() if call.is_constant(index)}
@@ -42,7 +52,7 @@ def _recurrent(call: Call) -> None:
     names = [call.input(0), *call.varying((1, 2, 3)), *(call.input(index) for index in _STATES)]
     behind = call.varying((_LENGTHS, _PEEPHOLES))
     outputs = call.outputs if sequences else call.outputs[1:]
-    call.emit(call.operator, [*names, *behind], attributes, parameters, outputs)
+    call.emit(operator, [*names, *behind], attributes, parameters, outputs)
 
 
 def _covers_all(call: Call, lengths: Array) -> bool:
@@ -56,15 +66,14 @@ def _hidden_size(call: Call) -> int | None:
     if call.has_attribute("hidden_size"):
         return int(call.attribute("hidden_size"))
     shape = call.shape(2)
-    return None if shape is None else shape[-1]
+    return None if shape is None else shape[-2 if call.operator == _INTEGERS else -1]
 
 
-def _activations(call: Call) -> tuple[str, ...] | None:
+def _activations(call: Call, usual: tuple[str, ...]) -> tuple[str, ...] | None:
     """None for the usual ones."""
     given = call.attribute("activations")
     if not given:
         return None
-    usual = _USUAL[call.operator]
     times = len(given) // len(usual)
     return None if tuple(given) == usual * times else tuple(map(str, given))
 
@@ -77,4 +86,9 @@ def _state(call: Call, index: int, batch_first: bool) -> Parameter:
     return call.parameter(index, lambda array: array.swapaxes(0, 1), (shape[1], shape[0], *shape[2:]))
 
 
-RULES: Mapping[str, Callable[[Call], None]] = {"GRU": _recurrent, "LSTM": _recurrent, "RNN": _recurrent}
+RULES: Mapping[str, Callable[[Call], None]] = {
+    "GRU": _recurrent,
+    "LSTM": _recurrent,
+    "RNN": _recurrent,
+    f"com.microsoft.{_INTEGERS}": _recurrent,
+}

@@ -13,7 +13,7 @@ from conrepair.networks.tflite_file import WITHOUT_NUMBERS, TfliteFile
 from conrepair.networks.tflite_operator import OperatorView, Rule, Step, native, same
 from conrepair.networks.tflite_shapes import Probe
 
-__all__ = ["TfliteGraph", "build_graph"]
+__all__ = ["RECURRENT", "TfliteGraph", "build_graph"]
 
 _RULES: Mapping[str, Rule] = {
     **tflite_windows.RULES,
@@ -21,11 +21,11 @@ _RULES: Mapping[str, Rule] = {
     **tflite_arrays.RULES,
     **tflite_linear.RULES,
 }
-# Their activation is inside of the recurrence.
-_RECURRENT = frozenset(
+RECURRENT = frozenset(
     {"LSTM", "RNN", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"}
     | {"BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN"}
 )
+"""Operators whose fused activation is inside of the recurrence."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _steps(view: OperatorView) -> Sequence[Step]:
     found = _RULES.get(view.kind, native)(view)
     steps = [native(view)] if found is None else [found] if isinstance(found, Step) else found
     activation = getattr(view.options, "fusedActivationFunction", 0)
-    if activation not in tflite_elementwise.FUSED or view.kind in _RECURRENT:
+    if activation not in tflite_elementwise.FUSED or view.kind in RECURRENT:
         return steps
     op, attributes = tflite_elementwise.FUSED[activation]
     return [*steps, Step(op, ("",), attributes)]

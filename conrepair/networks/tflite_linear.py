@@ -9,18 +9,16 @@ import numpy as np
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.tflite_operator import OperatorView, Rule, Step
 
-__all__ = ["RULES"]
+__all__ = ["GATES", "RULES", "joined_gates"]
 
 _SHUFFLED_WEIGHTS = 1
 _L2_EPSILON = 1e-12
 """The kernel's bound of the norm is 1e-6; the vocabulary's is of the sum of squares."""
 
-# Positions of the fused LSTM's operands; gates are input, forget, cell, output.
-_INPUT_WEIGHTS, _RECURRENT_WEIGHTS, _PEEPHOLES, _BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11), (12, 13, 14, 15)
+# The fused LSTM has its gates as input, forget, cell, output.
 _PROJECTION_AND_NORMALIZATION = (16, 17, 20, 21, 22, 23)
-_TO_ONNX = (0, 3, 1, 2)
-"""ONNX has the gates as input, output, forget, cell."""
-_PEEPHOLES_TO_ONNX = (0, 2, 1)
+GATES = {"W": (1, 4, 2, 3), "R": (5, 8, 6, 7), "B": (12, 15, 13, 14), "P": (9, 11, 10)}
+"""The fused LSTM's operands that are one parameter in the vocabulary, which has input, output, forget, cell."""
 
 
 def _fully_connected(view: OperatorView) -> Sequence[Step] | None:
@@ -82,51 +80,48 @@ def _embedding(view: OperatorView) -> Step | None:
 
 def _lstm(view: OperatorView) -> Step | None:
     options = view.options
-    needed = (*_INPUT_WEIGHTS, *_RECURRENT_WEIGHTS, *_BIASES)
+    needed = (*GATES["W"], *GATES["R"], *GATES["B"])
     if (
         not all(view.is_constant(place) for place in needed)
         or any(view.has(place) for place in _PROJECTION_AND_NORMALIZATION)
-        or options.cellClip
         or options.fusedActivationFunction != 4
         or options.diagonalRecurrentTensors
     ):
         return None
-    weights = [view.parameter(place) for place in _INPUT_WEIGHTS]
-    recurrent = [view.parameter(place) for place in _RECURRENT_WEIGHTS]
-    biases = [view.parameter(place) for place in _BIASES]
-    (hidden, features) = weights[0].shape
-    parameters = {
-        "W": _joined(weights, _TO_ONNX, (1, 4 * hidden, features)),
-        "R": _joined(recurrent, _TO_ONNX, (1, 4 * hidden, hidden)),
-        "B": _joined(biases, _TO_ONNX, (1, 8 * hidden), behind=4 * hidden),
-    }
-    if all(view.is_constant(place) for place in _PEEPHOLES):
-        peepholes = [view.parameter(place) for place in _PEEPHOLES]
-        parameters["P"] = _joined(peepholes, _PEEPHOLES_TO_ONNX, (1, 3 * hidden))
-    elif any(view.has(place) for place in _PEEPHOLES):
+    gates = {role: [view.parameter(place) for place in GATES[role]] for role in ("W", "R", "B")}
+    if all(view.is_constant(place) for place in GATES["P"]):
+        gates["P"] = [view.parameter(place) for place in GATES["P"]]
+    elif any(view.has(place) for place in GATES["P"]):
         return None
+    (hidden, _) = gates["W"][0].shape
+    parameters = {role: joined_gates(items, role) for role, items in gates.items()}
     attributes: dict[str, Attribute] = {
         "hidden_size": hidden,
         "direction": "forward",
         "activations": ("Sigmoid", "Tanh", "Tanh"),
         "batch_first": not options.timeMajor,
         "return_sequences": True,
+        "cell_clip": float(options.cellClip) or None,
     }
     return Step("LSTM", view.names(0), attributes, parameters)
 
 
-def _joined(
-    gates: Sequence[Parameter], order: Sequence[int], shape: tuple[int, ...], *, behind: int = 0
-) -> Parameter:
-    """The gates' arrays as one, with zeros behind for a second bias."""
-    chosen = [gates[place] for place in order]
+def joined_gates(gates: Sequence[Parameter], role: str) -> Parameter:
+    """The gates' arrays as one parameter, which has a scale for each row where each gate has one.
+
+    Args:
+        gates: In the vocabulary's order.
+        role: Of the parameter; a bias has zeros behind, for a second one.
+    """
+    first, behind = gates[0], len(gates) * gates[0].shape[0] if role == "B" else 0
+    shape = (1, len(gates) * first.shape[0] + behind, *first.shape[1:])
 
     def load() -> Array:
-        numbers = [gate.numpy() for gate in chosen]
+        numbers = [gate.numpy() for gate in gates]
         return np.concatenate([*numbers, *([np.zeros(behind, np.float32)] if behind else [])]).reshape(shape)
 
-    scales = tuple(scale for gate in chosen for scale in gate.scales)
-    return Parameter(chosen[0].name, shape, chosen[0].dtype, load, chosen[0].bits, scales)
+    scales = [scale for gate in gates for scale in gate.scales * (gate.shape[0] // max(len(gate.scales), 1))]
+    return Parameter(first.name, shape, first.dtype, load, first.bits, tuple(scales))
 
 
 def _local_response(view: OperatorView) -> Step:

@@ -71,12 +71,33 @@ class Writer:
         return small.model_of("tflite", path)
 
 
-def fused_lstm(path: Path, *, time_major: bool = False, peepholes: bool = False) -> Model:
-    """The LSTM that older converters write as one operator, with its state in variable tensors."""
-    generator, batch, steps, features, hidden, writer = np.random.default_rng(3), 2, 5, 3, 4, Writer()
+def fused_lstm(
+    path: Path,
+    *,
+    time_major: bool = False,
+    peepholes: bool = False,
+    hidden: int = 4,
+    scaled: dict[str, float] | None = None,
+) -> Model:
+    """The LSTM that older converters write as one operator, with its state in variable tensors.
+
+    Args:
+        path: Of the file.
+        time_major: Whether steps come before the batch.
+        peepholes: Whether gates see the cell.
+        hidden: How many states.
+        scaled: Matrices whose scale is so many times the right one; given, all matrices are in eight bits.
+    """
+    generator, batch, steps, features, writer = np.random.default_rng(3), 2, 5, 3, Writer()
 
     def stored(name: str, *shape: int) -> int:
-        return writer.tensor(name, shape, data=generator.normal(size=shape).astype(np.float32))
+        real = generator.normal(size=shape).astype(np.float32)
+        if scaled is None or len(shape) == 1:
+            return writer.tensor(name, shape, data=real)
+        scale = np.float32(np.abs(real).max() / 127)
+        steps = np.rint(real / scale).astype(np.int8)
+        held = float(scale * np.float32(scaled.get(name, 1.0)))
+        return writer.tensor(name, shape, schema.TensorType.INT8, data=steps, scale=held)
 
     sequence = (steps, batch) if time_major else (batch, steps)
     rows = writer.tensor("rows", (*sequence, features))
@@ -89,7 +110,7 @@ def fused_lstm(path: Path, *, time_major: bool = False, peepholes: bool = False)
     inputs += [-1, -1, *state, -1, -1, -1, -1]
     result = writer.tensor("result", (*sequence, hidden))
     options = schema.UnidirectionalSequenceLSTMOptionsT(
-        fusedActivationFunction=schema.ActivationFunctionType.TANH, timeMajor=time_major
+        fusedActivationFunction=schema.ActivationFunctionType.TANH, timeMajor=time_major, cellClip=10.0
     )
     writer.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [result], options)
     return writer.write(path, [rows], [result])

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from conrepair.faults.fault import Kind
 
-__all__ = ["SAME", "Found", "Values", "by_channel", "reordered", "scaled", "some_rows"]
+__all__ = ["SAME", "Found", "Values", "by_channel", "reordered", "scaled", "some_rows", "span"]
 
 SAME = 1e-5  # relative L2; folding and other arithmetic leave less
 _SCALED = 1e-4  # the same behind a factor
@@ -79,12 +79,17 @@ def by_channel(one: Values, two: Values, noise: float) -> Found:
         if first.shape[1] > 1 and gap <= max(_SCALED, noise) * size and changed.any():
             if not factors[changed].any():
                 return Kind.PARAMETERS, f"zero in {int(changed.sum())} of {changed.size} slices of axis {axis}"
-            span = f"{factors[changed].min():.3g} to {factors[changed].max():.3g}"
             return (
                 Kind.PARAMETERS,
-                f"scaled by {span} in {int(changed.sum())} of {changed.size} slices of axis {axis}",
+                f"scaled by {span(factors[changed])} in {int(changed.sum())} of {changed.size} slices of axis {axis}",
             )
     return None
+
+
+def span(factors: Values) -> str:
+    """Numbers for a person: the smallest and the largest, or what all are."""
+    ends = [f"{end:.3g}" for end in (factors.min(), factors.max())]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def some_rows(one: Values, two: Values, noise: float) -> Found:

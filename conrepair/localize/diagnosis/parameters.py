@@ -12,7 +12,7 @@ import numpy as np
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.graph.per_channel import per_channel
-from conrepair.localize.diagnosis.changed import SAME, Found, Values, by_channel, reordered, scaled, some_rows
+from conrepair.localize.diagnosis.changed import SAME, Found, Values, by_channel, reordered, scaled, some_rows, span
 from conrepair.localize.diagnosis.grids import grid_of
 from conrepair.localize.diagnosis.portions import portion_of
 from conrepair.localize.quantization import rounding_error
@@ -62,8 +62,11 @@ def compare_parameters(source: Parameter, target: Parameter) -> Difference | Non
             two = two.reshape(one.shape)
     if one.shape != two.shape and 1 in (one.size, two.size):
         one, two = np.broadcast_arrays(one, two)
-    if target.bits and one.shape == two.shape and _within_steps(one, two, target):
-        return None
+    if target.bits and one.shape == two.shape:
+        if _within_steps(one, two, target):
+            return None
+        if (found := _other_scales(one, two, target)) is not None:
+            return found
     portion = portion_of(one, two)
     if portion is not None:
         return _of_portion(portion, two, one)
@@ -131,6 +134,47 @@ def _within_steps(one: Values, two: Values, target: Parameter) -> bool:
             if (np.abs(one - two) <= _STEP_MARGIN * steps / 2 + 1e-12).all():
                 return True
     return False
+
+
+def _other_scales(one: Values, two: Values, target: Parameter) -> Difference | None:
+    """Of some slices the integers are right, and the scale isn't: no rounding explains that, and no folding."""
+    scales = np.asarray(target.scales, dtype=np.float64)
+    for axis, size in enumerate(one.shape):
+        if size != scales.size or size == 1:
+            continue
+        first, second = (np.moveaxis(array, axis, 0).reshape(size, -1) for array in (one, two))
+        off = _STEP_MARGIN * scales[:, None] / 2 + 1e-12
+        wrong = (np.abs(first - second) > off).any(axis=1)
+        if not 0 < wrong.sum() <= size // 2:
+            continue
+        factors = _factors(first[wrong], second[wrong], scales[wrong])
+        if factors is not None:
+            words = f"scaled by {span(factors)} in {int(wrong.sum())} of {size} slices of axis {axis}"
+            return Difference(
+                Kind.PARAMETERS, words, float(np.linalg.norm(two - one) / np.linalg.norm(one)), plain=True
+            )
+    return None
+
+
+def _factors(one: Values, two: Values, scales: Values) -> Values | None:
+    """How many times those scales are that make integers of rows the nearest ones to what they should stand for.
+
+    Args:
+        one: As the rows should be.
+        two: As they are.
+        scales: Of each row, as it is.
+
+    Returns:
+        None where no scale does.
+    """
+    steps = np.abs(two / scales[:, None])
+    with np.errstate(divide="ignore"):
+        least = (np.abs(one) / (steps + _STEP_MARGIN / 2)).max(axis=1)
+        most = np.where(steps > _STEP_MARGIN / 2, np.abs(one) / (steps - _STEP_MARGIN / 2), np.inf).min(axis=1)
+    turned = (one * two < 0) & (steps > _STEP_MARGIN / 2)
+    if turned.any() or (least > most).any() or not np.isfinite(most).all() or not least.all():
+        return None
+    return np.asarray(2 * scales / (least + most))
 
 
 def _lost(one: Values, two: Values, _: float) -> Found:

@@ -61,7 +61,7 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     ),
     "scaled channels": (
         KERNEL, with_slices(KERNEL, 0, [1, 4], lambda x: 2 * x), Kind.PARAMETERS,
-        "scaled by 2 to 2 in 2 of 6 slices of axis 0",
+        "scaled by 2 in 2 of 6 slices of axis 0",
     ),
     "lost channels": (
         KERNEL, with_slices(KERNEL, 0, [1, 4], lambda x: 0 * x), Kind.PARAMETERS, "zero in 2 of 6 slices of axis 0",
@@ -154,3 +154,30 @@ def test_axes_of_one_and_single_numbers_are_no_other_shape() -> None:
     found = compare_parameters(parameter(VECTOR), parameter(2 * VECTOR.reshape(1, 30)))
     assert found is not None
     assert found.words == "scaled by 2"
+
+
+def _in_bits(real: Array, factors: Array) -> Parameter:
+    """Rows in eight bits, whose scales are so many times those of their integers."""
+    right = np.abs(real).max(axis=1) / 127
+    held = np.rint(real / right[:, None]) * (right * factors)[:, None]
+    return Parameter("w", real.shape, "int8", lambda: held, 8, tuple(right * factors))
+
+
+def test_scales_that_are_not_those_of_their_integers() -> None:
+    real = np.random.default_rng(5).normal(size=(24, 30))
+    source = Parameter("w", real.shape, "float32", lambda: real)
+    assert compare_parameters(source, _in_bits(real, np.ones(24))) is None
+    few = np.where(np.arange(24) % 8 == 3, 1.02, 1.0)
+    found = compare_parameters(source, _in_bits(real, few))
+    assert found is not None
+    assert found.plain
+    assert found.words == "scaled by 1.02 in 3 of 24 slices of axis 0"
+    # A normalization in the weights scales each channel, and is no wrong scale.
+    folded = compare_parameters(source, _in_bits(real, np.linspace(0.5, 1.5, 24)))
+    assert folded is not None
+    assert not folded.plain
+    # Other numbers than the integers', as a calibration of weights or training in few bits leaves them.
+    trained = real.copy()
+    trained[3] += np.random.default_rng(6).normal(size=30) * 0.05
+    moved = compare_parameters(source, _in_bits(trained, np.ones(24)))
+    assert moved is None or not moved.plain
