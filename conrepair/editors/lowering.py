@@ -20,6 +20,18 @@ from conrepair.graph.operators import OPERATORS
 __all__ = ["CHANNELLED", "lower"]
 
 _FLAT = 2  # axes of a tensor without places
+_ERF_ONE = 3.7439211627767994  # where the error function is 1 in float32
+_ERF_ABOVE = (
+    0.00022905065861350646,
+    0.0034082910107109506,
+    0.050955695062380861,
+    0.18520832239976145,
+    1.128379143519084,
+)
+_ERF_BELOW = (
+    *(-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667),
+    *(0.11098505178285362, 0.49746925110067538, 1.0),
+)
 _LAST_ONLY = ("Softmax", "LogSoftmax")
 
 CHANNELLED = frozenset({"BatchNormalization", "InstanceNormalization", "GroupNormalization", *WINDOWS})
@@ -169,6 +181,31 @@ def _gelu(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
     return (*inner, _do("Add", last, operand=1.0), _do("Mul", 0, last + 1), _do("Mul", last + 2, operand=0.5))
 
 
+def _erf(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
+    """The quotient of polynomials by which XLA computes it of float32 (`RewriteErf32Pattern`): within 4e-7."""
+    steps = [_do("Clip", 0, min=-_ERF_ONE, max=_ERF_ONE), _do("Mul", 1, 1)]
+    ends = []
+    for coefficients in (_ERF_ABOVE, _ERF_BELOW):
+        first, *rest = coefficients[1:]
+        steps += [_do("Mul", 2, operand=coefficients[0]), _do("Add", len(steps) + 1, operand=first)]
+        for coefficient in rest:
+            steps += [_do("Mul", len(steps), 2), _do("Add", len(steps) + 1, operand=coefficient)]
+        ends.append(len(steps))
+    steps.append(_do("Mul", 1, ends[0]))
+    return (*steps, _do("Div", len(steps), ends[1]))
+
+
+def _stack(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations | None:
+    """Joined along an axis of length 1."""
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes) or any(shape.count(None) > 1 for shape in known):
+        return None
+    axis = int(str(operation.attributes["axis"])) % (len(known[0]) + 1)
+    sizes = [tuple(-1 if size is None else size for size in shape) for shape in known]
+    parts = [_do("Reshape", place, shape=(*shape[:axis], 1, *shape[axis:])) for place, shape in enumerate(sizes)]
+    return (*parts, _do("Concat", *range(len(parts), 2 * len(parts)), axis=axis))
+
+
 def _elu(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
     alpha = _number(operation, "alpha", 1.0)
     return (
@@ -241,6 +278,8 @@ _LOWERINGS: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], Operation
     "InstanceNormalization": _instance_normalization,
     "Clip": _clip,
     "Gelu": _gelu,
+    "Erf": _erf,
+    "Stack": _stack,
     "Elu": _elu,
     "Selu": _selu,
     "Swish": _swish,

@@ -90,6 +90,11 @@ def _concatenated(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
     return (*shapes[0][:axis], whole, *shapes[0][axis + 1 :])
 
 
+def _stacked(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
+    axis = int(str(operation.attributes["axis"])) % (len(shapes[0]) + 1)
+    return (*shapes[0][:axis], len(shapes), *shapes[0][axis:])
+
+
 def _reshaped(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
     wanted = operation.attributes["shape"]
     sizes = [int(size) for size in wanted] if isinstance(wanted, tuple) else []
@@ -158,6 +163,7 @@ _RULES: Mapping[str, Callable[[Operation, Sequence[Sizes]], Sizes | None]] = {
     **dict.fromkeys(("Conv", "ConvTranspose", "MaxPool", "AveragePool"), _window),
     **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"), _reduced),
     "Concat": _concatenated,
+    "Stack": _stacked,
     "Reshape": _reshaped,
     "Transpose": _transposed,
     "Pad": _padded,

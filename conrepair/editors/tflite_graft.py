@@ -241,6 +241,12 @@ def _concatenation(writer: TfliteWriter, operation: Operation, operands: Sequenc
     return "CONCATENATION", (options, number), inputs
 
 
+def _stacked(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+    options, number = new_options("PACK")
+    options.axis, options.valuesCount = int(str(operation.attributes["axis"])), len(operands)
+    return "PACK", (options, number), list(operands)
+
+
 def _table(kind: str, name: str) -> Callable[[TfliteWriter, Operation, Sequence[int]], _Written]:
     """An operator that has its attribute as a constant behind its input."""
 
@@ -336,6 +342,7 @@ _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Writt
     "MatMul": _product,
     "Conv": _convolution,
     "Concat": _concatenation,
+    "Stack": _stacked,
     "Transpose": _table("TRANSPOSE", "perm"),
     "Reshape": _table("RESHAPE", "shape"),
     "Pad": _pad,

@@ -70,6 +70,7 @@ _OPTIONS = {
     **dict.fromkeys(("MAX_POOL_2D", "AVERAGE_POOL_2D"), "Pool2D"),
     **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"), "Reducer"),
     "CONCATENATION": "Concatenation",
+    "PACK": "Pack",
     "STRIDED_SLICE": "StridedSlice",
     "RESHAPE": "Reshape",
     "PAD": "Pad",

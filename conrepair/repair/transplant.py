@@ -262,6 +262,8 @@ def _rank_of_result(operation: Operation, node: Node, rank: int) -> int:
     shape, axes = operation.attributes.get("shape"), operation.attributes.get("axes")
     if node.op == "Reshape" and isinstance(shape, tuple):
         return len(shape)
+    if node.op == "Stack":
+        return rank + 1
     if node.op.startswith("Reduce") and not operation.attributes.get("keepdims", True):
         return rank - (len(axes) if isinstance(axes, tuple) else rank)
     if node.op in {"LSTM", "GRU", "RNN"} and operation.attributes.get("return_sequences") is False:

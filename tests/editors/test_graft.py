@@ -26,11 +26,11 @@ _IDENTITY = "small (float[batch, 8] x) => (float[batch, 8] y) { y = Identity (x)
 _CLOSE = {"rtol": 1e-4, "atol": 2e-5}
 _FILES = {"keras": keras_file, "tflite": tflite_file, "torch": torch_file, "tensorflow": tensorflow_file}
 _LEFT: Mapping[str, frozenset[str]] = {  # that can't be put in yet
-    "onnx": frozenset({"LSTM", "GRU", "RNN", "Split", "Einsum", "GroupNormalization", "Stack", "If"}),
+    "onnx": frozenset({"LSTM", "GRU", "RNN", "Split", "Einsum", "GroupNormalization", "If"}),
     "torch": frozenset({"LSTM", "GRU", "Resize"}),
     "keras": frozenset({"LSTM", "GRU", "Resize", "Rescaling"}),
     "tensorflow": frozenset({"Split", "Unpack"}),  # of several results
-    "tflite": frozenset({"Split", "UNPACK", "Stack", "Resize", "Less", "Where", "SpaceToBatch", "BatchToSpace"}),
+    "tflite": frozenset({"Split", "UNPACK", "Resize", "Less", "Where", "SpaceToBatch", "BatchToSpace"}),
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.special
 from onnx_networks import drawn, written
 from small_models import model_of
 
@@ -31,6 +32,7 @@ OPERATIONS = {
     "Selu": Operation("Selu", ("x",)),
     "Gelu": Operation("Gelu", ("x",), {"approximate": "none"}),
     "Gelu by tanh": Operation("Gelu", ("x",), {"approximate": "tanh"}),
+    "Erf": Operation("Erf", ("x",)),
     "Swish": Operation("Swish", ("x",)),
     "Swish with a factor": Operation("Swish", ("x",), {"alpha": 1.5}),
     "HardSigmoid": Operation("HardSigmoid", ("x",), {"alpha": 0.3, "beta": 0.4}),
@@ -81,6 +83,23 @@ def test_a_lowering_computes_the_same(name: str, tmp_path: Path) -> None:
     right = computed([operation], tmp_path, feed)
     np.testing.assert_allclose(computed(in_place(simpler), tmp_path, feed), right, rtol=1e-4, atol=1e-5)
     assert shape_of_result(operation, [_SHAPE]) == right.shape
+
+
+def test_an_error_function_of_polynomials_is_as_exact_as_float32(tmp_path: Path) -> None:
+    simpler = lower(Operation("Erf", ("x",)), [(601,)], channels_last=False)
+    assert simpler is not None
+    feed = np.linspace(-6, 6, 601, dtype=np.float32)
+    np.testing.assert_allclose(computed(in_place(simpler), tmp_path, feed), scipy.special.erf(feed), atol=5e-7)
+
+
+@pytest.mark.parametrize("axis", [0, 2, -1])
+def test_a_stack_is_joined_along_an_axis_of_its_own(axis: int, tmp_path: Path) -> None:
+    operation, feed = Operation("Stack", ("x", "x"), {"axis": axis}), drawn(2, 3, 4)
+    simpler = lower(operation, [(None, 3, 4), (None, 3, 4)], channels_last=False)
+    assert simpler is not None
+    parts = [replace(item, inputs=("x",)) for item in simpler[:2]]
+    given = computed([*parts, replace(simpler[2], inputs=(0, 1))], tmp_path, feed)
+    np.testing.assert_array_equal(given, np.stack([feed, feed], axis))
 
 
 @pytest.mark.parametrize("name", ["Conv", "MaxPool", "BatchNormalization", "InstanceNormalization"])
