@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -55,14 +55,15 @@ class Isolation:
         """The same, where pairs are guesses: tensors that can't be computed from what they feed are left out."""
         yield from self._pieces.attempt(functools.partial(self.fed, source, feeds))
 
-    def trial(self, tensor: str, fetch: Callable[[str], Array]) -> Array | None:
+    def trial(self, tensor: str, fetch: Callable[[str], Array], uncut: Collection[str] = ()) -> Array | None:
         """A tensor, computed from other values at the cuts in front of it; None where it can't be.
 
         Args:
             tensor: Of the target.
             fetch: Gives what a cut is fed with.
+            uncut: Pairs that are none of the cuts.
         """
-        cuts = dict.fromkeys([*self._target.graph.inputs, *self._pairs])
+        cuts = [name for name in dict.fromkeys([*self._target.graph.inputs, *self._pairs]) if name not in uncut]
         return dict(Pieces.between(self._target, cuts, [tensor]).attempt(fetch)).get(tensor)
 
     def fed(self, source: Callable[[str], Array], feeds: Mapping[str, Array], name: str) -> Array:

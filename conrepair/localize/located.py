@@ -80,7 +80,13 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     graphs = source.graph, target.graph
     fed = functools.partial(isolated.fed, right.__getitem__, given.feeds)
     region = functools.partial(
-        region_of, graphs, alignment.cuts, fed=fed, constants=right.constants(), trial=isolated.trial
+        region_of,
+        graphs,
+        alignment.cuts,
+        fed=fed,
+        constants=right.constants(),
+        trial=isolated.trial,
+        value=functools.partial(_value, right),
     )
     pieces = [_piece(region, item, right, computed) for item in guilty]
     healthy = Healthy(graphs, alignment.cuts, [item.cut.pair for item in judged if not item.guilty])
@@ -89,6 +95,11 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     faults = with_exchanged_inputs(target, faults, answers, given.feeds)
     found = [*misfits(source, target, alignment, answers), *faults]
     return Located(tuple(sorted(found, key=lambda fault: -fault.introduced_error)), tuple(pieces))
+
+
+def _value(right: Activations, name: str) -> Array:
+    right.compute([name])
+    return right[name]
 
 
 def _piece(

@@ -1,4 +1,4 @@
-"""A transformer's block in Keras whose queries and keys can be exchanged, in TensorFlow's formats."""
+"""A transformer's block in Keras whose attention can be at fault, in TensorFlow's formats."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import numpy as np
 from attention_modules import HEADS, SIZE, STEPS, WIDTH, WORDS
 
 
-def keras_file(path: Path, how: str, *, swapped: bool = False) -> Path:
+def keras_file(path: Path, how: str, *, swapped: bool = False, rotated: str = "") -> Path:
     """Write the block.
 
     Args:
         path: Without the suffix.
         how: "keras", "saved_model" or "tflite".
-        swapped: Whether it's at fault.
+        swapped: Whether queries and keys are exchanged.
+        rotated: Whether, and how, they have rotary positions: "halves" or "neighbours".
     """
     import keras
     import tensorflow as tf
 
-    model = _block(keras, swapped=swapped)
+    model = _block(keras, swapped=swapped, rotated=rotated)
     if how == "saved_model":
         model.export(path, verbose=False)
         return path
@@ -33,7 +34,20 @@ def keras_file(path: Path, how: str, *, swapped: bool = False) -> Path:
     return file
 
 
-def _block(keras: Any, *, swapped: bool) -> Any:
+def _turned(keras: Any, x: Any, rotated: str) -> Any:
+    """Rotary embeddings, of halves or of neighbours."""
+    ops = keras.ops
+    angles = np.outer(np.arange(STEPS), 0.1 ** (np.arange(SIZE // 2) / (SIZE // 2))).astype(np.float32)
+    half = SIZE // 2
+    one, two = (x[..., :half], x[..., half:]) if rotated == "halves" else (x[..., 0::2], x[..., 1::2])
+    first = one * np.cos(angles) - two * np.sin(angles)
+    second = two * np.cos(angles) + one * np.sin(angles)
+    if rotated == "halves":
+        return ops.concatenate([first, second], -1)
+    return ops.reshape(ops.stack([first, second], -1), (-1, HEADS, STEPS, SIZE))
+
+
+def _block(keras: Any, *, swapped: bool, rotated: str) -> Any:
     ops, layers = keras.ops, keras.layers
     ids = keras.Input((STEPS,), dtype="int32", name="ids")
     x = layers.Embedding(WORDS, WIDTH, name="words")(ids)
@@ -42,6 +56,8 @@ def _block(keras: Any, *, swapped: bool) -> Any:
         for name in ("query", "key", "value")
     ]
     query, key, value = heads
+    if rotated:
+        query, key = _turned(keras, query, rotated), _turned(keras, key, rotated)
     if swapped:
         query, key = key, query
     scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))) * SIZE**-0.5

@@ -13,6 +13,7 @@ from conrepair.localize.diagnosis.exchanged_cuts import exchange_findings
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.recurrent import recurrent_findings
 from conrepair.localize.diagnosis.region import Region, Side
+from conrepair.localize.diagnosis.rotary import rotary_findings
 from conrepair.localize.diagnosis.shuffled import origin_findings, turned_findings
 from conrepair.localize.diagnosis.siblings import Healthy
 from conrepair.localize.diagnosis.sizing import mask_findings, size_findings
@@ -38,9 +39,9 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         The fault, and what causes it: the same for all regions that one thing makes guilty.
     """
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
-    proven = [*exchange_findings(region), *recurrent_findings(region)]
+    proven = [*exchange_findings(region), *rotary_findings(region), *recurrent_findings(region)]
     findings = proven or composite_findings(region, healthy, findings) or findings
-    if not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
+    if not proven and not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)] or list(
             origin_findings(region)
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localize.layout import Layout
@@ -29,10 +30,17 @@ class Side:
     end: str
 
 
-Trial = Callable[[str, Callable[[str], Array]], Array | None]
+class Trial(Protocol):
+    """Computes a tensor of the target from other values; see `Isolation.trial`."""
+
+    def __call__(self, tensor: str, fetch: Callable[[str], Array], uncut: Collection[str] = ()) -> Array | None: ...
 
 
-def _untried(tensor: str, fetch: Callable[[str], Array]) -> None:
+def _untried(tensor: str, fetch: Callable[[str], Array], uncut: Collection[str] = ()) -> None:
+    """Of a region without a network."""
+
+
+def _unknown(tensor: str) -> None:
     """Of a region without a network."""
 
 
@@ -52,6 +60,7 @@ class Region:
         constants: The source's tensors that follow from sizes alone, on that batch.
         trial: Computes a tensor of the target from what stands at the cuts in front of it, in its own layout; None
             where it can't be computed.
+        value: Gives any of the source's tensors, on that batch.
     """
 
     source: Side
@@ -64,6 +73,7 @@ class Region:
     fed: Callable[[str], Array]
     constants: Mapping[str, Array] = field(default_factory=dict)
     trial: Trial = _untried
+    value: Callable[[str], Array | None] = _unknown
 
     @property
     def starts_at_input(self) -> bool:
@@ -130,6 +140,7 @@ def region_of(
     fed: Callable[[str], Array],
     constants: Mapping[str, Array],
     trial: Trial = _untried,
+    value: Callable[[str], Array | None] = _unknown,
 ) -> Region:
     """Build the region that ends at a pair.
 
@@ -142,6 +153,7 @@ def region_of(
         fed: Gives what the target was fed with at a cut.
         constants: The source's tensors that follow from sizes alone.
         trial: Computes a tensor of the target from other values at the cuts.
+        value: Gives any of the source's tensors.
     """
     source, target = Cuts(graphs, pairs).sides(end)
     return Region(
@@ -155,4 +167,5 @@ def region_of(
         fed,
         constants,
         trial,
+        value,
     )

@@ -40,6 +40,7 @@ from conrepair.repair.proposals.rewritten import (
     rewritten_piece_proposals,
     rewritten_step_proposals,
 )
+from conrepair.repair.proposals.rotary import rotary_proposals
 from conrepair.repair.proposals.surplus import surplus_proposals
 
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
@@ -47,6 +48,7 @@ __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
 CHANGES: Sequence[Proposer] = (
     calibration_proposals,
     exchange_proposals,
+    rotary_proposals,
     other_piece_proposals,
     everywhere(attribute_proposals),
     rescaled_proposals,
