@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -15,35 +15,14 @@ from conrepair.editors.onnx_constants import attribute, constant_chain, moved_ba
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.per_channel import per_channel
+from conrepair.networks.onnx_quantization import MOVING, OPERANDS, RESULTS
 
 __all__ = ["Grid", "requantize", "rescale_bias", "set_range", "store_anew"]
 
-# Operators that write integers as they read them, from their first input.
-_MOVING = {
-    *("DepthToSpace", "Flatten", "Gather", "Identity", "MaxPool", "Relu", "Reshape", "Slice", "SpaceToDepth"),
-    *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Expand"),
-}
-_Places = tuple[int, int]  # of the scale and the zero point among a node's inputs
-_RESULTS: Mapping[str, _Places] = {
-    "QuantizeLinear": (1, 2),
-    "QLinearConv": (6, 7),
-    "QLinearMatMul": (6, 7),
-    "com.microsoft.QGemm": (7, 8),
-    **dict.fromkeys(("com.microsoft.QLinearAdd", "com.microsoft.QLinearMul"), (6, 7)),
-    **{
-        f"com.microsoft.QLinear{name}": (3, 4)
-        for name in ("AveragePool", "GlobalAveragePool", "LeakyRelu", "ReduceMean", "Sigmoid", "Softmax")
-    },
-    "com.microsoft.QLinearConcat": (0, 1),
-}
-_OPERANDS: Mapping[str, Mapping[int, _Places]] = {
-    "DequantizeLinear": {0: (1, 2)},
-    **{name: {0: (1, 2), 3: (4, 5)} for name, places in _RESULTS.items() if places in {(6, 7), (7, 8)}},
-    **{name: {0: (1, 2)} for name, places in _RESULTS.items() if places == (3, 4)},
-}
 _INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
 _REAL_BIAS = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
 _SYMMETRIC = {"int16"}
+_HALF_STEP = 0.505  # what rounding moves a number by at most
 
 
 @dataclass(frozen=True)
@@ -183,16 +162,17 @@ def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> 
     limits = ml_dtypes.iinfo(dtype.numpy())
     least, most = int(limits.min), int(limits.max)
     axis = grid.axis if before.size > 1 else None
-    needs_zero = bool(np.any(zeros)) or (least == 0 and array.min(initial=0.0) < 0)
-    if needs_zero and (axis is not None or not has_zero):
-        raise NotEditableError(f"{label} has a zero point for each channel of input {grid.value}, or none.")
-    scales: Array
-    if needs_zero:
+    held = numbers_of(node.inputs[grid.value])
+    scales: Array = symmetric_scales(array, axis, most, before, held).reshape(before.shape)
+    offset = np.zeros_like(zeros)
+    # Integers that are the nearest ones with zero stored as 0 were meant so, whatever the zero point says.
+    steps = array.astype(np.float64) / grid.spread(scales.astype(np.float64), array)
+    meant = held is not None and least < 0 and np.abs(steps - held).max(initial=0.0) <= _HALF_STEP
+    if not meant and (np.any(zeros) or (least == 0 and array.min(initial=0.0) < 0)):
+        if axis is not None or not has_zero:
+            raise NotEditableError(f"{label} has a zero point for each channel of input {grid.value}, or none.")
         single, zero = affine_grid(float(array.min()), float(array.max()), least, most)
         scales, offset = single.reshape(before.shape), np.full(zeros.shape, zero)
-    else:
-        found = symmetric_scales(array, axis, most, before, numbers_of(node.inputs[grid.value]))
-        scales, offset = found.reshape(before.shape), np.zeros_like(zeros)
     steps = array.astype(np.float64) / grid.spread(scales.astype(np.float64), array)
     steps += grid.spread(offset, array)
     set_plain(file, node, grid.value, np.clip(np.rint(steps), least, most))
@@ -230,15 +210,15 @@ def _slots(value: onnx_ir.Value) -> Iterator[_Slot]:
         producer = item.producer()
         if producer is not None:
             kind = _kind(producer)
-            if kind in _MOVING:
+            if kind in MOVING:
                 add(producer.inputs[0])
-            elif kind in _RESULTS and item is producer.outputs[0]:
-                yield _Slot(producer, *_RESULTS[kind])
+            elif kind in RESULTS and item is producer.outputs[0]:
+                yield _Slot(producer, *RESULTS[kind])
             else:
                 raise NotEditableError(f"{producer.name} ({kind}) gives {item.name} a scale that no constant says.")
         for use in item.uses():
-            kind, places = _kind(use.node), _OPERANDS.get(_kind(use.node), {})
-            if kind in _MOVING and use.idx == 0:
+            kind, places = _kind(use.node), OPERANDS.get(_kind(use.node), {})
+            if kind in MOVING and use.idx == 0:
                 add(*use.node.outputs)
             elif kind == "com.microsoft.QLinearConcat" and use.idx >= 2:
                 yield _Slot(use.node, use.idx + 1, use.idx + 2)
@@ -300,5 +280,5 @@ def _scale_behind(value: onnx_ir.Value | None) -> Array | None:
     while value is not None and (node := value.producer()) is not None:
         if node.op_type == "DequantizeLinear":
             return numbers_of(node.inputs[1])
-        value = node.inputs[0] if node.op_type in _MOVING else None
+        value = node.inputs[0] if node.op_type in MOVING else None
     return None

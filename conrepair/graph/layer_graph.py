@@ -58,6 +58,7 @@ class Tensor:
         dtype: numpy's name of the type that the file computes with ("int8" for a quantized tensor).
         quantization: For an integer tensor that stands for real numbers.
         observable: Whether it can be captured and fed. What lies between the parts of a fused operator can't.
+        others: Scales and zero points by which the file has its integers elsewhere, and which contradict its own.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Tensor:
     dtype: str
     quantization: Quantization | None = None
     observable: bool = True
+    others: tuple[Quantization, ...] = ()
 
     @property
     def is_real(self) -> bool:
@@ -84,7 +86,15 @@ class Tensor:
         """
         if self.quantization is None or self.dtype not in _FEW_BITS:
             return None
-        limits, scale, zero = np.iinfo(self.dtype), self.quantization.scale, self.quantization.zero_point
+        return self.held_by(self.quantization)
+
+    def held_by(self, quantization: Quantization) -> tuple[float, float]:
+        """The smallest and the largest real number that its integers would stand for.
+
+        Args:
+            quantization: In place of its own.
+        """
+        limits, scale, zero = np.iinfo(self.dtype), quantization.scale, quantization.zero_point
         return scale * (int(limits.min) - zero), scale * (int(limits.max) - zero)
 
     @property

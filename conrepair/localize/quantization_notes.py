@@ -25,13 +25,16 @@ def quantization_notes(graph: LayerGraph, judged: Sequence[Judged]) -> tuple[str
     """What other scales would win, each with the layers.
 
     Ranges that are much wider than the values, weights with one scale whose channels differ much in size, ranges on
-    both sides of zero for values of one sign, and biases in other steps than those of the product they're added to.
+    both sides of zero for values of one sign, or begun a little below it, and biases in other steps than those of
+    the product that they're added to.
 
     Args:
         graph: Of a quantized target.
         judged: All cuts.
     """
-    wide, signed = [], []
+    wide: list[str] = []
+    signed: list[str] = []
+    above: list[str] = []
     ranges = ranges_of(graph)
     for item in judged:
         name, error = item.cut.pair.target, item.cut.introduced
@@ -41,8 +44,8 @@ def quantization_notes(graph: LayerGraph, judged: Sequence[Judged]) -> tuple[str
         low, high = ranges[name]
         if max(abs(low), high) > _WIDE * error.peak:
             wide.append(f"{_called(producer)} ({low:.3g} to {high:.3g}, values up to {error.peak:.3g})")
-        elif producer.op == "Relu" and not begins_at_zero((low, high)) and -low > high / 2:
-            signed.append(_called(producer))
+        elif _is_relu(producer) and not begins_at_zero((low, high)):
+            (signed if -low > high / 2 else above).append(_called(producer))
     gains = [(gain, node) for node in graph.nodes if (gain := _gain(node)) >= _GAIN]
     per_channel = [f"{_called(node)} ({gain:.1f} times)" for gain, node in sorted(gains, key=lambda item: -item[0])]
     biases = [words for node in graph.nodes if (words := _other_bias(node, graph))]
@@ -50,6 +53,7 @@ def quantization_notes(graph: LayerGraph, judged: Sequence[Judged]) -> tuple[str
         ("ranges much wider than the values, three bits or more unused", wide),
         ("one scale for the whole weight, where one for each channel would round less", per_channel),
         ("ranges on both sides of zero for values that are never negative, half of them unused", signed),
+        ("zero points above the lowest value for values that are never negative, some of them unused", above),
         ("biases in other steps than their inputs' times their weights'", biases),
     )
     return tuple(f"{words}: {_listed(names)}" for words, names in found if names)
@@ -83,6 +87,10 @@ def _other_bias(node: Node, graph: LayerGraph) -> str:
     if right.size not in {1, held.size} or np.all(np.abs(held - right) <= _OTHER_STEP * right):
         return ""
     return f"{_called(node)} ({held.max():.3g} for {right.max():.3g})"
+
+
+def _is_relu(node: Node) -> bool:
+    return node.op == "Relu" or (node.op == "Clip" and node.attributes.get("min") == 0)
 
 
 def _in_steps(parameter: Parameter | None) -> bool:

@@ -11,14 +11,16 @@ from conrepair.faults.fault import Kind
 from conrepair.graph.intervals import Interval, intervals
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
+from conrepair.localize.diagnosis.zero_points import ZERO_POINTS
 from conrepair.localize.judgement import Judged
 from conrepair.localize.matching import Pair
 from conrepair.localize.quantization import beyond_drawn, ranges_of
 from conrepair.localize.result import LocatedFault
 
-__all__ = ["SATURATES", "begins_at_zero", "is_small", "with_saturation"]
+__all__ = ["SATURATES", "SHIFTED", "begins_at_zero", "is_small", "with_saturation"]
 
 SATURATES = "values saturate: calibrated on a smaller range"
+SHIFTED = "values saturate: the range lies elsewhere, as by another zero point"
 _LEAST = 0.02  # share of the values that are cut off: outliers are, on purpose
 _BEYOND = 1.5  # times the range: samples may have somewhat larger values than those of calibration
 _LOST = 0.1  # relative L2 of what's cut off: less of it isn't what a piece is wrong by
@@ -41,12 +43,26 @@ class _Saturated:
     lost: float = 0.0
 
     @property
+    def shifted(self) -> bool:
+        """Whether the range is wide enough, and in another place."""
+        (low, high), (least, most) = self.held, self.values
+        return max(most, 0.0) - min(least, 0.0) <= high - low
+
+    @property
+    def rule(self) -> str:
+        """What is wrong, without names."""
+        return SHIFTED if self.shifted else SATURATES
+
+    @property
     def words(self) -> str:
         """For a person, after its name."""
         (low, high), (least, most) = self.held, self.values
         cut = "" if self.share is None else f": {self.share:.0%} of them are cut off"
+        why = (
+            "its range lies elsewhere, as by another zero point" if self.shifted else "calibrated on a smaller range"
+        )
         return (
-            f"saturates: calibrated on a smaller range. It holds {low:.4g} to {high:.4g}, the source's values are "
+            f"saturates: {why}. It holds {low:.4g} to {high:.4g}, the source's values are "
             f"{least:.4g} to {most:.4g}{cut}"
         )
 
@@ -104,7 +120,8 @@ def with_saturation(
     }
     cuts = frozenset(measured)
     result = [_explained(fault, found, right, target, measured, cuts, beyond) for fault in faults]
-    spoken = {layer for fault in result for words, layer in fault.differences if words == SATURATES}
+    told = {SATURATES, SHIFTED, *ZERO_POINTS}
+    spoken = {layer for fault in result for words, layer in fault.differences if words in told}
     added = [
         _fault_of(measured[name], item, target) for name, item in found.items() if _layer(name, target) not in spoken
     ]
@@ -145,7 +162,8 @@ def _explained(
         if name not in measured and (held := target.tensors[name].stored) and is_small(held, *values, beyond)
     }
     named = {name: found[name] for name in (*read, fault.target_tensor) if name in found} | inner
-    if not named or fault.kind is Kind.HYPERPARAMETERS:
+    told = any(words in ZERO_POINTS for words, _ in fault.differences)
+    if not named or told or fault.kind is Kind.HYPERPARAMETERS:
         return fault
     layers = {name: _layer(name, target) for name in named}
     return replace(
@@ -156,7 +174,7 @@ def _explained(
             *(f"`{layers[name]}` {item.words}" for name, item in named.items()),
             *(text for text in fault.evidence if text.startswith("introduced")),
         ),
-        differences=tuple((SATURATES, layer) for layer in dict.fromkeys(layers.values())),
+        differences=tuple(dict.fromkeys((item.rule, layers[name]) for name, item in named.items())),
     )
 
 
@@ -178,7 +196,7 @@ def _fault_of(pair: Pair, item: _Saturated, target: LayerGraph) -> LocatedFault:
         (f"`{layer}` {item.words}",),
         pair.source,
         pair.target,
-        ((SATURATES, layer),),
+        ((item.rule, layer),),
     )
 
 

@@ -100,8 +100,9 @@ def _graph(source: Source, constants: Constants) -> tuple[LayerGraph, dict[str, 
             name,
             None if shape is None else tuple(shape),
             dtype_name(value),
-            quantized.get(name),
+            quantized.get(name, (None,))[0],
             observable and isinstance(value.type, onnx_ir.TensorType) and value in source.variable,
+            quantized.get(name, ())[1:],
         )
     nodes: list[Node] = []
     origins: dict[str, Origin] = {}

@@ -13,40 +13,38 @@ from conrepair.networks.onnx_call import Call
 from conrepair.networks.onnx_constants import Constants
 from conrepair.networks.onnx_source import Source
 
-__all__ = ["RULES", "quantizations"]
+__all__ = ["MOVING", "OPERANDS", "RESULTS", "RULES", "Places", "quantizations"]
 
 _STORED = {"INT8", "UINT8", "INT16", "UINT16"}
-# Operators that write integers as they read them, from their first input.
-_MOVING = {
-    *(
-        "DepthToSpace",
-        "Flatten",
-        "Gather",
-        "Identity",
-        "MaxPool",
-        "Relu",
-        "Reshape",
-        "Slice",
-        "SpaceToDepth",
-        "Split",
-    ),
-    *("Squeeze", "Tile", "Transpose", "Unsqueeze", "Expand"),
-}
-# Where operators that compute with integers have the scale and the zero point of their output.
-_OUTPUT_SCALES = {
+MOVING = frozenset(
+    {"DepthToSpace", "Flatten", "Gather", "Identity", "MaxPool", "Relu", "Reshape", "Slice", "SpaceToDepth"}
+    | {"Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Expand"}
+)
+"""Operators that write integers as they read them, from their first input."""
+
+Places = tuple[int, int]
+"""Of the scale and the zero point among a node's inputs."""
+
+RESULTS: Mapping[str, Places] = {
+    "QuantizeLinear": (1, 2),
     "QLinearConv": (6, 7),
     "QLinearMatMul": (6, 7),
     "com.microsoft.QGemm": (7, 8),
-    "com.microsoft.QLinearAdd": (6, 7),
-    "com.microsoft.QLinearAveragePool": (3, 4),
+    **dict.fromkeys(("com.microsoft.QLinearAdd", "com.microsoft.QLinearMul"), (6, 7)),
+    **{
+        f"com.microsoft.QLinear{name}": (3, 4)
+        for name in ("AveragePool", "GlobalAveragePool", "LeakyRelu", "ReduceMean", "Sigmoid", "Softmax")
+    },
     "com.microsoft.QLinearConcat": (0, 1),
-    "com.microsoft.QLinearGlobalAveragePool": (3, 4),
-    "com.microsoft.QLinearLeakyRelu": (3, 4),
-    "com.microsoft.QLinearMul": (6, 7),
-    "com.microsoft.QLinearReduceMean": (3, 4),
-    "com.microsoft.QLinearSigmoid": (3, 4),
-    "com.microsoft.QLinearSoftmax": (3, 4),
 }
+"""Where operators have the scale and the zero point of the integers that they give."""
+
+OPERANDS: Mapping[str, Mapping[int, Places]] = {
+    "DequantizeLinear": {0: (1, 2)},
+    **{name: {0: (1, 2), 3: (4, 5)} for name, places in RESULTS.items() if places in {(6, 7), (7, 8)}},
+    **{name: {0: (1, 2)} for name, places in RESULTS.items() if places == (3, 4)},
+}
+"""Where they have those of the integers that they read, by the place of these."""
 
 
 def _linear(call: Call) -> None:
@@ -59,35 +57,54 @@ def _linear(call: Call) -> None:
     call.emit(call.operator, call.varying(), attributes, call.parameters({1: "scale", 2: "zero_point"}))
 
 
-def quantizations(source: Source, constants: Constants) -> dict[str, Quantization]:
+def quantizations(source: Source, constants: Constants) -> dict[str, tuple[Quantization, ...]]:
     """Scale and zero point of integer tensors, by name; of those only that have one for all channels.
 
     They stand in the nodes in front of a tensor and behind it, not with it. Through operators that only move
     elements they are handed on, in both directions.
+
+    Returns:
+        The tensor's own first, then those that other nodes have for the same integers, in contradiction to it.
     """
     found: dict[onnx_ir.Value, Quantization] = {}
+    stated: list[tuple[onnx_ir.Value, Quantization]] = []
     nodes = list(source.graph)
     for node in nodes:
         for value, numbers in _stated(node):
             quantization = _read(numbers, constants)
             if quantization is not None and _is_stored(value):
-                found.setdefault(value, quantization)
+                stated.append((value, quantization))
+    moved: dict[onnx_ir.Value, onnx_ir.Value] = {}
     for node in nodes:
-        _hand_on(node, node.inputs[:1], node.outputs, found)
-    for node in reversed(nodes):
-        _hand_on(node, node.outputs, node.inputs[:1], found)
-    return {str(value.name): item for value, item in found.items() if value in source.variable}
+        if node.op_type in MOVING and not node.domain and (first := node.inputs[0]) is not None and _is_stored(first):
+            moved.update(dict.fromkeys(node.outputs, moved.get(first, first)))
+    for value, quantization in stated:
+        found.setdefault(moved.get(value, value), quantization)
+    others: dict[onnx_ir.Value, dict[Quantization, None]] = {}
+    for value, quantization in stated:
+        if quantization != found[moved.get(value, value)]:
+            others.setdefault(moved.get(value, value), {})[quantization] = None
+    values = {*found, *filter(_is_stored, moved)}
+    return {
+        str(value.name): (found[root], *others.get(root, ()))
+        for value in values
+        if value in source.variable and (root := moved.get(value, value)) in found
+    }
 
 
 def _stated(node: onnx_ir.Node) -> Iterator[tuple[onnx_ir.Value, Sequence[onnx_ir.Value | None]]]:
-    """Tensors whose scale and zero point a node says."""
-    if node.op_type == "QuantizeLinear":
-        yield node.outputs[0], node.inputs[1:3]
-    elif node.op_type == "DequantizeLinear" and node.inputs[0] is not None:
-        yield node.inputs[0], node.inputs[1:3]
-    places = _OUTPUT_SCALES.get(f"{node.domain}.{node.op_type}" if node.domain else node.op_type)
+    """Tensors whose scale and zero point a node says: of what it gives first."""
+    kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+    places = RESULTS.get(kind)
     if places is not None and len(node.inputs) > places[0]:
         yield node.outputs[0], node.inputs[places[0] : places[1] + 1]
+    for index, (scale, zero) in OPERANDS.get(kind, {}).items():
+        if index < len(node.inputs) and (value := node.inputs[index]) is not None:
+            yield value, node.inputs[scale : zero + 1]
+    if kind == "com.microsoft.QLinearConcat":
+        for index in range(2, len(node.inputs), 3):
+            if (value := node.inputs[index]) is not None:
+                yield value, node.inputs[index + 1 : index + 3]
 
 
 def _read(numbers: Sequence[onnx_ir.Value | None], constants: Constants) -> Quantization | None:
@@ -104,19 +121,6 @@ def _read(numbers: Sequence[onnx_ir.Value | None], constants: Constants) -> Quan
 
 def _is_stored(value: onnx_ir.Value) -> bool:
     return value.dtype is not None and value.dtype.name in _STORED
-
-
-def _hand_on(
-    node: onnx_ir.Node,
-    begin: Sequence[onnx_ir.Value | None],
-    end: Sequence[onnx_ir.Value | None],
-    found: dict[onnx_ir.Value, Quantization],
-) -> None:
-    if node.op_type in _MOVING and not node.domain:
-        known = next((found[value] for value in begin if value in found), None)
-        for value in end:
-            if known is not None and value is not None and _is_stored(value):
-                found.setdefault(value, known)
 
 
 RULES: Mapping[str, Callable[[Call], None]] = {

@@ -227,11 +227,12 @@ def test_integer_operators_get_ranges_wherever_the_scale_is_wrong(
 
 
 def test_only_the_layer_whose_bits_cannot_be_mended_gets_real_numbers(made: dict[str, Model], tmp_path: Path) -> None:
-    """Scales too small for the right numbers, and a zero point for each channel."""
+    """Scales too small for the right numbers, other integers than these take, and a zero point for each channel."""
     proto = onnx.load(made["integers"].path)
     held = {item.name: item for item in proto.graph.initializer}
-    scale, zero = (held[_layer(proto, "g_quantized").input[place]] for place in (4, 5))
+    weight, scale, zero = (held[_layer(proto, "g_quantized").input[place]] for place in (3, 4, 5))
     _times(scale, 0.5)
+    _times(weight, 0.5)
     zero.CopyFrom(numpy_helper.from_array(np.ones_like(numpy_helper.to_array(zero)), zero.name))
     onnx.save(proto, tmp_path / "wrong.onnx")
     result, edits = repaired(made, model_of("onnx", tmp_path / "wrong.onnx"), tmp_path)

@@ -19,6 +19,7 @@ from conrepair.localize.diagnosis.siblings import Healthy
 from conrepair.localize.diagnosis.sizing import mask_findings, size_findings
 from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.diagnosis.values import relation
+from conrepair.localize.diagnosis.zero_points import zero_point_findings
 from conrepair.localize.judgement import Judged
 from conrepair.localize.result import OPERAND, LocatedFault
 
@@ -39,7 +40,12 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         The fault, and what causes it: the same for all regions that one thing makes guilty.
     """
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
-    proven = [*exchange_findings(region), *rotary_findings(region), *recurrent_findings(region)]
+    proven = [
+        *zero_point_findings(region),
+        *exchange_findings(region),
+        *rotary_findings(region),
+        *recurrent_findings(region),
+    ]
     findings = proven or composite_findings(region, healthy, findings) or findings
     if not proven and not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)] or list(

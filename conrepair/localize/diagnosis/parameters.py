@@ -15,7 +15,7 @@ from conrepair.graph.per_channel import per_channel
 from conrepair.localize.diagnosis.changed import SAME, Found, Values, by_channel, reordered, scaled, some_rows, span
 from conrepair.localize.diagnosis.grids import grid_of
 from conrepair.localize.diagnosis.portions import portion_of
-from conrepair.localize.quantization import rounding_error
+from conrepair.localize.quantization import MOST_BITS, rounding_error
 
 __all__ = ["Difference", "compare_parameters", "difference", "stored_as"]
 
@@ -24,6 +24,7 @@ _NEAR = 0.5  # relative L2: what's further off isn't rounded, however few levels
 _TWICE = 2.0  # times the error of rounding to bits is no rounding alone
 _MANY = 16  # numbers that aren't in a narrower type by chance
 _SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
+_SEVERAL = 8  # numbers of a slice: fewer have some scale by chance
 _STEP_MARGIN = 1.01  # a value is at most half a step from its quantized one
 
 
@@ -36,12 +37,14 @@ class Difference:
         words: After "is" or "are": "scaled by 2".
         relative: L2 of the difference, relative to the source's.
         plain: Whether one operation on all numbers explains it: no rounding does.
+        of_grid: Whether the integers are right, and what they stand for isn't.
     """
 
     kind: Kind
     words: str
     relative: float
     plain: bool = False
+    of_grid: bool = False
 
     @property
     def rule(self) -> str:
@@ -65,8 +68,9 @@ def compare_parameters(source: Parameter, target: Parameter) -> Difference | Non
     if target.bits and one.shape == two.shape:
         if _within_steps(one, two, target):
             return None
-        if (found := _other_scales(one, two, target)) is not None:
-            return found
+        for test in (_other_scales, _other_zero_point) if target.bits <= MOST_BITS else ():
+            if (found := test(one, two, target)) is not None:
+                return found
     portion = portion_of(one, two)
     if portion is not None:
         return _of_portion(portion, two, one)
@@ -140,7 +144,7 @@ def _other_scales(one: Values, two: Values, target: Parameter) -> Difference | N
     """Of some slices the integers are right, and the scale isn't: no rounding explains that, and no folding."""
     scales = np.asarray(target.scales, dtype=np.float64)
     for axis, size in enumerate(one.shape):
-        if size != scales.size or size == 1:
+        if size != scales.size or size == 1 or one.size < _SEVERAL * size:
             continue
         first, second = (np.moveaxis(array, axis, 0).reshape(size, -1) for array in (one, two))
         off = _STEP_MARGIN * scales[:, None] / 2 + 1e-12
@@ -151,7 +155,36 @@ def _other_scales(one: Values, two: Values, target: Parameter) -> Difference | N
         if factors is not None:
             words = f"scaled by {span(factors)} in {int(wrong.sum())} of {size} slices of axis {axis}"
             return Difference(
-                Kind.PARAMETERS, words, float(np.linalg.norm(two - one) / np.linalg.norm(one)), plain=True
+                Kind.PARAMETERS,
+                words,
+                float(np.linalg.norm(two - one) / np.linalg.norm(one)),
+                plain=True,
+                of_grid=True,
+            )
+    return None
+
+
+def _other_zero_point(one: Values, two: Values, target: Parameter) -> Difference | None:
+    """All integers of a slice are off by the same number: by its zero point."""
+    scales = np.asarray(target.scales, dtype=np.float64)
+    along: list[int | None] = [axis for axis, size in enumerate(one.shape) if size == scales.size > 1]
+    for axis in along or ([None] if scales.size == 1 else []):
+        off = (two - one) / per_channel(scales, axis, one.ndim)
+        others = tuple(place for place in range(one.ndim) if axis is None or place != axis)
+        shifts = np.rint(np.median(off, axis=others, keepdims=True))
+        if (
+            shifts.any()
+            and np.abs(off - shifts).max(initial=0.0) <= _STEP_MARGIN / 2 + 1e-9
+            and one.size >= _SEVERAL * shifts.size
+        ):
+            ends = " to ".join(dict.fromkeys(f"{end:+.0f}" for end in (shifts.min(), shifts.max())))
+            words = f"shifted by {ends} of their steps: as by another zero point"
+            return Difference(
+                Kind.PARAMETERS,
+                words,
+                float(np.linalg.norm(two - one) / np.linalg.norm(one)),
+                plain=True,
+                of_grid=True,
             )
     return None
 

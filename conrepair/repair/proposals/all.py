@@ -42,10 +42,12 @@ from conrepair.repair.proposals.rewritten import (
 )
 from conrepair.repair.proposals.rotary import rotary_proposals
 from conrepair.repair.proposals.surplus import surplus_proposals
+from conrepair.repair.proposals.zero_points import zero_point_proposals
 
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
 
 CHANGES: Sequence[Proposer] = (
+    zero_point_proposals,
     calibration_proposals,
     exchange_proposals,
     rotary_proposals,

@@ -30,7 +30,9 @@ def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
         edits = {role: SetParameter(node.name, role, values) for role, values in wanted.items() if values is not None}
         bias_too = wanted.get("bias")
         for role, edit in edits.items():
-            if not has_right_scales(edit.values, theirs.parameters[role]):
+            difference = compare_parameters(ours.parameters[role], theirs.parameters[role])
+            other_grid = difference is not None and difference.of_grid
+            if other_grid or not has_right_scales(edit.values, theirs.parameters[role]):
                 yield (Requantize(node.name, role, edit.values, bias_too),)
         yield from ((edit,) for edit in edits.values())
         if len(edits) > 1:

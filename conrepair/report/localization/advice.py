@@ -8,8 +8,9 @@ from pathlib import Path
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
+from conrepair.localize.diagnosis.zero_points import ZERO_POINTS
 from conrepair.localize.result import OPERAND, Localization, LocatedFault
-from conrepair.localize.saturation import SATURATES
+from conrepair.localize.saturation import SATURATES, SHIFTED
 from conrepair.report.localization.about import About
 from conrepair.report.localization.naming import names_of_fault
 from conrepair.runtime.words import shortened
@@ -44,6 +45,7 @@ _VERDICTS = {
     Verdict.UNDECIDED: "Try other inputs (--seed, or your own with --data): on these nothing could be proven.",
     Verdict.UNDEPLOYABLE: "Look at why the target doesn't load.",
 }
+_ZERO_POINT = "Look at the scale and zero point of `{layer}` in {target}, wherever they are written."
 _NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepared, and try more samples."
 
 
@@ -53,7 +55,8 @@ def fault_advice(fault: LocatedFault, about: About | None) -> str:
     if any(words == SATURATES for words, _ in fault.differences):
         return f"Quantize {source} again, calibrated on inputs as it gets them{_again(about)}."
     names, layer = names_of_fault(fault), (fault.target_layers or (fault.target_tensor,))[0]
-    return _words(fault).format(
+    by_grid = any(words in {SHIFTED, *ZERO_POINTS} for words, _ in fault.differences)
+    return (_ZERO_POINT if by_grid else _words(fault)).format(
         source=source,
         target=target,
         layer=shortened(names.get(layer, layer), _NAME),
