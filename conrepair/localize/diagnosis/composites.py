@@ -10,6 +10,7 @@ from conrepair.faults.fault import Kind
 from conrepair.localize.diagnosis.carried import carried_differences
 from conrepair.localize.diagnosis.changes import change_findings
 from conrepair.localize.diagnosis.finding import Finding
+from conrepair.localize.diagnosis.grouped import group_findings
 from conrepair.localize.diagnosis.odd_ones import count_of, odd_parameters, turns_of
 from conrepair.localize.diagnosis.odd_turns import odd_operators
 from conrepair.localize.diagnosis.readings import fused
@@ -48,6 +49,8 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
     if not composite:
         whole = _in_pieces(_operators(region.target), _operators(region.source))
         return list(carried_differences(region)) if whole else []
+    if grouped := list(group_findings(region)):
+        return grouped
     turns = turns_of(region.target.nodes)
     odd = [*odd_parameters(region, turns), *(odd_operators(region, count_of(turns)) if turns else ())]
     if odd:

@@ -10,6 +10,7 @@ from conrepair.localize.diagnosis.composites import composite_findings
 from conrepair.localize.diagnosis.differences import static_findings
 from conrepair.localize.diagnosis.exchanged import exchanged_operands
 from conrepair.localize.diagnosis.exchanged_cuts import exchange_findings
+from conrepair.localize.diagnosis.exchanged_layers import exchanged_layer_findings
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.recurrent import recurrent_findings
 from conrepair.localize.diagnosis.region import Region, Side
@@ -46,6 +47,8 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         *rotary_findings(region),
         *recurrent_findings(region),
     ]
+    if not proven and not any(exchanged_operands(region)):
+        proven = list(exchanged_layer_findings(region))
     findings = proven or composite_findings(region, healthy, findings) or findings
     if not proven and not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)] or list(

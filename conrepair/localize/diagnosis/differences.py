@@ -344,7 +344,7 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
         difference = rounded_before_folding(difference, source, target, role)
         maker = f", which `{theirs.made_by}` computes" if theirs.made_by else ""
         named = f" ({theirs.name}{maker})" if theirs.name else ""
-        plural = "are" if role in {"weight", "W", "R"} else "is"
+        plural = "are" if role in {"weight", "W", "R", "indices"} else "is"
         label = "weights" if role == "weight" else role
         weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
         rule = difference.rule or f"the {label} of {called(target)} {plural} {difference.words}"

@@ -15,7 +15,7 @@ from conrepair.localize.diagnosis.region import Region
 from conrepair.localize.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["Exchange", "exchange_findings", "mending_exchange"]
+__all__ = ["Exchange", "exchange_findings", "fed_exchanged", "mending_exchange"]
 
 _CLOSE = 1e-4  # relative L2 to what the source's framework has computed
 _BETTER = 0.01  # of the error is left at most
@@ -49,7 +49,7 @@ def mending_exchange(region: Region) -> Exchange | None:
         return None
     most = min(_CLOSE, _BETTER * relative_l2(region.expected, region.computed))
     for one, two in itertools.islice(_alike(region), _MOST):
-        found = region.trial(region.target.end, functools.partial(_fed, region, {one: two, two: one}))
+        found = region.trial(region.target.end, functools.partial(fed_exchanged, region, {one: two, two: one}))
         if found is None or found.size != region.expected.size:
             continue
         if relative_l2(region.expected, region.layout.to_source(found)) <= most:
@@ -57,8 +57,14 @@ def mending_exchange(region: Region) -> Exchange | None:
     return None
 
 
-def _fed(region: Region, other: Mapping[str, str], name: str) -> Array:
-    """What a cut is fed with where some are fed what others hold, in their own layouts."""
+def fed_exchanged(region: Region, other: Mapping[str, str], name: str) -> Array:
+    """What a cut is fed with where some are fed what others hold, in their own layouts.
+
+    Args:
+        region: Whose cuts they are.
+        other: For some, which others'.
+        name: Of the cut.
+    """
     if name not in other:
         return region.fed(name)
     given = other[name]

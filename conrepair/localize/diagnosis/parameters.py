@@ -58,7 +58,8 @@ def compare_parameters(source: Parameter, target: Parameter) -> Difference | Non
     Returns:
         None when they are the same, up to rounding or to the steps of the target's own quantization.
     """
-    one, two = source.numpy().astype(np.float64), target.numpy().astype(np.float64)
+    numbers = source.numpy(), target.numpy()
+    one, two = (array.astype(np.float64) for array in numbers)
     if one.size == two.size and one.shape != two.shape:
         squeezed = [tuple(size for size in array.shape if size != 1) for array in (one, two)]
         if squeezed[0] == squeezed[1]:
@@ -71,10 +72,26 @@ def compare_parameters(source: Parameter, target: Parameter) -> Difference | Non
         for test in (_other_scales, _other_zero_point) if target.bits <= MOST_BITS else ():
             if (found := test(one, two, target)) is not None:
                 return found
+    if all(array.dtype.kind in "iu" for array in numbers) and not target.bits and one.shape == two.shape:
+        return _of_whole_numbers(one, two)
     portion = portion_of(one, two)
     if portion is not None:
         return _of_portion(portion, two, one)
     return difference(one, two, rounding_error(target, two) if target.bits else _off_levels(two))
+
+
+def _of_whole_numbers(one: Values, two: Values) -> Difference | None:
+    """How indices, or other counts, differ: they're other ones, and not off by so much."""
+    other = one != two
+    if not other.any():
+        return None
+    relative = float(np.linalg.norm(two - one) / (np.linalg.norm(one) or 1.0))
+    found = (scaled(one, two, 0.0) or reordered(one, two, 0.0)) if one.size > 1 else None
+    if found is not None:
+        return Difference(*found, relative, plain=True)
+    places = "" if one.size == 1 else f", and so in {int(other.sum())} of {other.size} places"
+    words = f"{two[other][0]:.0f} in the target, {one[other][0]:.0f} in the source{places}"
+    return Difference(Kind.PARAMETERS, words, relative)
 
 
 def _of_portion(portion: Values, two: Values, whole: Values) -> Difference | None:

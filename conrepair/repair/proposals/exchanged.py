@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localize.diagnosis.exchanged import crossed_products
 from conrepair.localize.diagnosis.exchanged_cuts import Exchange, mending_exchange
+from conrepair.localize.diagnosis.exchanged_layers import exchanged_layers
 from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.repair.edits import ExchangeReads
 from conrepair.repair.proposals.proposal import Proposal, Setting
@@ -20,7 +21,7 @@ def exchange_proposals(setting: Setting) -> Iterator[Proposal]:
     Where one of them stands in another order of axes, it's exchanged where both don't yet.
     """
     graph = setting.region.target.graph
-    mending = mending_exchange(setting.region)
+    mending = mending_exchange(setting.region) or exchanged_layers(setting.region)
     crossed = (Exchange(node.inputs[0], node.inputs[1], (node,)) for node in crossed_products(setting.region))
     for exchange in crossed if mending is None else (mending,):
         for one, two, readers in _alike(exchange, graph):

@@ -181,3 +181,21 @@ def test_scales_that_are_not_those_of_their_integers() -> None:
     trained[3] += np.random.default_rng(6).normal(size=30) * 0.05
     moved = compare_parameters(source, _in_bits(trained, np.ones(24)))
     assert moved is None or not moved.plain
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "words"),
+    [
+        (0, -1, "-1 in the target, 0 in the source"),
+        (3, 6, "6 in the target, 3 in the source"),
+        ([0, 2, 4], [0, 3, 4], "3 in the target, 2 in the source, and so in 1 of 3 places"),
+        ([0, 1, 2], [1, 2, 3], "shifted by 1"),
+        ([0, 1, 2], [2, 1, 0], "permuted along axis 0 (2 of 3 places)"),
+    ],
+)
+def test_whole_numbers_are_compared_as_such(one: Array, two: Array, words: str) -> None:
+    found = compare_parameters(parameter(np.array(one, np.int64)), parameter(np.array(two, np.int64)))
+    assert found is not None
+    assert (found.kind, found.words) == (Kind.PARAMETERS, words)
+    assert np.isfinite(found.relative)
+    assert compare_parameters(parameter(np.array(one, np.int64)), parameter(np.array(one, np.int32))) is None
