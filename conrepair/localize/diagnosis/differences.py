@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,7 +23,12 @@ from conrepair.localize.diagnosis.normalization import (
 from conrepair.localize.diagnosis.pairing import pair_steps
 from conrepair.localize.diagnosis.parameters import Difference, compare_parameters
 from conrepair.localize.diagnosis.portions import portion_of
-from conrepair.localize.diagnosis.preparing import before_weights, feeds_weights, lost_preparation
+from conrepair.localize.diagnosis.preparing import (
+    before_weights,
+    feeds_weights,
+    lost_preparation,
+    prepared_in_weights,
+)
 from conrepair.localize.diagnosis.readings import as_written, fused, normalized, rearranged, with_functions
 from conrepair.localize.diagnosis.region import Region, Side
 from conrepair.localize.diagnosis.steps import MOVES, Step, function_step, step_of
@@ -104,16 +109,24 @@ def _length(findings: Sequence[Finding]) -> float:
 
 def _compare(pairs: Iterable[tuple[Step | None, Step | None]], region: Region) -> Iterator[Finding]:
     layouts, pairs = layouts_of(region), list(pairs)
+    prepared = prepared_in_weights(pairs, region.source.graph)
     in_portions = any(ours and theirs and _is_portion(ours, theirs) for ours, theirs in pairs)
     for ours, theirs in pairs:
         if ours is None and theirs is not None:
             yield _extra(theirs, region)
         elif theirs is None and ours is not None:
             if not (in_portions and ours.op in _PORTIONING):
-                yield _missing(ours, region)
+                found = _missing(ours, region)
+                by_weights = prepared is not None and lost_preparation(ours, region.source.graph) is not None
+                words = f"{found.words}: {prepared}"
+                yield replace(found, kind=Kind.PREPROCESSING, words=words) if by_weights else found
         elif ours is not None and theirs is not None:
             mutated = _mutated(ours, theirs, region)
-            yield from [mutated] if mutated else _both(ours, theirs, layouts, region.target.graph)
+            differing = [mutated] if mutated else _both(ours, theirs, layouts, region.target.graph)
+            for item in differing:
+                # A factor of the inputs in the weights isn't one that these should lose.
+                by_weights = prepared is not None and "scaled by" in item.words
+                yield replace(item, weight=_WRITTEN) if by_weights else item
 
 
 def _is_portion(source: Step, target: Step) -> bool:

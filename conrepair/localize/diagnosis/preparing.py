@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.diagnosis.channelwise import CHANNELWISE
 from conrepair.localize.diagnosis.folding import affine
+from conrepair.localize.diagnosis.functions import GRID
+from conrepair.localize.diagnosis.parameters import compare_parameters
 from conrepair.localize.diagnosis.steps import Step
 
-__all__ = ["before_weights", "feeds_weights", "lost_preparation"]
+__all__ = ["before_weights", "feeds_weights", "lost_preparation", "prepared_in_weights"]
+
+Paired = Sequence[tuple[Step | None, Step | None]]
 
 _MOST = 4  # numbers: of colours, or one for all
 _SAME = 1e-6
+_STRAIGHT = 1e-5  # what single precision leaves of a line
 
 
 def lost_preparation(step: Step, graph: LayerGraph) -> str | None:
@@ -41,8 +47,38 @@ def lost_preparation(step: Step, graph: LayerGraph) -> str | None:
     return f"{' and '.join(lost)}, as by {layers} in the source" if lost else None
 
 
+def prepared_in_weights(pairs: Paired, graph: LayerGraph) -> str | None:
+    """What the target does to its inputs by a factor in its first weights, where the source has a step of its own.
+
+    Args:
+        pairs: Steps of both sides; the source's first ones may have no partner.
+        graph: The source's.
+
+    Returns:
+        In words; None where weights have no such factor.
+    """
+    lost = next((one for one, two in pairs if one is not None and two is None and _numbers(one) is not None), None)
+    if lost is None or lost_preparation(lost, graph) is None:
+        return None
+    for one, two in pairs:
+        ours, theirs = (None if step is None else step.parameters.get("weight") for step in (one, two))
+        if one is not None and two is not None and ours is not None and theirs is not None:
+            found = compare_parameters(ours, theirs)
+            if found is None or not found.plain or not found.words.startswith("scaled by "):
+                return None
+            right, held = ours.numpy().astype(np.float64), theirs.numpy().astype(np.float64)
+            factor = float(np.vdot(right, held) / np.vdot(right, right))
+            told = f"have a factor of {factor:.3g} in them: inputs are divided by {1 / factor:.4g}"
+            return f"the weights of `{two.layer}` {told}"
+    return None
+
+
 def _numbers(step: Step) -> tuple[np.ndarray, np.ndarray] | None:
     """The factor and the offset of each channel."""
+    if step.op == "Function" and step.values is not None:
+        factor, offset = np.polyfit(GRID, step.values, 1)
+        straight = np.allclose(factor * GRID + offset, step.values, rtol=_STRAIGHT, atol=_STRAIGHT)
+        return (np.array([factor]), np.array([offset])) if straight and factor else None
     if step.op == CHANNELWISE:
         found = step.parameters["factor"].numpy(), step.parameters["offset"].numpy()
     else:
