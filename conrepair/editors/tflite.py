@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from conrepair.editors.tflite_options import options_for
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
 from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.networks.tflite_subgraphs import InnerConstant
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["EDITOR", "TfliteEditor"]
@@ -39,6 +41,25 @@ _SYMMETRIC = {"weight", "W", "R"}  # parameters whose zero kernels want to be st
 _HALF_STEP = 0.505  # what rounding moves a number by at most
 _TURNED = {"transpose_a": ("left", "adjX"), "transpose_b": ("weight", "adjY")}  # of a product: operand, option
 _SAME_OPTIONS = {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where numbers of a parameter stand.
+
+    Attributes:
+        file: The graph that has them: the main one, or a subgraph.
+        operator: Which reads them there.
+        position: Among its inputs.
+        native: Other numbers for it, as the file lays them out.
+        symmetric: Whether the operator's kernel wants zero stored as 0.
+    """
+
+    file: TfliteFile
+    operator: Any
+    position: int
+    native: Array
+    symmetric: bool
 
 
 class TfliteEditor(Editor):
@@ -53,29 +74,30 @@ class TfliteEditor(Editor):
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change a constant; a quantized one keeps its scales where the numbers fit into them."""
-        operator = self._operators[node.name]
-        for position, native in self._stored_at(node, role, array):
-            index = self._own(operator, position)
-            if self._file.is_quantized(index) and role in _SYMMETRIC:
-                self._widen(operator, index, native)
-            self._file.set_constant(index, self._file.stored(index, native))
+        for place in self._stored_at(node, role, array):
+            index = self._constant_at(place)
+            if place.file.is_quantized(index) and place.symmetric:
+                self._widen(place, index)
+            place.file.set_constant(index, place.file.stored(index, place.native))
         self.touched |= self.names(node)
 
     def requantize(self, node: Node, role: str, array: Array) -> None:
         """New scales for a constant; kernels want a weight's zero to be stored as 0. Gates that are right stay."""
-        operator = self._operators[node.name]
         if role in {"bias", "B"}:
             self.refuse(f"{node.parameters[role].name} can't have scales of its own")
         parts = self._stored_at(node, role, array)
-        for position, native in parts:
-            if len(parts) == 1 or not self._holds(operator.inputs[position], native):
-                index = self._own(operator, position)
-                set_constant_grid(self._file, operator, index, native, symmetric=role in _SYMMETRIC)
+        for place in parts:
+            if len(parts) == 1 or not self._holds(place.operator.inputs[place.position], place.native):
+                index = self._constant_at(place)
+                set_constant_grid(place.file, place.operator, index, place.native, symmetric=place.symmetric)
         self.touched |= self.names(node)
 
-    def _stored_at(self, node: Node, role: str, array: Array) -> list[tuple[int, Array]]:
-        """The places among an operator's inputs of a parameter's numbers, and these as the file lays them out."""
+    def _stored_at(self, node: Node, role: str, array: Array) -> list[_Place]:
+        """Where a parameter's numbers are among operators' inputs, and these as the file lays them out."""
         operator, kind = self._operators[node.name], node.native
+        inner = self._file.inner_constants(operator).get(role)
+        if inner is not None:
+            return [self._inside(node, role, inner, array)]
         parts = gates_of(kind, role, array) if array.shape == node.parameters[role].shape else []
         if not parts:
             native = np.asarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array, order="C")
@@ -84,7 +106,17 @@ class TfliteEditor(Editor):
             index = constant_behind(self._file, operator.inputs[position])
             if index is None or native.shape != self._file.shape(index):
                 self.refuse(f"{node.parameters[role].name} can't be of shape {native.shape}")
-        return parts
+        return [_Place(self._file, operator, position, native, role in _SYMMETRIC) for position, native in parts]
+
+    def _inside(self, node: Node, role: str, inner: InnerConstant, array: Array) -> _Place:
+        """The same of a constant in a subgraph, which all that reads it there has in common."""
+        name, file = node.parameters[role].name, self._file.inside(inner.subgraph)
+        if array.shape != file.shape(inner.tensor):
+            self.refuse(f"{name} can't be of shape {array.shape}")
+        if self._file.callers(inner.subgraph) > 1:
+            self.refuse(f"{name} is in a subgraph that several operators call")
+        position = [*inner.reader.inputs].index(inner.tensor)
+        return _Place(file, inner.reader, position, np.asarray(array, order="C"), symmetric=True)
 
     def _holds(self, index: int, real: Array) -> bool:
         """Whether a constant has these numbers, as nearly as its one scale stores any."""
@@ -278,6 +310,12 @@ class TfliteEditor(Editor):
         """Where an operator reads a constant."""
         return next(place for place, item in enumerate(operator.inputs) if constant_behind(self._file, item) == index)
 
+    def _constant_at(self, place: _Place) -> int:
+        """The constant there, of which only its operator is changed; in a subgraph, all that reads it."""
+        if place.file is self._file:
+            return self._own(place.operator, place.position)
+        return int(place.operator.inputs[place.position])
+
     def _own(self, operator: Any, position: int) -> int:
         """The constant behind an input, made the operator's own if others read it."""
         direct = operator.inputs[position]
@@ -299,17 +337,18 @@ class TfliteEditor(Editor):
         operator.inputs[position] = own
         return own
 
-    def _widen(self, operator: Any, index: int, real: Array) -> None:
+    def _widen(self, place: _Place, index: int) -> None:
         """New scales for channels that don't fit any more."""
-        scales, tensor = self._file.scales(index), self._file.tensor(index)
+        file, real = place.file, place.native
+        scales, tensor = file.scales(index), file.tensor(index)
         if scales is None or np.any(tensor.quantization.zeroPoint):
             return
         axis = tensor.quantization.quantizedDimension if len(scales) > 1 else None
-        needed = symmetric_scales(real, axis, int(np.iinfo(self._file.dtype(index)).max), scales)
+        needed = symmetric_scales(real, axis, int(np.iinfo(file.dtype(index)).max), scales)
         wider = np.maximum(scales, needed)
         if not np.array_equal(wider, scales):
             tensor.quantization.scale = wider
-            rescale_bias(self._file, operator)
+            rescale_bias(file, place.operator)
 
     def _set_attribute(self, node: Node, operator: Any, name: str, value: Attribute) -> None:
         options = operator.builtinOptions

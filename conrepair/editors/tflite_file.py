@@ -15,6 +15,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.tflite_stored import StoredModel
 from conrepair.graph.layer_graph import Array
+from conrepair.networks.tflite_subgraphs import InnerConstant, called_subgraphs, inner_constants
 
 __all__ = ["DTYPES", "TfliteFile"]
 
@@ -36,26 +37,48 @@ _TYPES = {name: value for value, name in DTYPES.items()}
 
 
 class TfliteFile:
-    """The main graph of a model file, open to changes.
+    """A graph of a model file, open to changes.
 
     Attributes:
-        graph: The first subgraph.
+        graph: The main one, the first; see `inside` for others.
         operators: Its operators, in order.
     """
 
     def __init__(self, path: Path) -> None:
         self._stored = StoredModel(path)
         self._model = self._stored.model
-        self.graph: Any = self._model.subgraphs[0]
-        self.operators: list[Any] = self.graph.operators
+        self._enter(0)
+        self._unread = set(range(len(self._names))) - self._read()  # as the file came
+        self._resized = False
+
+    def _enter(self, subgraph: int) -> None:
+        self.graph: Any = self._model.subgraphs[subgraph]
+        self.operators: list[Any] = self.graph.operators or []
         self.graph.inputs, self.graph.outputs = _numbers(self.graph.inputs), _numbers(self.graph.outputs)
         for operator in self.operators:
             operator.inputs, operator.outputs = _numbers(operator.inputs), _numbers(operator.outputs)
         names = [(tensor.name or b"").decode() for tensor in self.graph.tensors]
         often = Counter(names)
         self._names = [name if often[name] == 1 and name else f"{name}#{place}" for place, name in enumerate(names)]
-        self._unread = set(range(len(names))) - self._read()  # as the file came
-        self._resized = False
+
+    def inside(self, subgraph: int) -> TfliteFile:
+        """The same file, seen from another of its subgraphs: what's changed there is changed here.
+
+        Args:
+            subgraph: Its index.
+        """
+        other = copy.copy(self)
+        other._enter(subgraph)
+        return other
+
+    def inner_constants(self, operator: Any) -> dict[str, InnerConstant]:
+        """The constants of the subgraphs that an operator calls, by role."""
+        return inner_constants(self._model, operator)
+
+    def callers(self, subgraph: int) -> int:
+        """How many operators call a subgraph."""
+        operators = (operator for graph in self._model.subgraphs for operator in graph.operators or [])
+        return sum(subgraph in called_subgraphs(operator) for operator in operators)
 
     def kind(self, operator: Any) -> str:
         """The operator's name."""

@@ -218,6 +218,10 @@ def _parameters(file: TfliteFile, operator: Any, kind: str) -> dict[str, Paramet
         gates = [_parameter(file, operator, position, _PLAIN[0]) for position in places]
         if all(gates):
             found[role] = joined_gates([gate for gate in gates if gate is not None], role)
+    for role, constant in file.inner_constants(operator).items():
+        parameter = _of_tensor(file.inside(constant.subgraph), constant.tensor, _PLAIN[0])
+        if parameter is not None:
+            found[role] = parameter
     return found
 
 
@@ -225,8 +229,13 @@ def _parameter(file: TfliteFile, operator: Any, position: int, convert: Callable
     """A constant operand; None for others."""
     place = operator.inputs[position] if position < len(operator.inputs) else -1
     index = constant_behind(file, place)
-    real = None if index is None else file.real(index)
-    if index is None or real is None:
+    return None if index is None else _of_tensor(file, index, convert)
+
+
+def _of_tensor(file: TfliteFile, index: int, convert: Callable[[Array], Array]) -> Parameter | None:
+    """A tensor's real numbers; None where it has none."""
+    real = file.real(index)
+    if real is None:
         return None
     scales = file.scales(index) if file.is_quantized(index) else None
     return Parameter(

@@ -11,7 +11,9 @@ import numpy as np
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.differences import pairings_of
+from conrepair.localize.diagnosis.gates import carried_gates
 from conrepair.localize.diagnosis.parameters import compare_parameters
+from conrepair.localize.diagnosis.recurrence import GATES, recurrent_layer
 from conrepair.localize.diagnosis.region import Cuts
 from conrepair.localize.diagnosis.steps import Step
 from conrepair.localize.judgement import Judged
@@ -22,7 +24,6 @@ from conrepair.localize.quantization import MOST_BITS, rounding_error
 __all__ = ["with_other_layers"]
 
 _WINDOWS = {"pads", "strides", "dilations", "group"}
-_GATED = {"LSTM", "GRU", "RNN"}
 _TWICE = 2.0  # times what its bits explain is no rounding of the right weight
 _SHARE = 4.0  # times the error of what's computed, at most, that of the weight that makes it may be
 
@@ -69,21 +70,33 @@ def _is_written_otherwise(cuts: Cuts, item: Judged) -> bool:
         [(one, two) for one, two in steps if one is not None and two is not None and one.op == two.op]
         for steps in pairings_of(*cuts.sides(item.cut.pair))
     ]
-    return bool(readings) and all(
-        any(_differ(*steps, item, layouts, folded=folded) for steps in pairs) for pairs in readings
-    )
+    if readings and all(any(_differ(*steps, item, layouts, folded=folded) for steps in pairs) for pairs in readings):
+        return True
+    return any(_differs_plainly(*numbers, math.inf) for numbers in _of_gates(cuts, item))
 
 
 def _differ(ours: Step, theirs: Step, item: Judged, layouts: Mapping[int, Layout], *, folded: bool) -> bool:
     if any(differing.name in _WINDOWS for differing in attribute_differences(ours, theirs, layouts)):
         return True
     for _, right, given in _few_bits(ours, theirs) if not folded else ():
-        found = compare_parameters(right, given)
         # Nothing behind a gate takes a factor of its weights back, and all that's added there hides some of it.
-        most = math.inf if theirs.op in _GATED else _SHARE * item.introduced
-        if found is not None and found.plain and found.relative <= most:
+        if _differs_plainly(right, given, math.inf if theirs.op in GATES else _SHARE * item.introduced):
             return True
     return False
+
+
+def _differs_plainly(right: Parameter, given: Parameter, most: float) -> bool:
+    found = compare_parameters(right, given)
+    return found is not None and found.plain and found.relative <= most
+
+
+def _of_gates(cuts: Cuts, item: Judged) -> Iterator[tuple[Parameter, Parameter]]:
+    """A recurrent layer's numbers, and the target's constants in few bits that hold them, however it's written."""
+    source, target = cuts.sides(item.cut.pair)
+    found = recurrent_layer(source.nodes)
+    for held in () if found is None else carried_gates(found[1], found[1], target.nodes):
+        if held.parameter.bits and held.parameter.bits <= MOST_BITS:
+            yield held.wanted, held.parameter
 
 
 def _few_bits(ours: Step, theirs: Step) -> Iterator[tuple[str, Parameter, Parameter]]:
@@ -108,6 +121,8 @@ def _has_wrong_weight(cuts: Cuts, item: Judged) -> bool:
                 name = given.name or f"{theirs.layer}/{role}"
                 # One reading in which it's right is enough: the others have folded it otherwise.
                 errors[name] = min(errors.get(name, math.inf), _unexplained(right.numpy(), given))
+    for right, given in _of_gates(cuts, item):
+        errors[given.name] = _unexplained(right.numpy(), given)
     return any(0 < error <= _SHARE * item.introduced for error in errors.values())
 
 

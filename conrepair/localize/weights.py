@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,10 @@ __all__ = ["Fingerprints", "weight_of"]
 
 _WEIGHTS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1, "LSTM": 1, "GRU": 1, "RNN": 1, "Gather": -1}
 _ROLES = ("weight", "W", "table")
+_LOOPS = {"WHILE", "STABLEHLO_WHILE", "Loop", "Scan"}
+_RECURRENT = {"LSTM", "GRU", "RNN", *_LOOPS}
+_MATRIX = 2  # axes
+_QUANTILES, _DIGITS = 32, 5  # of a matrix's numbers in their order, which say whether others are the same ones
 _SAMPLED = 2048
 _SEED = 20261120
 _LEAST = 0.5  # of a correlation that says anything
@@ -23,7 +28,9 @@ Vector = npt.NDArray[np.float32]
 
 
 def weight_of(node: Node) -> Parameter | None:
-    """A node's weights, None when it has none."""
+    """A node's weights, None when it has none; of a loop, the largest matrix that it holds."""
+    if node.op in _LOOPS:
+        return max(_matrices(node), key=lambda parameter: math.prod(parameter.shape), default=None)
     if node.op not in _WEIGHTS:
         return None
     return next((node.parameters[role] for role in _ROLES if role in node.parameters), None)
@@ -34,9 +41,13 @@ class Fingerprints:
 
     def __init__(self) -> None:
         self._known: dict[str, Vector] = {}
+        self._orderless: dict[str, frozenset[bytes]] = {}
 
     def alike(self, ours: Sequence[Node], theirs: Sequence[Node], other: Fingerprints) -> Matrix:
         """Correlation of the weights of nodes, each with each; 0 where operators or shapes differ, or where it's low.
+
+        A recurrent layer and a loop that stands for it have gates in orders of their own, matrices turned or joined:
+        their weights are alike, or they aren't, by the numbers without their order.
 
         Args:
             ours: Nodes with weights.
@@ -51,7 +62,18 @@ class Fingerprints:
                 left = np.stack([self._of(ours[row]) for row in rows])
                 right = np.stack([other._of(theirs[column]) for column in columns])
                 result[np.ix_(rows, columns)] = left @ right.T
+        for row, one in enumerate(ours):
+            for column, two in enumerate(theirs):
+                if {one.op, two.op} <= _RECURRENT and (one.op != two.op or one.op in _LOOPS):
+                    result[row, column] = not self._numbers_of(one).isdisjoint(other._numbers_of(two))
         return np.where(result > _LEAST, result, 0.0)
+
+    def _numbers_of(self, node: Node) -> frozenset[bytes]:
+        if node.name not in self._orderless:
+            arrays = [parameter.numpy().astype(np.float64) for parameter in _matrices(node)]
+            directions = [item for array in arrays for item in (array if array.ndim > _MATRIX else [array])]
+            self._orderless[node.name] = frozenset(map(_orderless, directions))
+        return self._orderless[node.name]
 
     def _of(self, node: Node) -> Vector:
         if node.name not in self._known:
@@ -63,10 +85,29 @@ class Fingerprints:
         return self._known[node.name]
 
 
+def _matrices(node: Node) -> list[Parameter]:
+    """The weights of a recurrent layer for each direction, or of a loop."""
+    return [
+        parameter
+        for parameter in node.parameters.values()
+        if len(parameter.shape) >= _MATRIX
+        and math.prod(parameter.shape) >= _QUANTILES
+        and (parameter.bits or "float" in parameter.dtype)
+    ]
+
+
+def _orderless(matrix: Array) -> bytes:
+    """What's the same for matrices of the same numbers, up to a factor, in whichever order."""
+    numbers = np.sort(matrix, axis=None)
+    chosen = numbers[np.linspace(0, numbers.size - 1, _QUANTILES).astype(np.int64)]
+    found: Array = np.round(chosen / (np.abs(numbers).max() or 1.0), _DIGITS) + 0.0
+    return bytes(str(numbers.size), "ascii") + found.tobytes()
+
+
 def _by_kind(nodes: Sequence[Node]) -> dict[tuple[str, tuple[int, ...]], list[int]]:
     found: dict[tuple[str, tuple[int, ...]], list[int]] = {}
     for place, node in enumerate(nodes):
-        parameter = weight_of(node)
+        parameter = None if node.op in _LOOPS else weight_of(node)
         if parameter is not None:
             found.setdefault((node.op, parameter.shape), []).append(place)
     return found

@@ -12,6 +12,7 @@ from conrepair.networks.tflite_constants import TfliteConstants
 from conrepair.networks.tflite_file import WITHOUT_NUMBERS, TfliteFile
 from conrepair.networks.tflite_operator import OperatorView, Rule, Step, native, same
 from conrepair.networks.tflite_shapes import Probe
+from conrepair.networks.tflite_subgraphs import handed_on
 
 __all__ = ["RECURRENT", "TfliteGraph", "build_graph"]
 
@@ -77,11 +78,11 @@ class _Builder:
         self._variables: dict[str, str] = {}
         self._assigned: dict[str, str] = {}
 
-    def add_tensor(self, index: int) -> str:
-        """A tensor of the file."""
+    def add_tensor(self, index: int, *, hidden: bool = False) -> str:
+        """A tensor of the file; one that a loop only hands on is no result of it, unless it's the model's."""
         name, dtype = self._file.names[index], self._file.dtype(index)
         shape = None if dtype in WITHOUT_NUMBERS else self._constants.shapes[index]
-        observable = dtype not in {"resource", "variant"}
+        observable = dtype not in {"resource", "variant"} and (not hidden or index in self._file.outputs_of_graph)
         self.tensors[name] = Tensor(name, shape, dtype, self._file.quantization(index), observable)
         if observable:
             self.indices[name] = index
@@ -99,7 +100,8 @@ class _Builder:
     def add_operator(self, index: int) -> None:
         """An operator as one node or as several."""
         view = OperatorView(self._file, self._constants, index)
-        outputs = tuple(self.add_tensor(output) for output in view.outputs)
+        unchanged = handed_on(self._file.model, self._file.operators[index])
+        outputs = tuple(self.add_tensor(output, hidden=output in unchanged) for output in view.outputs)
         layer = outputs[0] if outputs else f"{view.kind}:{index}"
         steps = [self._reading_state(step) for step in _steps(view)]
         if view.kind == "VAR_HANDLE":

@@ -12,6 +12,7 @@ import numpy as np
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.tflite_constants import TfliteConstants
 from conrepair.networks.tflite_file import TfliteFile, plain
+from conrepair.networks.tflite_subgraphs import is_pointer
 
 __all__ = ["Arrange", "OperatorView", "Rule", "Step", "native", "same"]
 
@@ -188,7 +189,7 @@ def native(view: OperatorView) -> Step:
     attributes = {
         re.sub("(?<=[a-z0-9])([A-Z])", r"_\1", name).lower(): _plain(value)
         for name, value in (vars(view.options) if view.options is not None else {}).items()
-        if name != "fusedActivationFunction"
+        if name != "fusedActivationFunction" and not is_pointer(name)
     }
     parameters = {
         f"operand_{position}": view.parameter(position)

@@ -9,12 +9,14 @@ from typing import Any
 
 from conrepair.networks.tflite_packing import is_outside
 
-__all__ = ["InnerConstant", "called_subgraphs", "inner_constants"]
+__all__ = ["InnerConstant", "called_subgraphs", "handed_on", "inner_constants", "is_pointer"]
 
 _INDEX = "SubgraphIndex"
+_BRANCHES = "branchSubgraphIndices"
 _CALLED = {"subgraph": "the subgraph"}
 _WORDS = {"cond": "the condition", "then": "the first branch", "else": "the second branch"}
 _OPERANDS = {"FULLY_CONNECTED": ("input", "weight", "bias")}
+_LOOPS = {"WHILE", "STABLEHLO_WHILE"}
 _INITIALIZING = "CALL_ONCE"  # what it fills are variables, which others may assign: no constants
 
 
@@ -33,6 +35,11 @@ class InnerConstant:
     reader: Any
 
 
+def is_pointer(option: str) -> bool:
+    """Whether an option says which subgraphs are called, and nothing of what they compute."""
+    return option.endswith(_INDEX) or option in {*_CALLED, _BRANCHES}
+
+
 def called_subgraphs(operator: Any) -> dict[int, str]:
     """The subgraphs that an operator calls, by index, with what each is for it."""
     found: dict[int, str] = {}
@@ -43,7 +50,7 @@ def called_subgraphs(operator: Any) -> dict[int, str]:
                 found.setdefault(int(value), _WORDS.get(what, f"the {what}"))
             elif name in _CALLED:
                 found.setdefault(int(value), _CALLED[name])
-            elif name == "branchSubgraphIndices":
+            elif name == _BRANCHES:
                 for place, index in enumerate([] if value is None else value):
                     found.setdefault(int(index), f"branch {place}")
     return {index: what for index, what in found.items() if index >= 0}
@@ -69,6 +76,17 @@ def inner_constants(model: Any, operator: Any) -> dict[str, InnerConstant]:
             known.add((constant.subgraph, constant.tensor))
             found[role] = constant
     return found
+
+
+def handed_on(model: Any, operator: Any) -> frozenset[int]:
+    """The results of a loop that are what it reads: no turn changes them, so they say nothing of it."""
+    options = operator.builtinOptions or operator.builtinOptions2
+    body = getattr(options, f"body{_INDEX}", None)
+    if body is None or _kind(model, operator) not in _LOOPS:
+        return frozenset()
+    graph = model.subgraphs[body]
+    pairs = zip(graph.inputs, graph.outputs, operator.outputs, strict=True)
+    return frozenset(int(result) for given, made, result in pairs if given == made)
 
 
 def _constants(

@@ -37,6 +37,17 @@ def test_a_tflite_loop_has_the_weights_of_its_body(eight_bits: bool, tmp_path: P
     assert any(role.startswith("weight of FULLY_CONNECTED") and role.endswith("the body") for role in loop.parameters)
 
 
+def test_what_a_loop_hands_on_is_no_result_of_it(tmp_path: Path) -> None:
+    path = tflite_file(keras_network("LSTM"), tmp_path / "target.tflite")
+    opened = open_tflite(model_of("tflite", path), [TensorSpec("x", (1, _STEPS, _WIDTH), "float32")])
+    (loop,) = (node for node in opened.graph.nodes if node.op == "WHILE")
+    read = opened.graph.tensors[loop.inputs[-1]]
+    told = [opened.graph.tensors[name] for name in loop.outputs]
+    assert [tensor.observable for tensor in told if tensor.shape == read.shape] == [False]
+    assert sum(tensor.observable for tensor in told) == len(told) - 1
+    assert not any(name.endswith("index") for name in loop.attributes)
+
+
 def _nearest(wanted: np.ndarray, loop: Node) -> Parameter:
     fitting = [item for item in loop.parameters.values() if item.shape == wanted.shape]
     return min(fitting, key=lambda item: float(np.abs(item.numpy() - wanted).max()))

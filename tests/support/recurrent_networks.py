@@ -28,6 +28,7 @@ def keras_network(
     hidden: int = 6,
     both: bool = False,
     sequences: bool = False,
+    stacked: bool = False,
     **options: Any,
 ) -> Any:
     """A dense layer, a recurrent one, a dense one.
@@ -40,16 +41,18 @@ def keras_network(
         hidden: Its units.
         both: Whether it goes in both directions.
         sequences: Whether it gives all steps.
+        stacked: Whether a second one reads all steps of it.
         options: Others of it.
     """
     import keras
 
     x = keras.Input((steps, width), batch_size=1, name="x")
     layer = getattr(keras.layers, kind)(
-        hidden, name="layer", bias_initializer="random_normal", return_sequences=sequences, **options
+        hidden, name="layer", bias_initializer="random_normal", return_sequences=sequences or stacked, **options
     )
     layer = keras.layers.Bidirectional(layer, name="both") if both else layer
     states = layer(keras.layers.Dense(width, name="first")(x))
+    states = getattr(keras.layers, kind)(hidden, name="second")(states) if stacked else states
     states = keras.layers.GlobalAveragePooling1D(name="pool")(states) if sequences else states
     model = keras.Model(x, keras.layers.Dense(3, name="head")(states))
     for place, weight in enumerate(model.weights):

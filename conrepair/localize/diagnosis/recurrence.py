@@ -12,7 +12,7 @@ import numpy.typing as npt
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.functions import UNARY
 
-__all__ = ["GATES", "Layer", "layer_of", "wrong_forms"]
+__all__ = ["GATES", "Layer", "layers_of_node", "recurrent_layer", "wrong_forms"]
 
 Values = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ _OTHERS = ("Identity", "Relu", "Sigmoid", "Tanh", "HardSigmoid")
 _SLOPE = {"HardSigmoid": {"alpha": 1 / 6}}  # Keras's, PyTorch's
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
     """A recurrent layer of one direction without initial states.
 
@@ -92,37 +92,45 @@ class Layer:
         return UNARY[name](values, _SLOPE.get(name, {}))
 
 
-def layer_of(node: Node) -> Layer | None:
-    """A node as a layer; None where it has more than that can say: both directions, states that are given.
+def layers_of_node(node: Node) -> tuple[Layer, ...] | None:
+    """A node as a layer for each of its directions; None where its weights aren't constant.
+
+    States that it's given, and peepholes, aren't said: whoever runs it sees whether that's what the node does.
 
     Args:
         node: Of the vocabulary.
     """
     usual, given = _USUAL.get(node.op), node.attributes
-    direction = given.get("direction") or "forward"
-    roles = {
-        role for role, parameter in node.parameters.items() if role in {"W", "R", "B"} or parameter.numpy().any()
-    }
-    if usual is None or direction == "bidirectional" or len([name for name in node.inputs if name]) != 1:
+    if usual is None or not {"W", "R"} <= set(node.parameters):
         return None
-    if not {"W", "R"} <= roles <= {"W", "R", "B"}:
-        return None
-    weight, recurrent = (node.parameters[role].numpy()[0].astype(np.float64) for role in "WR")
-    bias = node.parameters["B"].numpy().astype(np.float64) if "B" in roles else np.zeros(2 * len(weight))
+    numbers = {role: node.parameters[role].numpy().astype(np.float64) for role in node.parameters.keys() & {*"WRB"}}
+    directions = {"bidirectional": (False, True), "reverse": (True,)}.get(str(given.get("direction")), (False,))
     named = given.get("activations")
-    activations = tuple(str(name) for name in named) if isinstance(named, tuple) else usual
-    if len(activations) != len(usual) or not {*activations} <= {*UNARY}:
+    activations = tuple(map(str, named)) if isinstance(named, tuple) else usual
+    if len(activations) == len(usual):
+        activations *= len(directions)
+    if len(activations) != len(usual) * len(directions) or not {*activations} <= {*UNARY}:
         return None
-    return Layer(
-        node.op,
-        weight,
-        recurrent,
-        bias.reshape(2, -1),
-        activations,
-        direction == "reverse",
-        bool(given.get("linear_before_reset")),
-        bool(given.get("batch_first")),
+    return tuple(
+        Layer(
+            node.op,
+            numbers["W"][place],
+            numbers["R"][place],
+            (numbers["B"][place] if "B" in numbers else np.zeros(2 * len(numbers["W"][place]))).reshape(2, -1),
+            activations[place * len(usual) : (place + 1) * len(usual)],
+            reverse,
+            bool(given.get("linear_before_reset")),
+            bool(given.get("batch_first")),
+        )
+        for place, reverse in enumerate(directions)
     )
+
+
+def recurrent_layer(nodes: Sequence[Node]) -> tuple[Node, tuple[Layer, ...]] | None:
+    """The one recurrent layer among nodes; None where there's none, several, or one that can't be said so."""
+    found = [node for node in nodes if node.op in GATES]
+    layers = layers_of_node(found[0]) if len(found) == 1 else None
+    return None if layers is None else (found[0], layers)
 
 
 def wrong_forms(layer: Layer) -> Iterator[tuple[str, Layer]]:
@@ -153,6 +161,11 @@ def wrong_forms(layer: Layer) -> Iterator[tuple[str, Layer]]:
             replace(layer, linear_before_reset=not layer.linear_before_reset),
         )
     yield "steps are taken in the other direction", replace(layer, reverse=not layer.reverse)
+    for name, words in (("weight", "the input's weights"), ("recurrent", "the recurrent weights")):
+        for one, two in itertools.combinations(places, 2):
+            swapped = [two if place == one else one if place == two else place for place in places]
+            part = {name: getattr(_reordered(layer, swapped), name)}
+            yield f"{_in_words(names, swapped)} in {words}", replace(layer, **part)
     pieces = np.split(layer.recurrent, len(names))
     yield (
         "the recurrent weights are transposed",

@@ -1,32 +1,63 @@
-"""What a recurrent layer has become, however the target writes it: told from its results."""
+"""What a recurrent layer has become, however the target writes it: told from its results, and from its numbers."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-
-import numpy as np
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from conrepair.faults.fault import Kind
-from conrepair.graph.layer_graph import Array, Node
-from conrepair.localize.diagnosis.computing import compute
+from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.finding import Finding
-from conrepair.localize.diagnosis.recurrence import Layer, Values, layer_of, wrong_forms
+from conrepair.localize.diagnosis.gates import carried_gates, gate_differences
+from conrepair.localize.diagnosis.recurrence import recurrent_layer, wrong_forms
+from conrepair.localize.diagnosis.recurrent_run import Layers, Run
 from conrepair.localize.diagnosis.region import Region
 from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.diagnosis.wiring import layers_of
-from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["recurrent_findings"]
+__all__ = ["Form", "form_of", "recurrent_findings", "scaled_form"]
 
-_CLOSE = 1e-4  # relative L2 to what a framework has computed in float32
-_BETTER = 0.01  # of the error is left at most
 _PARTS = {"weight": "the input's weights are", "recurrent": "the recurrent weights are", "bias": "the bias is"}
-_MOST = 1 << 30  # products of numbers, for one form
+_WAYS = ("forward", "backward")
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the source's layer would have to be, to give what the target computes.
+
+    Attributes:
+        words: In which it's said.
+        node: The source's.
+        right: That, for each direction.
+        wrong: What it would be.
+    """
+
+    words: str
+    node: Node
+    right: Layers
+    wrong: Layers
 
 
 def recurrent_findings(region: Region) -> Iterator[Finding]:
+    """What became of the source's layer: the form of it that gives what the target computes, or numbers that differ.
+
+    Args:
+        region: Guilty, with one recurrent layer in the source.
+    """
+    form = form_of(region)
+    if form is not None:
+        yield _finding(region, form)
+        return
+    found = recurrent_layer(region.source.nodes)
+    differing = [] if found is None else list(gate_differences(*found, region.target.nodes))
+    if differing or (form := scaled_form(region)) is None:
+        yield from differing
+    else:
+        yield _finding(region, form)
+
+
+def form_of(region: Region) -> Form | None:
     """The form of the source's layer that gives what the target computes.
 
     The layer is computed in NumPy as it is, which must give the source's result; then in forms that conversions give
@@ -34,94 +65,96 @@ def recurrent_findings(region: Region) -> Iterator[Finding]:
 
     Args:
         region: Guilty, with one recurrent layer in the source.
+
+    Returns:
+        None where no form does.
     """
-    nodes = [node for node in region.source.nodes if node.op in {"LSTM", "GRU", "RNN"}]
-    layer = layer_of(nodes[0]) if len(nodes) == 1 else None
-    x = None if layer is None else _read(region, nodes[0].inputs[0])
-    if layer is None or x is None or x.size // x.shape[-1] * (layer.weight.size + layer.recurrent.size) > _MOST:
+    run = Run.of(region)
+    return None if run is None else next(_exchanged(run), None) or next(_changed(run), None)
+
+
+def scaled_form(region: Region) -> Form | None:
+    """The same where one of its parameters is times a number, which is looked for."""
+    run = Run.of(region)
+    return None if run is None else _scaled(run)
+
+
+def _changed(run: Run) -> Iterator[Form]:
+    """Forms of both directions, and of one of them."""
+    for forms in zip(*map(wrong_forms, run.layers), strict=True):
+        wrong = [layer for _, layer in forms]
+        states = [layer.run(run.x) for layer in wrong]
+        for changed in _choices(run.layers):
+            other = tuple(wrong[at] if at in changed else layer for at, layer in enumerate(run.layers))
+            given = [states[at] if at in changed else right for at, right in enumerate(run.states)]
+            if run.error(given, other) <= run.close:
+                yield Form(forms[0][0] + _where(changed, run.layers), run.node, run.layers, other)
+
+
+def _choices(layers: Layers) -> Sequence[range]:
+    """Which directions may be changed: all, or one."""
+    return [range(len(layers))] if len(layers) == 1 else [range(2), range(1), range(1, 2)]
+
+
+def _where(changed: range, layers: Layers) -> str:
+    return "" if len(changed) == len(layers) else f", in the {_WAYS[changed[0]]} direction"
+
+
+def _exchanged(run: Run) -> Iterator[Form]:
+    """The two directions, or one sort of their numbers, in each other's place."""
+    if len(run.layers) != len(_WAYS):
         return
-    expected, computed = region.expected, region.computed
-    if expected.shape != computed.shape:
-        return
-    right = _forms(layer, x)
-    errors = {name: _error(region, nodes[0], results, expected) for name, results in right.items()}
-    form = min(errors, key=lambda name: errors[name])
-    if errors[form] > _CLOSE:
-        return
-    close = min(_CLOSE, _BETTER * relative_l2(expected, computed))
-
-    def error(other: Layer) -> float:
-        return _error(region, nodes[0], _forms(other, x)[form], computed)
-
-    found = next(((words, other) for words, other in wrong_forms(layer) if error(other) <= close), None)
-    found = found or _scaled(layer, error, close)
-    if found is not None:
-        yield _finding(region, nodes[0], *found, layer)
+    one, two = run.layers
+    tried = [("the directions are exchanged", (two, one))]
+    for names in (tuple(_PARTS), *((name,) for name in _PARTS)):
+        other = (
+            replace(one, **{name: getattr(two, name) for name in names}),
+            replace(two, **{name: getattr(one, name) for name in names}),
+        )
+        what = _PARTS[names[0]].rsplit(" ", 1)[0] if len(names) == 1 else "the numbers"
+        tried.append((f"{what} of both directions are exchanged", other))
+    for words, other in tried:
+        if one.weight.shape == two.weight.shape and run.gives(other):
+            yield Form(words, run.node, run.layers, other)
 
 
-def _scaled(layer: Layer, error: Callable[[Layer], float], close: float) -> tuple[str, Layer] | None:
-    """The layer with one of its parameters times a number, which is looked for; in words, too."""
+def _scaled(run: Run) -> Form | None:
     from scipy.optimize import minimize_scalar  # takes half a second to import
 
-    for name, role in _PARTS.items():
+    for (name, role), changed in itertools.product(_PARTS.items(), _choices(run.layers)):
 
-        def scaled(factor: float, name: str = name) -> Layer:
-            return replace(layer, **{name: factor * getattr(layer, name)})
+        def scaled(factor: float, name: str = name, changed: range = changed) -> Layers:
+            return tuple(
+                replace(layer, **{name: factor * getattr(layer, name)}) if place in changed else layer
+                for place, layer in enumerate(run.layers)
+            )
 
-        best = minimize_scalar(lambda factor, scaled=scaled: error(scaled(factor)) ** 2, (0.5, 1.5), method="brent")
-        factor = float(best.x)
-        if error(scaled(factor)) <= close:
-            return f"{role} scaled by {factor:.4g}", scaled(factor)
+        def squared(factor: float, scaled: Callable[[float], Layers] = scaled) -> float:
+            other = scaled(factor)
+            return run.error([layer.run(run.x) for layer in other], other) ** 2
+
+        factor = float(minimize_scalar(squared, (0.5, 1.5), method="brent").x)
+        if squared(factor) <= run.close**2:
+            words = f"{role} scaled by {factor:.4g}{_where(changed, run.layers)}"
+            return Form(words, run.node, run.layers, scaled(factor))
     return None
 
 
-def _finding(region: Region, node: Node, words: str, other: Layer, layer: Layer) -> Finding:
-    first = [item.layer for item in region.target.nodes if item.op not in {*MOVES, "Slice"}]
-    target = tuple(dict.fromkeys([*first, *layers_of(region.target)]))
+def _finding(region: Region, form: Form) -> Finding:
+    nodes = [item for item in region.target.nodes if item.op not in {*MOVES, "Slice"}]
+    changed = {place for place, (one, two) in enumerate(zip(form.right, form.wrong, strict=True)) if one is not two}
+    held = {item.node.name for item in carried_gates(form.wrong, form.wrong, nodes) if item.direction in changed}
+    first = sorted(nodes, key=lambda item: (item.name not in held, not item.parameters))
+    target = tuple(dict.fromkeys([*(item.layer for item in first), *layers_of(region.target)]))
     return Finding(
-        Kind.PARAMETERS if _options(other) == _options(layer) else Kind.HYPERPARAMETERS,
-        f"the target computes what the {node.op} `{node.layer}` does where {words}",
-        (node.layer, *layers_of(region.source)),
+        Kind.PARAMETERS if _options(form.wrong) == _options(form.right) else Kind.HYPERPARAMETERS,
+        f"the target computes what the {form.node.op} `{form.node.layer}` does where {form.words}",
+        (form.node.layer, *layers_of(region.source)),
         target,
         f"at {target[0]}",
-        rule=words,
+        rule=form.words,
     )
 
 
-def _options(layer: Layer) -> tuple[object, ...]:
-    return layer.activations, layer.reverse, layer.linear_before_reset
-
-
-def _read(region: Region, name: str) -> Values | None:
-    """What the layer reads, as the source has it."""
-    for begin in region.target.begins:
-        if region.partners.get(begin) == name and begin in region.layouts:
-            array = region.layouts[begin].to_source(region.fed(begin))
-            return np.asarray(array, np.float64) if array.ndim == 3 else None
-    return None
-
-
-def _forms(layer: Layer, x: Values) -> Mapping[str, tuple[Values, Values]]:
-    """What a layer gives: the states [batch, steps, hidden], of which its first output has all or one; and the last."""
-    states = layer.run(x)
-    last, first = states[:, -1], states[:, 0]
-    given = {"states": states, "steps first": states.swapaxes(0, 1), "last": last, "first": first}
-    return {name: (values, first if layer.reverse else last) for name, values in given.items()}
-
-
-def _error(region: Region, layer: Node, results: Sequence[Values], wanted: Array) -> float:
-    """What the source would be off by if its layer gave these results; infinite where that can't be computed."""
-    graph = region.source.graph
-    shapes = [tensor.shape if (tensor := graph.tensors.get(name)) else None for name in layer.outputs]
-    given = {
-        name: values.reshape(shape)
-        for name, shape, values in zip(layer.outputs, shapes, results, strict=False)
-        if shape is not None and math.prod(shape) == values.size
-    }
-    behind = [node for node in region.source.nodes if node is not layer]
-    result = (compute(behind, given, graph) or {}).get(region.source.end)
-    return (
-        math.inf
-        if result is None or result.size != wanted.size
-        else relative_l2(wanted, result.reshape(wanted.shape))
-    )
+def _options(layers: Layers) -> list[tuple[object, ...]]:
+    return [(layer.activations, layer.reverse, layer.linear_before_reset) for layer in layers]

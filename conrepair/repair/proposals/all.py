@@ -35,6 +35,7 @@ from conrepair.repair.proposals.precision import (
     stored_proposals,
 )
 from conrepair.repair.proposals.proposal import Proposal, Proposer, Setting
+from conrepair.repair.proposals.recurrent import recurrent_proposals
 from conrepair.repair.proposals.rewritten import (
     other_piece_proposals,
     rewritten_piece_proposals,
@@ -51,6 +52,7 @@ CHANGES: Sequence[Proposer] = (
     calibration_proposals,
     exchange_proposals,
     rotary_proposals,
+    recurrent_proposals,
     other_piece_proposals,
     everywhere(attribute_proposals),
     rescaled_proposals,
