@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from conrepair.localize.measurement import Cut
 
-__all__ = ["Judged", "judge_cut"]
+__all__ = ["Judged", "acquit_unread_bodies", "judge_cut"]
 
 _EPSILON = 2.0**-23
 _STEP_ERROR = 8.0  # units in the last place that one operator may be off by: libraries approximate exp, erf, tanh
@@ -30,6 +31,7 @@ class Judged:
         floor: What rounding explains of it.
         guilty: Whether more was introduced than that times the margin, or an output shows that it matters.
         effect: By how much outputs differ through what's introduced here, where only they show it; None elsewhere.
+        allowed: That the error may be.
     """
 
     cut: Cut
@@ -38,6 +40,7 @@ class Judged:
     floor: float
     guilty: bool
     effect: float | None = None
+    allowed: float = math.inf
 
     @property
     def inherited(self) -> float:
@@ -75,4 +78,36 @@ def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quanti
         introduced, full = cut.introduced.error, cut.full.error
     above = introduced > allowed and full > allowed
     guilty = above and (introduced < _HIDDEN * full or math.isinf(introduced))
-    return Judged(cut, introduced, full, max(floor, quantization), guilty)
+    return Judged(cut, introduced, full, max(floor, quantization), guilty, allowed=allowed)
+
+
+def acquit_unread_bodies(judged: Sequence[Judged], readers: Mapping[str, Sequence[str]]) -> list[Judged]:
+    """Acquit cuts that are wrong in a body only, which nothing that reads them tells apart.
+
+    Libraries compute functions to so many digits of their largest values, not of each: the tail of a sigmoid, a GELU
+    or a SiLU has few right digits. That's no fault where what's computed from it has them all; scores behind a mask,
+    which a softmax reads, change what it gives.
+
+    Args:
+        judged: All cuts.
+        readers: What's computed from each cut, by the target's names.
+    """
+    differing = {item.cut.pair.target for item in judged if item.full > item.allowed}
+    told = {item.cut.pair.target for item in judged if item.cut.full.relative_l2 > item.allowed}
+
+    def is_read(name: str) -> bool:
+        seen, ahead = {name}, [name]
+        while ahead:
+            behind = [reader for reader in readers.get(ahead.pop(), ()) if reader in differing and reader not in seen]
+            if not told.isdisjoint(behind):
+                return True
+            seen.update(behind)
+            ahead += behind
+        return False
+
+    return [
+        replace(item, guilty=False)
+        if item.guilty and item.cut.pair.target not in told and not is_read(item.cut.pair.target)
+        else item
+        for item in judged
+    ]

@@ -17,11 +17,11 @@ from conrepair.localize.answers import with_changed_face
 from conrepair.localize.compilation import align_compiled, with_compilation
 from conrepair.localize.conclusion import concluded
 from conrepair.localize.coverage import coverage_of
-from conrepair.localize.cuts import known_of
+from conrepair.localize.cuts import known_of, readers_of
 from conrepair.localize.doubtful import with_other_layers
 from conrepair.localize.exchanged_behind import exchanged_behind
 from conrepair.localize.hidden import Explained, explain_outputs
-from conrepair.localize.judgement import Judged, judge_cut
+from conrepair.localize.judgement import Judged, acquit_unread_bodies, judge_cut
 from conrepair.localize.latent import Latent, latent_faults
 from conrepair.localize.located import Guilty, located_faults
 from conrepair.localize.measurement import Cut, Feeds, measure
@@ -209,7 +209,7 @@ def _judge(
                 quantization=explained,
             )
         )
-    return judged
+    return acquit_unread_bodies(judged, readers_of([cut.pair for cut in cuts], feeding))
 
 
 def _result(

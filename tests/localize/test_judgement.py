@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from conrepair.localize.judgement import Judged, judge_cut
+from conrepair.localize.judgement import Judged, acquit_unread_bodies, judge_cut
 from conrepair.localize.layout import layouts
 from conrepair.localize.matching import Pair
 from conrepair.localize.measurement import Cut
@@ -111,3 +112,22 @@ def test_a_network_in_few_bits_is_judged_by_all_elements() -> None:
 @pytest.mark.parametrize(("times", "guilty"), [(19.7, True), (20.3, False)])
 def test_twenty_times_the_full_runs_error_is_that_of_another_place(times: float, guilty: bool) -> None:
     assert judged(0.5, 0.5 / times).guilty is guilty
+
+
+def in_a_row(*errors: str) -> list[bool]:
+    """Whether each of some cuts, one read by the next, is guilty: right, wrong, or wrong in a body only ("tail")."""
+    items = []
+    for place, what in enumerate(errors):
+        found = error(1e-2 if what == "wrong" else 1e-9)
+        found.hidden = 1e-3 if what == "tail" else 0.0
+        cut = Cut(replace(PAIR, target=f"t{place}"), found, found)
+        items.append(judge_cut(cut, operators=1, precision="float32", margin=10.0))
+    readers = {f"t{place}": [f"t{place + 1}"] for place in range(len(errors) - 1)}
+    return [item.guilty for item in acquit_unread_bodies(items, readers)]
+
+
+def test_a_body_that_nothing_tells_apart_is_no_fault() -> None:
+    assert in_a_row("tail", "right") == [False, False]
+    assert in_a_row("tail", "tail", "right", "wrong") == [False, False, False, True]
+    assert in_a_row("tail", "wrong") == [True, True]
+    assert in_a_row("tail", "tail", "wrong") == [True, True, True]  # moved on the way to what reads it
