@@ -209,7 +209,7 @@ def _add_localize(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="FILE",
         help="a model on the way from the source to the target, in order; may be repeated",
     )
-    _add_layers(parser, samples=8)
+    _add_layers(parser, samples=32)
     parser.add_argument("-o", "--output", required=True, help="folder to write")
 
     def run(options: argparse.Namespace) -> int:

@@ -498,7 +498,8 @@ class LocalizeConfig(_Strict):
     when: Literal["different", "always", "excused"] = Field(
         "different",
         description="Targets whose answers differ more than `equivalent` allows; all of them; or those alone that "
-        "the budget of quantization excuses though they differ by more than eight bits usually cost.",
+        "the budget of quantization excuses though they differ by more than eight bits usually cost, or accuses on "
+        "synthetic inputs.",
     )
     samples: int = Field(8, ge=1, description="Inputs that layers are compared on.")
     batch_size: int = Field(4, ge=1, description="At once, for models that leave it open.")

@@ -23,6 +23,8 @@ def concluded(
     explained: Explained | None,
     coverage: Coverage,
     worst: float,
+    *,
+    beyond: str = "",
 ) -> tuple[Verdict, str]:
     """Conclude.
 
@@ -36,9 +38,15 @@ def concluded(
         explained: Where the outputs' error comes from, if that was asked.
         coverage: How much was compared.
         worst: Largest relative L2 of an output.
+        beyond: In words, which layers only values of drawn inputs saturate.
     """
     if faults:
         return Verdict.FAULTY, _of_faults(faults, rules)
+    if beyond:
+        return Verdict.UNDECIDED, (
+            f"inputs are drawn, and no layer is at fault but for values that its range doesn't hold: {beyond}. "
+            f"Calibration may have seen other inputs: give some of those (--data)"
+        )
     if compared.differs:
         return Verdict.UNDECIDED, _of_doubt(compared, explained, coverage)
     if compared.verdict is Verdict.EQUIVALENT:

@@ -31,7 +31,7 @@ from conrepair.localize.quantization_notes import quantization_notes
 from conrepair.localize.reference import DISTURBANCE, Reference
 from conrepair.localize.result import LayerRow, Localization, LocatedFault
 from conrepair.localize.rules import rules_of
-from conrepair.localize.saturation import with_saturation
+from conrepair.localize.saturation import told_by_drawn, with_saturation
 from conrepair.networks.network import Network
 
 __all__ = ["Found", "localize_networks", "localize_target"]
@@ -143,14 +143,18 @@ def localize_target(
     advance("diagnosing")
     located = located_faults(first, alignment, judged)
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
+    guilty, beyond = list(located.guilty), ""
     if options.quantized:
         found = with_saturation(found, judged, first[0], target.graph, alignment.pairs, drawn=options.drawn)
+    if options.drawn:
+        found, beyond = told_by_drawn(found, target.graph.inputs)
+        ends = {fault.target_tensor for fault in found}
+        guilty = [piece for piece in guilty if not beyond or piece.judged.cut.pair.target in ends]
     found = with_changed_face(found, source, target, alignment, compared.face)
     faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
     clock("diagnose")
     latent: list[Latent] = []
     of_rules: list[Latent] = []
-    guilty = list(located.guilty)
     if options.latent and not options.quantized and not prepared.faults and target.original is None:
         advance("looking for what no sample shows")
         latent = latent_faults(first, alignment, judged, folder)
@@ -159,7 +163,7 @@ def localize_target(
         guilty += [item.piece for item in of_rules]
         latent = [item for item in latent if item not in of_rules]
         clock("latent")
-    result = _result(source, target, alignment, judged, faults, compared, explained, count, options, seconds)
+    result = _result(source, target, alignment, judged, faults, compared, explained, beyond, count, options, seconds)
     notes = (*prepared.notes, *exchanged_behind([item.judged.cut.pair for item in located.guilty], found))
     if options.quantized:
         notes += quantization_notes(target.graph, judged)
@@ -220,6 +224,7 @@ def _result(
     faults: Sequence[LocatedFault],
     compared: ComparedOutputs,
     explained: Explained | None,
+    beyond: str,
     samples: int,
     options: Options,
     seconds: dict[str, float],
@@ -232,7 +237,7 @@ def _result(
     cuts = [item.cut for item in judged]
     coverage = coverage_of(target.graph, cuts, None if explained is None else explained.share)
     rules = rules_of(faults, target.graph)
-    verdict, reason = concluded(faults, rules, compared, explained, coverage, worst)
+    verdict, reason = concluded(faults, rules, compared, explained, coverage, worst, beyond=beyond)
     return Localization(
         verdict,
         reason,

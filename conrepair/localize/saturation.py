@@ -14,10 +14,10 @@ from conrepair.localize.activations import Activations
 from conrepair.localize.diagnosis.zero_points import ZERO_POINTS
 from conrepair.localize.judgement import Judged
 from conrepair.localize.matching import Pair
-from conrepair.localize.quantization import beyond_drawn, ranges_of
+from conrepair.localize.quantization import ranges_of
 from conrepair.localize.result import LocatedFault
 
-__all__ = ["SATURATES", "SHIFTED", "begins_at_zero", "is_small", "with_saturation"]
+__all__ = ["SATURATES", "SHIFTED", "begins_at_zero", "is_small", "told_by_drawn", "with_saturation"]
 
 SATURATES = "values saturate: calibrated on a smaller range"
 SHIFTED = "values saturate: the range lies elsewhere, as by another zero point"
@@ -109,7 +109,7 @@ def with_saturation(
     """
     if not faults:
         return []
-    beyond = beyond_drawn([item.cut for item in judged]) if drawn else _BEYOND
+    beyond = 1.0 if drawn else _BEYOND  # of what drawn inputs cut off, all explains what a piece is wrong by
     ranges = ranges_of(target)
     measured = {pair.target: pair for pair in (*pairs, *(item.cut.pair for item in judged))}
     right.compute([pair.source for pair in measured.values()])
@@ -126,6 +126,29 @@ def with_saturation(
         _fault_of(measured[name], item, target) for name, item in found.items() if _layer(name, target) not in spoken
     ]
     return sorted([*result, *added], key=lambda fault: -fault.introduced_error)
+
+
+def told_by_drawn(faults: Sequence[LocatedFault], inputs: Sequence[str]) -> tuple[list[LocatedFault], str]:
+    """Leave out what only says that drawn inputs aren't those of calibration.
+
+    They're drawn within the ranges that the files state, so an input that saturates contradicts its source. Tensors
+    inside were calibrated on other inputs, which noise needn't be like: nothing tells a wrong range from that.
+
+    Args:
+        faults: With what saturates.
+        inputs: Of the target.
+
+    Returns:
+        What remains, and in words what doesn't: "" for nothing.
+    """
+    ranges = [
+        fault for fault in faults if fault.differences and {words for words, _ in fault.differences} == {SATURATES}
+    ]
+    layers = dict.fromkeys(layer for fault in ranges for _, layer in fault.differences)
+    if not ranges or not layers.keys().isdisjoint(inputs):
+        return list(faults), ""
+    others = f", and {len(layers) - 1} layers more do" if len(layers) > 1 else ""
+    return [fault for fault in faults if fault not in ranges], f"{ranges[0].evidence[0]}{others}"
 
 
 def _saturated(held: Interval, values: Array, beyond: float) -> _Saturated | None:

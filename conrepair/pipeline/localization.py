@@ -27,6 +27,7 @@ from conrepair.runtime.files import sha256_of
 
 __all__ = [
     "Localized",
+    "is_drawn",
     "localization_side",
     "options_of",
     "rows_to_localize",
@@ -58,7 +59,12 @@ class Localized:
 
 
 def rows_to_localize(
-    executed: Sequence[Executed], rows: Sequence[Row], debugged: Collection[str], *, when: str = "different"
+    executed: Sequence[Executed],
+    rows: Sequence[Row],
+    debugged: Collection[str],
+    *,
+    when: str = "different",
+    drawn: bool = False,
 ) -> list[int]:
     """Places of the rows whose layers are looked at: one for each target, whatever it ran on, and builds.
 
@@ -67,7 +73,8 @@ def rows_to_localize(
         rows: Its rows.
         debugged: Backends whose builds are looked into.
         when: Of the configuration: "always" takes equivalent targets too, "excused" those alone that a budget
-            excuses.
+            excuses; or accuses, where inputs are drawn.
+        drawn: Whether they are: then a budget proves nothing against a target.
 
     Returns:
         None of models whose reference is random: all layers behind what is drawn would differ.
@@ -82,17 +89,35 @@ def rows_to_localize(
         if not wanted or item.source is None or item.problem is not None or item.reference in random:
             continue
         differs = row.verdict is not None and row.verdict not in alike
-        if _is_excused(row) if when == "excused" else (when == "always" and row.problem is None) or differs:
+        if (
+            _needs_layers(row, drawn=drawn)
+            if when == "excused"
+            else (when == "always" and row.problem is None) or differs
+        ):
             found.setdefault(item.looked_at, place)
     return list(found.values())
 
 
-def _is_excused(row: Row) -> bool:
-    """Whether only a budget calls a quantized target right: it differs by more than eight bits usually cost."""
+def is_drawn(config: AuditConfig) -> bool:
+    """Whether inputs are drawn at random."""
+    return config.dataset is None or config.dataset.synthetic is not None
+
+
+def _needs_layers(row: Row, *, drawn: bool) -> bool:
+    """Whether only a budget calls a quantized target right: it differs by more than eight bits usually cost.
+
+    Or wrong, on drawn inputs: what it was calibrated on may have been others.
+    """
+    if drawn and _is_beyond_budget(row):
+        return True
     if row.verdict is not Verdict.QUANTIZED or row.comparison is None or row.run is None:
         return False
     worst = row.comparison.worst
     return worst is not None and worst.error.relative_l2 > eight_bits_cost(row.run.operators)
+
+
+def _is_beyond_budget(row: Row) -> bool:
+    return row.verdict is Verdict.FAULTY and row.intent is not None and row.intent.quantized
 
 
 def localization_side(
@@ -139,7 +164,7 @@ def options_of(config: AuditConfig, intent: Intent | None) -> Options:
         quantized_cosine=tolerance.quantized_cosine,
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
-        drawn=config.dataset is None or config.dataset.synthetic is not None,
+        drawn=is_drawn(config),
         latent_counts=config.localize.latent,
         recipe_runs=config.localize.recipe_runs,
         recipe_seconds=config.localize.recipe_seconds,
@@ -192,6 +217,9 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
     if row.verdict is Verdict.QUANTIZED and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which no budget excuses: {result.reason} ({row.reason})"
         return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)
+    if _is_beyond_budget(row) and result.options.drawn and result.verdict is Verdict.UNDECIDED:
+        reason = f"{result.reason} ({row.reason})"
+        return dataclasses.replace(localized, verdict=Verdict.UNDECIDED, reason=reason)
     return localized
 
 

@@ -25,6 +25,8 @@ __all__ = [
     "slug",
 ]
 
+_LAYERS = 8  # samples that layers are compared on; outputs are compared on all
+
 
 def dataset_of(options: argparse.Namespace) -> dict[str, Any]:
     """The dataset that --data names; without it a synthetic one."""
@@ -48,7 +50,7 @@ def localize_section(options: argparse.Namespace) -> dict[str, Any]:
     """
     return {
         "when": "always",
-        "samples": options.samples,
+        "samples": min(_LAYERS, options.samples),
         "batch_size": options.batch_size,
         "latent": options.latent,
     }

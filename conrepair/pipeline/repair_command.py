@@ -30,7 +30,6 @@ from conrepair.runtime.store import journals
 __all__ = ["mended", "refused", "repair"]
 
 _UNFINISHED = ".conrepair-unfinished"
-_LOCALIZED = 8  # samples that layers are compared on; the others verify
 
 
 def repair(options: argparse.Namespace) -> int:
@@ -89,7 +88,6 @@ def mended(options: argparse.Namespace) -> tuple[Row, Path | None]:
         stack.enter_context(ended_gently(lambda: _end_searches(room)))
         sections: dict[str, Any] = {
             "stages": {"repair": True},
-            "localize": {"samples": min(_LOCALIZED, options.samples)},
             "repair": {
                 "seconds": options.seconds,
                 "advice_seconds": options.advice,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from quantized_faults import in_eight_bits
 from quantized_networks import source, subject
@@ -89,6 +91,27 @@ def test_a_keras_network_of_bytes_that_was_calibrated_on_portions_of_one(tmp_pat
     assert not result.after.faults
     assert result.tried <= 16
     assert result.unseen_after.top1_differing == 0
+
+
+@pytest.mark.parametrize(("of_the_input", "drawn"), [(False, True), (False, False), (True, True)])
+def test_drawn_inputs_say_nothing_of_a_range_inside(of_the_input: bool, drawn: bool, tmp_path: Path) -> None:
+    """Noise may be unlike what calibration has seen; a range of the input itself contradicts what it's made for."""
+    ours, theirs = quantized(tmp_path, "QDQ", 1.0)
+    network = onnx.load(theirs.model.path)
+    read = [node for node in network.graph.node if node.op_type == "QuantizeLinear"]
+    chosen = next(node for node in read if (node.input[0] == "x") is of_the_input)
+    [scale] = [item for item in network.graph.initializer if item.name == chosen.input[1]]
+    scale.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(scale) / 12, scale.name))
+    onnx.save(network, tmp_path / "narrow.onnx")
+    target = subject(model_of("onnx", tmp_path / "narrow.onnx"), tmp_path)
+    found = localize_models(ours, target, tmp_path / "at", dataclasses.replace(_OPTIONS, drawn=drawn))
+    if drawn and not of_the_input:
+        assert (found.verdict, found.faults) == (Verdict.UNDECIDED, ())
+        assert "saturates" in found.reason
+        assert "--data" in found.reason
+    else:
+        assert found.verdict is Verdict.FAULTY
+        assert SATURATES in {words for fault in found.faults for words, _ in fault.differences}
 
 
 def test_ranges() -> None:

@@ -13,6 +13,7 @@ from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.localization import (
     Localized,
+    is_drawn,
     localization_side,
     options_of,
     rows_to_localize,
@@ -30,7 +31,8 @@ __all__ = ["localization_task", "localize", "localized"]
 def localize(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Name the layers at fault of targets, and the steps of their conversions."""
     debugged = {config.label for config in state.config.backends if config.options.get("debug_enabled")}
-    wanted = rows_to_localize(executed, rows, debugged, when=state.config.localize.when)
+    config = state.config
+    wanted = rows_to_localize(executed, rows, debugged, when=config.localize.when, drawn=is_drawn(config))
     looked_into = {executed[place].looked_at: executed[place] for place in wanted}
     for place in wanted:
         if _differs_before_it_was_built(executed, rows, place):
