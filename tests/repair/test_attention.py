@@ -95,6 +95,16 @@ def test_rotary_positions_in_the_other_form(right: str, how: str, tmp_path: Path
     check_rotary(repaired(source, target, tmp_path), right)
 
 
+def test_rotary_positions_in_the_other_form_of_attention_in_pieces(tmp_path: Path) -> None:
+    source = exported(Encoder(fused=False, rotated="halves"), tmp_path / "source", "pt2")
+    target = exported(Encoder(fused=False, rotated="neighbours", right="halves"), tmp_path / "target", "torchscript")
+    result = repaired(source, target, tmp_path)
+    assert result.before.faults[0].evidence[0].startswith("rotary positions turn interleaved pairs in the target")
+    assert result.after.verdict is Verdict.EQUIVALENT
+    assert len(result.edits) == 2
+    assert all(effect.startswith("Gather is put behind") for effect in result.edits)
+
+
 @pytest.mark.parametrize("how", ["keras", "saved_model", "tflite"])
 @pytest.mark.parametrize("right", ["halves", "neighbours"])
 def test_rotary_positions_in_the_other_form_in_formats_of_tensorflow(right: str, how: str, tmp_path: Path) -> None:

@@ -15,8 +15,13 @@ __all__ = ["rotary_proposals"]
 
 
 def rotary_proposals(setting: Setting) -> Iterator[Proposal]:
-    """What diagnosis has proven, for all rotations of a piece: whatever operators the target writes them with."""
+    """What diagnosis has proven, for all rotations of a piece: whatever operators the target writes them with.
+
+    Of a piece with several, which computes scores of them, the order behind them may make no difference.
+    """
     found = [edits for form in other_forms(setting.region) if (edits := _reordered(form, setting))]
+    if len(found) > 1:
+        yield tuple(edits[0] for edits in found)
     if found:
         yield tuple(edit for edits in found for edit in edits)
 
