@@ -138,9 +138,11 @@ def _without_fault(row: Row, *, as_json: bool) -> int:
     holds = found.is_right
     words = f"nothing to repair: {found.reason}" if holds else f"{found.verdict.value}: {found.reason}"
     if as_json:
-        say(json.dumps({"mended": holds, "reason": words, "edits": []}, indent=2))
+        say(json.dumps({"mended": holds, "reason": words, "edits": [], "notes": found.notes}, indent=2))
     else:
         output_console().print(words)
+        for note in found.notes:
+            output_console().print(f"noted, and left as it is: {note}")
     return int(ExitCode.EQUIVALENT if holds else ExitCode.DIFFERENT)
 
 

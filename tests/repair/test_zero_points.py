@@ -13,6 +13,7 @@ from quantized_faults import in_eight_bits
 from quantized_networks import converted, source, subject
 from small_models import model_of
 
+from conrepair.cli import main
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
@@ -159,3 +160,18 @@ def test_values_beyond_one_end_get_the_same_steps_elsewhere(made: dict[str, Mode
     mended = TfliteFile(tmp_path / "out" / "repaired.tflite")
     assert mended.scales(index) == before
     assert abs(int(mended.tensor(index).quantization.zeroPoint[0]) - zero) <= 3, "calibrated on these samples"
+
+
+def test_what_no_output_shows_is_noted_and_left(
+    made: dict[str, Model], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = TfliteFile(Path(made["tflite"].path))
+    (index,) = {item.outputs[0] for item in file.operators if file.kind(item) == "ADD"}
+    file.tensor(index).quantization.zeroPoint = np.array([-122])
+    file.save(tmp_path / "wrong.tflite")
+    files = [str(made["right"].path), str(tmp_path / "wrong.tflite")]
+    assert main(["repair", "-q", *files, "-o", str(tmp_path / "out"), "--advice", "0"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "nothing to repair" in words
+    assert "noted, and left as it is: zero points above the lowest value" in words
+    assert not (tmp_path / "out").exists()
