@@ -21,6 +21,7 @@ from conrepair.metrics.running_error import RunningError
 __all__ = ["Cut", "CutOff", "Feeds", "measure"]
 
 _WHOLE = 8  # samples, of which one near-tie isn't a quarter of the answers
+_FULL = 2  # batches that errors of whole runs are measured on: floors are of the first one
 
 Feeds = tuple[Mapping[str, Array], Mapping[str, Array]]
 """One batch: the source's and the target's inputs, by the names of their graphs' tensors."""
@@ -97,7 +98,8 @@ def measure(
         first: The first batch through that network, and through the one in question; that's what they hold then.
         rest: Any number of further batches; each is dropped when it's done.
         outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
-        whole: How many samples at least the target runs as a whole, too; what it introduces is measured on all.
+        whole: How many samples at least the target runs as a whole, too, for its answers; what it introduces is
+            measured on all, errors of whole runs on the first two batches of these.
         observe: Called with each batch that both ran as a whole.
         ranges: Of values, by the target's tensors that are stored in few bits.
 
@@ -124,9 +126,9 @@ def measure(
                     cut.cut_off.add(expected(cut.pair.source))
             del array  # so that nothing holds it while the next piece runs
 
-    def add_full(right: Activations, given: Activations) -> None:
+    def add_full(right: Activations, given: Activations, *, measured: bool = True) -> None:
         given.compute(list(cuts))
-        for cut in itertools.chain.from_iterable(cuts.values()):
+        for cut in itertools.chain.from_iterable(cuts.values()) if measured else ():
             add_result(cut.full, cut.pair, right[cut.pair.source], given[cut.pair.target])
         observe(right, given)
 
@@ -142,7 +144,7 @@ def measure(
         if seen < whole:
             seen += _rows(theirs)
             given.renew(theirs)
-            add_full(right, given)
+            add_full(right, given, measured=number < _FULL)
     if given.feeds is not first_feeds:
         given.renew(first_feeds)  # whoever looks on has the first batch of both
     return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]

@@ -171,7 +171,7 @@ def test_as_many_samples_run_as_a_whole_as_asked(tmp_path: Path, whole: int) -> 
     )
     assert [cut.pair.target for cut in cuts] == ["t0", "t1", "t4"]
     assert {cut.introduced.count for cut in cuts} == {4 * math.prod(SHAPE)}
-    assert {cut.full.count for cut in cuts} == {whole * math.prod(SHAPE)}
+    assert {cut.full.count for cut in cuts} == {min(whole, 2) * math.prod(SHAPE)}
     assert len(seen) == whole
     assert [cut.introduced.relative_l2 > 0.1 for cut in cuts] == [False, True, False]
     assert [cut.full.relative_l2 > 0.01 for cut in cuts] == [False, True, True]
