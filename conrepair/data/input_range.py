@@ -51,12 +51,15 @@ class InputRange:
         one, two = (max(map(abs, (*item.low, *item.high))) for item in (self, other))
         return self.mask != other.mask or max(one, two) > 2 * min(one, two)
 
-    def draw(self, generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    def draw(
+        self, generator: np.random.Generator, shape: tuple[int, ...], portions: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[Any]:
         """Draw one sample, uniformly.
 
         Args:
             generator: Seeded.
             shape: Of the sample.
+            portions: Of the range, 0 to 1, where they were drawn otherwise.
 
         Returns:
             Whole numbers as int64, others as float32.
@@ -64,6 +67,9 @@ class InputRange:
         if self.mask:
             return self._mask(generator, shape)
         low, high = (self._placed(ends, len(shape)) for ends in (self.low, self.high))
+        if portions is not None:
+            values = (low + (high - low) * portions).astype(np.float32)
+            return np.rint(values).astype(np.int64) if self.whole else values
         if self.whole:
             return generator.integers(low.astype(np.int64), high.astype(np.int64) + 1, shape)
         return generator.uniform(low, high, shape).astype(np.float32)

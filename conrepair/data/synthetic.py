@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.data.drawn_pictures import draw_picture, is_picture
 from conrepair.data.input_range import InputRange
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.runtime.errors import DataError
 
-__all__ = ["SyntheticRange", "draw", "in_words"]
+__all__ = ["SyntheticRange", "draw", "in_words", "may_be_picture"]
 
 _DEFAULT_INTEGER_HIGH = 2
 
@@ -31,6 +32,7 @@ class SyntheticRange:
         given: Whether a person said the ends.
         inputs: What files say that each of the model's inputs is made for, in their order; None, or nothing at all,
             where they say nothing.
+        pictures: Whether what may be a picture varies slowly, as photos do, and not from pixel to pixel.
     """
 
     seed: int = 0
@@ -39,6 +41,7 @@ class SyntheticRange:
     integer_high: int | None = None
     given: bool = False
     inputs: tuple[InputRange | None, ...] = ()
+    pictures: bool = False
 
 
 def draw(
@@ -57,11 +60,16 @@ def draw(
     """
     generator = np.random.default_rng([limits.seed, *stream])
     known = limits.inputs[stream[0]] if limits.inputs else None
+    is_real = spec.stands_for_reals or (known is not None and not known.mask)
+    portions = draw_picture(generator, shape) if limits.pictures and is_real and is_picture(shape) else None
     if known is not None:
-        values = known.draw(generator, shape)
+        values = known.draw(generator, shape, portions)
         return values.astype(np.float32 if spec.quantization is not None else numpy_dtype(spec.dtype))
     if spec.stands_for_reals:
-        values = generator.uniform(limits.low, limits.high, shape).astype(np.float32)
+        if portions is None:
+            values = generator.uniform(limits.low, limits.high, shape).astype(np.float32)
+        else:
+            values = (limits.low + (limits.high - limits.low) * portions).astype(np.float32)
         return values.astype(numpy_dtype(spec.dtype)) if spec.is_float else values
     if spec.dtype == "bool":
         return generator.integers(0, 2, shape).astype(np.bool_)
@@ -85,11 +93,22 @@ def in_words(inputs: Sequence[TensorSpec], limits: SyntheticRange) -> str:
     return "; ".join(f"{', '.join(name for name in said if said[name] == words)}: {words}" for words in different)
 
 
+def may_be_picture(spec: TensorSpec) -> bool:
+    """Whether an input's samples may be pictures.
+
+    Args:
+        spec: The input, its batch in front.
+    """
+    sizes = tuple(size for size in spec.shape[1:] if isinstance(size, int))
+    return len(sizes) == len(spec.shape) - 1 and is_picture(sizes)
+
+
 def _said(spec: TensorSpec, limits: SyntheticRange, known: InputRange | None) -> str:
+    drawn = "pictures that vary slowly, " if limits.pictures and may_be_picture(spec) else ""
     if known is not None:
-        return str(known)
+        return f"{drawn}{known}"
     if spec.stands_for_reals:
-        return _uniform(limits)
+        return f"{drawn}{limits.low:g} to {limits.high:g}" if drawn else _uniform(limits)
     if spec.dtype == "bool":
         return "truth values"
     return f"whole numbers from 0 to {_integers_below(spec, limits) - 1}"

@@ -11,7 +11,7 @@ import numpy as np
 from conrepair.data.binding import bind_inputs
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.input_range import InputRange
-from conrepair.data.synthetic import SyntheticRange, in_words
+from conrepair.data.synthetic import SyntheticRange, in_words, may_be_picture
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -85,7 +85,7 @@ def choose_inputs(source: Reader, targets: Sequence[Reader], limits: SyntheticRa
     """Find out what inputs a source and its targets are made for, and whether its outputs depend on them.
 
     What the source's file says counts, then what a target's does. Where its outputs hardly depend on such inputs, or
-    aren't numbers, inputs of other ranges are tried where no file says which it takes.
+    aren't numbers, pictures are tried where they may be some, and inputs of other ranges where no file says which.
 
     Args:
         source: That the inputs are drawn for.
@@ -93,19 +93,28 @@ def choose_inputs(source: Reader, targets: Sequence[Reader], limits: SyntheticRa
         limits: What is asked for.
         count: Number of samples.
     """
-    ranges, notes = _agreed(source, targets, limits)
-    wanted = replace(limits, inputs=ranges)
+    said = [_said(reader) for reader in (source, *targets)]
+    ranges, notes = _agreed(source, targets, [item.ranges for item in said], limits)
+    has_pictures = any(map(may_be_picture, source.inputs))
+    # What's in few bits was calibrated on photos; noise of the same range saturates tensors inside.
+    wanted = replace(limits, inputs=ranges, pictures=has_pictures and any(item.in_few_bits for item in said))
     open_ends = not limits.given and any(
         spec.stands_for_reals and known is None for spec, known in zip(source.inputs, ranges, strict=True)
     )
     chosen, first = wanted, _answers(source, wanted, count)
     if first is not None and not first.tell:
-        others = [replace(wanted, low=low, high=high) for low, high in _OTHERS] if open_ends else []
+        others = [replace(wanted, pictures=True)] if has_pictures and not wanted.pictures else []
+        others += [replace(wanted, low=low, high=high) for low, high in _OTHERS] if open_ends else []
         chosen = _telling(source, wanted, others, first, count)
-        tried = "" if not others else f"; {', '.join(f'{low:g} to {high:g}' for low, high in _OTHERS)} tried too"
-        found = f", so they're drawn from {chosen.low:g} to {chosen.high:g}" if chosen != wanted else tried
+        tried = "; ".join(_in_short(limits) for limits in others)
+        tried = f"; {tried}: tried too" if others else ""
+        found = f", so they're drawn {_in_short(chosen)}" if chosen != wanted else tried
         notes += (f"on inputs {in_words(source.inputs, wanted)}, {first}{found}: {_OTHER_DATA}",)
     return Chosen(chosen, notes)
+
+
+def _in_short(limits: SyntheticRange) -> str:
+    return "as pictures that vary slowly" if limits.pictures else f"from {limits.low:g} to {limits.high:g}"
 
 
 def _telling(
@@ -144,12 +153,11 @@ def _answers(source: Reader, limits: SyntheticRange, count: int) -> _Answers | N
 
 
 def _agreed(
-    source: Reader, targets: Sequence[Reader], limits: SyntheticRange
+    source: Reader, targets: Sequence[Reader], said: Sequence[dict[str, InputRange]], limits: SyntheticRange
 ) -> tuple[tuple[InputRange | None, ...], tuple[str, ...]]:
     """The range of each of the source's inputs, and where a target's file says another one."""
-    ours, notes = _said(source), []
-    for target in targets:
-        theirs = _said(target)
+    ours, notes = said[0], []
+    for target, theirs in zip(targets, said[1:], strict=True):
         for spec, known, other in _bound(source, target, ours, theirs):
             if known is None:
                 ours[spec.name] = other
@@ -181,8 +189,20 @@ def _bound(
             yield specs[binding.sample], ours.get(binding.sample), placed
 
 
-def _said(reader: Reader) -> dict[str, InputRange]:
-    """What a model's file says of its inputs' values, by their names; nothing where it has no graph to look at."""
+@dataclass(frozen=True)
+class _Said:
+    """What a model's file says; nothing where it has no graph to look at.
+
+    Attributes:
+        ranges: Of its inputs' values, by their names.
+        in_few_bits: Whether it has activations that were calibrated.
+    """
+
+    ranges: dict[str, InputRange]
+    in_few_bits: bool
+
+
+def _said(reader: Reader) -> _Said:
     found = {}
     try:
         network = open_network(reader.model, tuple(map(_of_some_size, reader.inputs)))
@@ -197,7 +217,8 @@ def _said(reader: Reader) -> dict[str, InputRange]:
             found[spec.name] = InputRange((0.0,), (spec.high - 1.0,), f"a table of {spec.high} rows", whole=True)
         elif "mask" in spec.name.lower() and not spec.stands_for_reals and spec.dtype != "string":
             found[spec.name] = InputRange((0.0,), (1.0,), "its name", whole=True, mask=True)
-    return found
+    tensors = () if network is None else network.graph.tensors.values()
+    return _Said(found, any(tensor.quantization is not None for tensor in tensors))
 
 
 def _of_some_size(spec: TensorSpec) -> TensorSpec:
