@@ -68,7 +68,7 @@ class InputRange:
             return self._mask(generator, shape)
         low, high = (self._placed(ends, len(shape)) for ends in (self.low, self.high))
         if portions is not None:
-            values = (low + (high - low) * portions).astype(np.float32)
+            values: npt.NDArray[np.float32] = (low + (high - low) * portions).astype(np.float32)
             return np.rint(values).astype(np.int64) if self.whole else values
         if self.whole:
             return generator.integers(low.astype(np.int64), high.astype(np.int64) + 1, shape)
