@@ -173,8 +173,8 @@ def _truth(right: Model, target: Model, modules: frozenset[str]) -> set[str]:
     """What the target calls the layers at fault.
 
     Those that differ from the target without the fault; what reads a tensor that was only moved or scaled otherwise,
-    and what else that reads, as where operands are exchanged; and what a module that computes otherwise computes
-    itself.
+    and what else that reads, as where operands are exchanged; what a module that computes otherwise computes itself;
+    and inputs that are stored otherwise, as by another calibration.
 
     Args:
         right: The target without the fault.
@@ -202,6 +202,10 @@ def _truth(right: Model, target: Model, modules: frozenset[str]) -> set[str]:
         ahead += readers
     if target.framework == "onnx":
         names |= {node.name for node in onnx.load(target.path).graph.node if _module(node) in modules}
+    stored = [open_editor(model).graph for model in (right, target)]
+    for one, two in zip(*(graph.inputs for graph in stored), strict=True):
+        if stored[0].tensors[one].quantization != stored[1].tensors[two].quantization:
+            names |= set(editor.tensor_names(two))
     return names
 
 
