@@ -203,9 +203,9 @@ def _truth(right: Model, target: Model, modules: frozenset[str]) -> set[str]:
     if target.framework == "onnx":
         names |= {node.name for node in onnx.load(target.path).graph.node if _module(node) in modules}
     stored = [open_editor(model).graph for model in (right, target)]
-    for one, two in zip(*(graph.inputs for graph in stored), strict=True):
-        if stored[0].tensors[one].quantization != stored[1].tensors[two].quantization:
-            names |= set(editor.tensor_names(two))
+    for name in set(stored[0].inputs) & set(stored[1].inputs):
+        if stored[0].tensors[name].quantization != stored[1].tensors[name].quantization:
+            names |= set(editor.tensor_names(name))
     return names
 
 
