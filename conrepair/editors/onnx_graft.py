@@ -14,7 +14,7 @@ from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_rewire import hand_over
 from conrepair.editors.onnx_write import become
-from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation import CHOICE, Operation, Sizes, Writer
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import Array, Node
 
@@ -32,6 +32,7 @@ _ROLES: Mapping[str, tuple[str, ...]] = {  # of the constants behind the operand
     "QuantizeLinear": ("scale", "zero_point"),
     "DequantizeLinear": ("scale", "zero_point"),
 }
+_TRUTHS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "And", "Or", "Xor", "IsNaN", "IsInf"}
 _FRONT = {"MatMul": "left", "Gather": "table"}  # roles of constants in front of the operand
 
 
@@ -70,7 +71,7 @@ class OnnxWriter(Writer[onnx_ir.Value]):
         result = node.outputs[0]
         result.name = file.free(f"{node.name}/result")
         try:
-            result.type = _type_of(operation, None if not operands else file.dtype(operands[0]))
+            result.type = _type_of(operation, [file.dtype(value) for value in operands])
             self._fill(node, operation, operands)
         except NotEditableError:
             detach([node])
@@ -109,13 +110,16 @@ class OnnxWriter(Writer[onnx_ir.Value]):
     ) -> list[onnx_ir.Value | None]:
         """Operands and constants, in ONNX's order."""
         left, operator = dict(operation.parameters), operation.operator
-        dtype = self._file.dtype(operands[0]) if operands else None
+        dtype = self._file.dtype(operands[-1 if operator == "Where" else 0]) if operands else None
         if operator == "Concat":
             pieces, rest = iter(left.values()), iter(operands)
             left = {}
             return [
                 self._constant(node, next(pieces), dtype) if item == "" else next(rest) for item in operation.inputs
             ]
+        if operator == "Where":  # constants stand between operands
+            rest = iter(operands)
+            return [self._constant(node, left[role], dtype) if role in left else next(rest) for role in CHOICE]
         found: list[onnx_ir.Value | None] = list(operands)
         if (role := _FRONT.get(operator)) in left:
             found.insert(0, self._constant(node, left.pop(str(role)), dtype))
@@ -195,8 +199,14 @@ def detach(nodes: Sequence[onnx_ir.Node]) -> None:
         node.resize_inputs(0)
 
 
-def _type_of(operation: Operation, dtype: onnx_ir.DataType | None) -> onnx_ir.TensorType | None:
-    if operation.operator == "Cast":
+def _type_of(operation: Operation, dtypes: Sequence[onnx_ir.DataType | None]) -> onnx_ir.TensorType | None:
+    dtype = dtypes[0] if dtypes else None
+    if operation.operator in _TRUTHS:
+        dtype = onnx_ir.DataType.BOOL
+    elif operation.operator == "Where":
+        given = operation.parameters.get("y")
+        dtype = dtypes[-1] if given is None else onnx_ir.DataType.from_numpy(given.dtype)
+    elif operation.operator == "Cast":
         dtype = onnx_ir.DataType.from_numpy(np.dtype(str(operation.attributes.get("to"))))
     elif operation.operator == "QuantizeLinear":
         zero = operation.parameters.get("zero_point")

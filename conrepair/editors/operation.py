@@ -11,7 +11,10 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Node
 
-__all__ = ["NotEditableError", "Operation", "Step", "Writer", "operation_of", "operations_of"]
+__all__ = ["CHOICE", "NotEditableError", "Operation", "Step", "Writer", "operation_of", "operations_of"]
+
+CHOICE = ("condition", "x", "y")
+"""What Where reads, in its order: constants by these roles, operands between them."""
 
 Step = tuple[str, Mapping[str, Any], Sequence[Array]]
 """An operator as ONNX calls it, its attributes, and the constants behind its first input."""

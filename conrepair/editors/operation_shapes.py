@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from conrepair.editors.lowering_windows import window_of
-from conrepair.editors.operation import Operation, Sizes
+from conrepair.editors.operation import CHOICE, Operation, Sizes
 
 __all__ = ["shape_of_result", "slices_of"]
 
@@ -32,8 +32,8 @@ def shape_of_result(operation: Operation, shapes: Sequence[Sizes | None]) -> Siz
         return rule(operation, known)
     if operation.operator in _FIRST:
         return known[0]
-    operand = operation.parameters.get("operand")
-    return _broadcast(known + ([] if operand is None else [operand.shape]))
+    constants = [operation.parameters[role].shape for role in ("operand", *CHOICE) if role in operation.parameters]
+    return _broadcast([*known, *constants])
 
 
 def _broadcast(shapes: Sequence[Sizes]) -> Sizes:

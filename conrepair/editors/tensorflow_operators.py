@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from conrepair.editors.operation import NotEditableError, Operation
+from conrepair.editors.operation import CHOICE, NotEditableError, Operation
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.tensorflow_windows import WINDOWS
 
@@ -195,9 +195,8 @@ def _gathered(operation: Operation, operands: Sequence[Any]) -> Any:
 
 def _where(operation: Operation, operands: Sequence[Any]) -> Any:
     rest = iter(operands)
-    roles = ("condition", "x", "y")
     numbers = operation.parameters
-    return tf.where(*(tf.constant(numbers[role]) if role in numbers else next(rest) for role in roles))
+    return tf.where(*(tf.constant(numbers[role]) if role in numbers else next(rest) for role in CHOICE))
 
 
 def _summed_up(operation: Operation, operands: Sequence[Any]) -> Any:

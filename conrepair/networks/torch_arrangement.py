@@ -102,6 +102,8 @@ def _slice(call: Call) -> Part | None:
     if not all(bound is None or isinstance(bound, int) for bound in (start, end)) or not isinstance(size, int):
         return None
     start, end, step = slice(start, end, call["step"] or 1).indices(size)
+    if (start, end, step) == (0, size, 1):  # as `x[:, None]` has one for each axis that's taken as it is
+        return Part("Identity", {}, [given])
     return Part("Slice", {"starts": (start,), "ends": (end,), "axes": (place,), "steps": (step,)}, [given])
 
 

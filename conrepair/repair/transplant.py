@@ -22,6 +22,7 @@ Perm = tuple[int, ...]
 """For each axis that a tensor has in the target, which one it is in the source."""
 
 _NONE: Mapping[str, Array] = {}
+_LEFT_OPEN = {"Reshape": -1, "Expand": 1}
 _ALONG = {
     **dict.fromkeys(("Softmax", "LogSoftmax", "Concat"), "axis"),
     **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"), "axes"),
@@ -190,12 +191,13 @@ class _Transplant:
         return first if free and "slope" not in node.parameters else plain
 
     def _of_any_batch(self, operation: Operation, node: Node) -> Operation:
-        """A shape of which the batch's size is left open."""
+        """A shape of which the batch's size is left open: what is left, or, where it's broadcast, as it is."""
         shape = operation.attributes.get("shape")
         batch = self._batches.get(node.outputs[0])
-        if node.op != "Reshape" or not isinstance(shape, tuple) or batch is None:
+        left = _LEFT_OPEN.get(node.op)
+        if left is None or not isinstance(shape, tuple) or batch is None:
             return operation
-        return replace(operation, attributes={"shape": _open(tuple(int(size) for size in shape), batch)})
+        return replace(operation, attributes={"shape": _open(tuple(int(size) for size in shape), batch, left)})
 
 
 def _of_one_result(node: Node) -> Iterator[Node]:
@@ -305,9 +307,9 @@ def perm_of(layout: Layout) -> Perm | None:
     return perm if same else None
 
 
-def _open(shape: tuple[int, ...], batch: BatchPlace | None) -> tuple[int, ...]:
+def _open(shape: tuple[int, ...], batch: BatchPlace | None, left: int = -1) -> tuple[int, ...]:
     """A shape that holds for any batch."""
-    return shape if batch is None else (*shape[: batch.axis], -1, *shape[batch.axis + 1 :])
+    return shape if batch is None else (*shape[: batch.axis], left, *shape[batch.axis + 1 :])
 
 
 def _place_behind(layout: Layout, batch: BatchPlace | None) -> BatchPlace | None:

@@ -112,3 +112,16 @@ def test_rotary_positions_in_the_other_form_in_formats_of_tensorflow(right: str,
     source = keras_file(tmp_path / "source", "keras", rotated=right)
     target = keras_file(tmp_path / "target", how, rotated=wrong)
     check_rotary(repaired(source, target, tmp_path), right)
+
+
+@pytest.mark.parametrize("how", ["18", "20"])
+@pytest.mark.parametrize("masked", ["added", "filled"])
+def test_a_mask_that_is_ignored(masked: str, how: str, tmp_path: Path) -> None:
+    """What's put in holds for batches of other sizes than those that it was found with."""
+    source = exported(Encoder(fused=False, masked=masked), tmp_path / "source", "pt2")
+    target = exported(Encoder(fused=False, masked="ignored"), tmp_path / "target", how)
+    result = repaired(source, target, tmp_path)
+    assert result.before.faults
+    assert result.after.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}, result.after.reason
+    assert not result.undone
+    assert result.unseen_after.error < 1e-5

@@ -16,11 +16,11 @@ SIZE = WIDTH // HEADS
 
 
 class Attention(nn.Module):
-    """Queries and keys may be exchanged, or rotated by neighbours in place of halves."""
+    """Queries and keys may be exchanged, or rotated by neighbours in place of halves; the mask may be ignored."""
 
-    def __init__(self, *, fused: bool, swapped: bool, rotated: str) -> None:
+    def __init__(self, *, fused: bool, swapped: bool, rotated: str, masked: str = "added") -> None:
         super().__init__()
-        self.fused, self.swapped, self.rotated = fused, swapped, rotated
+        self.fused, self.swapped, self.rotated, self.masked = fused, swapped, rotated, masked
         self.query, self.key, self.value, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
         angles = torch.outer(torch.arange(STEPS).float(), 0.1 ** (torch.arange(SIZE // 2) / (SIZE // 2)))
         wide = torch.cat([angles, angles], -1) if rotated == "halves" else angles.repeat_interleave(2, -1)
@@ -50,20 +50,31 @@ class Attention(nn.Module):
         if self.fused:
             result = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         else:
-            result = ((query @ key.transpose(-1, -2)) / math.sqrt(SIZE) + mask).softmax(-1) @ value
+            scores = (query @ key.transpose(-1, -2)) / math.sqrt(SIZE)
+            if self.masked == "filled":
+                scores = scores.masked_fill((mask < 0).expand_as(scores), torch.finfo(scores.dtype).min)
+            result = (scores + mask if self.masked == "added" else scores).softmax(-1) @ value
         return self.out(result.transpose(1, 2).reshape(x.shape[0], STEPS, WIDTH))  # type: ignore[no-any-return]
 
 
 class Encoder(nn.Module):
     """Of two blocks; the second one may be at fault."""
 
-    def __init__(self, *, fused: bool = True, swapped: bool = False, rotated: str = "", right: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        fused: bool = True,
+        swapped: bool = False,
+        rotated: str = "",
+        right: str = "",
+        masked: str = "added",
+    ) -> None:
         super().__init__()
         self.words, self.segments = nn.Embedding(WORDS, WIDTH), nn.Embedding(2, WIDTH)
         self.blocks = nn.ModuleList(
             [
-                Attention(fused=fused, swapped=False, rotated=right or rotated),
-                Attention(fused=fused, swapped=swapped, rotated=rotated),
+                Attention(fused=fused, swapped=False, rotated=right or rotated, masked=masked),
+                Attention(fused=fused, swapped=swapped, rotated=rotated, masked=masked),
             ]
         )
         self.norms = nn.ModuleList([nn.LayerNorm(WIDTH) for _ in range(2)])
