@@ -65,6 +65,8 @@ def _recurrent_part(cells: Sequence[Any], op: str, direction: str, *, sequences:
     }
     if op == "GRU":
         attributes["linear_before_reset"] = bool(first.reset_after)
+    elif op == "LSTM":
+        attributes["cell_clip"] = None
     return Part(op, attributes, parameters)
 
 

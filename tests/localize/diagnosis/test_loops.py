@@ -80,7 +80,7 @@ def faults_of(target: networks.Network, folder: Path) -> list[LocatedFault]:
 NUMBERS = {
     "bias": ("b3", lambda b: np.roll(b, 1), "bias3", "is shifted by +1 along axis 0"),
     "input": ("w3", np.zeros_like, "read3", "is zero everywhere"),
-    "state": ("r5", lambda r: 2 * r, "back5", "is scaled by 2"),
+    "state": ("r5", lambda r: 2 * r, "back5", "the recurrent weights are scaled by 2"),
 }
 
 
