@@ -60,17 +60,12 @@ def draw(
     """
     generator = np.random.default_rng([limits.seed, *stream])
     known = limits.inputs[stream[0]] if limits.inputs else None
-    is_real = spec.stands_for_reals or (known is not None and not known.mask)
-    portions = draw_picture(generator, shape) if limits.pictures and is_real and is_picture(shape) else None
+    if known is None and spec.stands_for_reals:
+        known = InputRange((limits.low,), (limits.high,), "nothing said which")
     if known is not None:
-        values = known.draw(generator, shape, portions)
+        drawn = limits.pictures and not known.mask and is_picture(shape)
+        values = known.draw(generator, shape, draw_picture(generator, shape) if drawn else None)
         return values.astype(np.float32 if spec.quantization is not None else numpy_dtype(spec.dtype))
-    if spec.stands_for_reals:
-        if portions is None:
-            values = generator.uniform(limits.low, limits.high, shape).astype(np.float32)
-        else:
-            values = (limits.low + (limits.high - limits.low) * portions).astype(np.float32)
-        return values.astype(numpy_dtype(spec.dtype)) if spec.is_float else values
     if spec.dtype == "bool":
         return generator.integers(0, 2, shape).astype(np.bool_)
     if spec.dtype == "string":

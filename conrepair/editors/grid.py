@@ -8,9 +8,10 @@ import numpy.typing as npt
 from conrepair.editors.operation import NotEditableError
 from conrepair.graph.layer_graph import Array
 
-__all__ = ["affine_grid", "symmetric_scales"]
+__all__ = ["HALF_STEP", "affine_grid", "symmetric_scales"]
 
-_HALF_STEP = 0.505  # what rounding moves a number by at most
+HALF_STEP = 0.505
+"""What rounding moves a number by at most, in steps, with what arithmetic adds."""
 
 
 def affine_grid(low: float, high: float, least: int, most: int) -> tuple[npt.NDArray[np.float32], int]:
@@ -58,7 +59,7 @@ def symmetric_scales(
             np.abs(array / np.where(item > 0, item, 1).reshape(spread) - held).max(axes)
             for item in (needed, all_steps)
         ]
-        theirs = (off[1] < off[0]) & (off[1] <= _HALF_STEP)
+        theirs = (off[1] < off[0]) & (off[1] <= HALF_STEP)
         needed = np.where(theirs.reshape(-1), all_steps, needed)
     kept = np.broadcast_to(np.asarray(kept, np.float32).reshape(-1), needed.shape)
     return np.where(needed > 0, needed, kept).astype(np.float32)

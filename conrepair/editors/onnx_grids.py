@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.grid import affine_grid, symmetric_scales
+from conrepair.editors.grid import HALF_STEP, affine_grid, symmetric_scales
 from conrepair.editors.onnx_constants import attribute, constant_chain, moved_back, numbers_of, set_plain
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Array
@@ -22,7 +22,6 @@ __all__ = ["Grid", "requantize", "rescale_bias", "set_range", "store_anew"]
 _INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
 _REAL_BIAS = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
 _SYMMETRIC = {"int16"}
-_HALF_STEP = 0.505  # what rounding moves a number by at most
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> 
     offset = np.zeros_like(zeros)
     # Integers that are the nearest ones with zero stored as 0 were meant so, whatever the zero point says.
     steps = array.astype(np.float64) / grid.spread(scales.astype(np.float64), array)
-    meant = held is not None and least < 0 and np.abs(steps - held).max(initial=0.0) <= _HALF_STEP
+    meant = held is not None and least < 0 and np.abs(steps - held).max(initial=0.0) <= HALF_STEP
     if not meant and (np.any(zeros) or (least == 0 and array.min(initial=0.0) < 0)):
         if axis is not None or not has_zero:
             raise NotEditableError(f"{label} has a zero point for each channel of input {grid.value}, or none.")

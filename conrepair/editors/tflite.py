@@ -12,7 +12,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.editor import Editor
 from conrepair.editors.fused import unfused
-from conrepair.editors.grid import symmetric_scales
+from conrepair.editors.grid import HALF_STEP, symmetric_scales
 from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
@@ -38,7 +38,6 @@ __all__ = ["EDITOR", "TfliteEditor"]
 _NO_ACTIVATION = schema.ActivationFunctionType.NONE
 _SIX = 6.0
 _SYMMETRIC = {"weight", "W", "R"}  # parameters whose zero kernels want to be stored as 0
-_HALF_STEP = 0.505  # what rounding moves a number by at most
 _TURNED = {"transpose_a": ("left", "adjX"), "transpose_b": ("weight", "adjY")}  # of a product: operand, option
 _SAME_OPTIONS = {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}
 
@@ -123,7 +122,7 @@ class TfliteEditor(Editor):
         held, scales = self._file.real(index), self._file.scales(index)
         if held is None or scales is None or len(scales) > 1:
             return False
-        return bool(np.abs(held - real).max(initial=0.0) <= _HALF_STEP * float(scales[0]))
+        return bool(np.abs(held - real).max(initial=0.0) <= HALF_STEP * float(scales[0]))
 
     def set_range(self, tensor: str, low: float, high: float) -> None:
         """The tensor's quantization, and that of all that must share it."""

@@ -218,8 +218,10 @@ def _parameters(file: TfliteFile, operator: Any, kind: str) -> dict[str, Paramet
         gates = [_parameter(file, operator, position, _PLAIN[0]) for position in places]
         if all(gates):
             found[role] = joined_gates([gate for gate in gates if gate is not None], role)
-    for role, constant in file.inner_constants(operator).items():
-        parameter = _of_tensor(file.inside(constant.subgraph), constant.tensor, _PLAIN[0])
+    inner = file.inner_constants(operator)
+    files = {subgraph: file.inside(subgraph) for subgraph in {constant.subgraph for constant in inner.values()}}
+    for role, constant in inner.items():
+        parameter = _of_tensor(files[constant.subgraph], constant.tensor, _PLAIN[0])
         if parameter is not None:
             found[role] = parameter
     return found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
+from conrepair.localize.diagnosis.zero_points import is_relu
 from conrepair.localize.judgement import Judged
 from conrepair.localize.quantization import ranges_of
 from conrepair.localize.saturation import begins_at_zero
@@ -44,7 +45,7 @@ def quantization_notes(graph: LayerGraph, judged: Sequence[Judged]) -> tuple[str
         low, high = ranges[name]
         if max(abs(low), high) > _WIDE * error.peak:
             wide.append(f"{_called(producer)} ({low:.3g} to {high:.3g}, values up to {error.peak:.3g})")
-        elif _is_relu(producer) and not begins_at_zero((low, high)):
+        elif is_relu(producer) and not begins_at_zero((low, high)):
             (signed if -low > high / 2 else above).append(_called(producer))
     gains = [(gain, node) for node in graph.nodes if (gain := _gain(node)) >= _GAIN]
     per_channel = [f"{_called(node)} ({gain:.1f} times)" for gain, node in sorted(gains, key=lambda item: -item[0])]
@@ -87,10 +88,6 @@ def _other_bias(node: Node, graph: LayerGraph) -> str:
     if right.size not in {1, held.size} or np.all(np.abs(held - right) <= _OTHER_STEP * right):
         return ""
     return f"{_called(node)} ({held.max():.3g} for {right.max():.3g})"
-
-
-def _is_relu(node: Node) -> bool:
-    return node.op == "Relu" or (node.op == "Clip" and node.attributes.get("min") == 0)
 
 
 def _in_steps(parameter: Parameter | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -62,10 +63,13 @@ class Fingerprints:
                 left = np.stack([self._of(ours[row]) for row in rows])
                 right = np.stack([other._of(theirs[column]) for column in columns])
                 result[np.ix_(rows, columns)] = left @ right.T
-        for row, one in enumerate(ours):
-            for column, two in enumerate(theirs):
-                if {one.op, two.op} <= _RECURRENT and (one.op != two.op or one.op in _LOOPS):
-                    result[row, column] = not self._numbers_of(one).isdisjoint(other._numbers_of(two))
+        rows, columns = (
+            [place for place, node in enumerate(side) if node.op in _RECURRENT] for side in (ours, theirs)
+        )
+        for row, column in itertools.product(rows, columns):
+            one, two = ours[row], theirs[column]
+            if one.op != two.op or one.op in _LOOPS:
+                result[row, column] = not self._numbers_of(one).isdisjoint(other._numbers_of(two))
         return np.where(result > _LEAST, result, 0.0)
 
     def _numbers_of(self, node: Node) -> frozenset[bytes]:

@@ -79,7 +79,7 @@ class TfliteFile:
     def inner_parameters(self, operator: int) -> dict[str, Parameter]:
         """The constants of the subgraphs that an operator calls, as its parameters; see `inner_constants`."""
         found = inner_constants(self.model, self.operators[operator])
-        files = {constant.subgraph: self.inside(constant.subgraph) for constant in found.values()}
+        files = {subgraph: self.inside(subgraph) for subgraph in {constant.subgraph for constant in found.values()}}
         return {
             role: files[constant.subgraph].parameter(constant.tensor)
             for role, constant in found.items()

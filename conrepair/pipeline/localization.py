@@ -88,12 +88,12 @@ def rows_to_localize(
         wanted = item.kind == "target" if item.build is None else item.backend in debugged
         if not wanted or item.source is None or item.problem is not None or item.reference in random:
             continue
-        differs = row.verdict is not None and row.verdict not in alike
-        if (
-            _needs_layers(row, drawn=drawn)
-            if when == "excused"
-            else (when == "always" and row.problem is None) or differs
-        ):
+        if when == "excused":
+            is_asked = _needs_layers(row, drawn=drawn)
+        else:
+            differs = row.verdict is not None and row.verdict not in alike
+            is_asked = differs or (when == "always" and row.problem is None)
+        if is_asked:
             found.setdefault(item.looked_at, place)
     return list(found.values())
 

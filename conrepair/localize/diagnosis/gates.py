@@ -15,12 +15,15 @@ from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.parameters import compare_parameters
 from conrepair.localize.diagnosis.recurrence import GATES, Layer
 
-__all__ = ["Carried", "carried_gates", "gate_differences"]
+__all__ = ["PARTS", "WAYS", "Carried", "carried_gates", "gate_differences"]
 
 _ALIKE, _SURELY = 0.5, 0.95  # cosine from which on numbers belong together: of many, and of however few
 _DEVIATIONS = 4.0  # of the cosine of so many numbers that have nothing to do with one another
-_WORDS = {"weight": "the input's weights are", "recurrent": "the recurrent weights are", "bias": "the bias is"}
-_WAYS = ("forward", "backward")
+PARTS = {"weight": "the input's weights are", "recurrent": "the recurrent weights are", "bias": "the bias is"}
+"""Of a layer, with a verb."""
+
+WAYS = ("forward", "backward")
+"""Directions."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,8 @@ def gate_differences(source: Node, layers: Sequence[Layer], nodes: Sequence[Node
     for item in carried_gates(layers, layers, nodes):
         found = compare_parameters(item.wanted, item.parameter)
         if found is not None:
-            where = f", in the {_WAYS[item.direction]} direction" if len(layers) > 1 else ""
-            words, layer = f"{_WORDS[item.part]} {found.words}{where}", item.node.layer
+            where = f", in the {WAYS[item.direction]} direction" if len(layers) > 1 else ""
+            words, layer = f"{PARTS[item.part]} {found.words}{where}", item.node.layer
             rule = words if found.plain else ""
             words += f" (`{layer}`, of the {source.op} `{source.layer}`)"
             yield Finding(found.kind, words, (source.layer,), (layer,), f"at {layer}", rule=rule)

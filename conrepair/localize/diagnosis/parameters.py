@@ -171,13 +171,7 @@ def _other_scales(one: Values, two: Values, target: Parameter) -> Difference | N
         factors = _factors(first[wrong], second[wrong], scales[wrong])
         if factors is not None:
             words = f"scaled by {span(factors)} in {int(wrong.sum())} of {size} slices of axis {axis}"
-            return Difference(
-                Kind.PARAMETERS,
-                words,
-                float(np.linalg.norm(two - one) / np.linalg.norm(one)),
-                plain=True,
-                of_grid=True,
-            )
+            return _of_grid(words, one, two)
     return None
 
 
@@ -196,14 +190,13 @@ def _other_zero_point(one: Values, two: Values, target: Parameter) -> Difference
         ):
             ends = " to ".join(dict.fromkeys(f"{end:+.0f}" for end in (shifts.min(), shifts.max())))
             words = f"shifted by {ends} of their steps: as by another zero point"
-            return Difference(
-                Kind.PARAMETERS,
-                words,
-                float(np.linalg.norm(two - one) / np.linalg.norm(one)),
-                plain=True,
-                of_grid=True,
-            )
+            return _of_grid(words, one, two)
     return None
+
+
+def _of_grid(words: str, one: Values, two: Values) -> Difference:
+    relative = float(np.linalg.norm(two - one) / np.linalg.norm(one))
+    return Difference(Kind.PARAMETERS, words, relative, plain=True, of_grid=True)
 
 
 def _factors(one: Values, two: Values, scales: Values) -> Values | None:

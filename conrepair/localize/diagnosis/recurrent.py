@@ -9,17 +9,14 @@ from dataclasses import dataclass, replace
 from conrepair.faults.fault import Kind
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.finding import Finding
-from conrepair.localize.diagnosis.gates import carried_gates, gate_differences
+from conrepair.localize.diagnosis.gates import PARTS, WAYS, carried_gates, gate_differences
 from conrepair.localize.diagnosis.recurrence import recurrent_layer, wrong_forms
 from conrepair.localize.diagnosis.recurrent_run import Layers, Run
 from conrepair.localize.diagnosis.region import Region
 from conrepair.localize.diagnosis.steps import MOVES
 from conrepair.localize.diagnosis.wiring import layers_of
 
-__all__ = ["Form", "form_of", "recurrent_findings", "scaled_form"]
-
-_PARTS = {"weight": "the input's weights are", "recurrent": "the recurrent weights are", "bias": "the bias is"}
-_WAYS = ("forward", "backward")
+__all__ = ["Form", "form_of", "recurrent_findings"]
 
 
 @dataclass(frozen=True)
@@ -45,13 +42,14 @@ def recurrent_findings(region: Region) -> Iterator[Finding]:
     Args:
         region: Guilty, with one recurrent layer in the source.
     """
-    form = form_of(region)
+    run = Run.of(region)
+    form = None if run is None else _form(run)
     if form is not None:
         yield _finding(region, form)
         return
     found = recurrent_layer(region.source.nodes)
     differing = [] if found is None else list(gate_differences(*found, region.target.nodes))
-    if differing or (form := scaled_form(region)) is None:
+    if differing or run is None or (form := _scaled(run)) is None:
         yield from differing
     else:
         yield _finding(region, form)
@@ -70,13 +68,11 @@ def form_of(region: Region) -> Form | None:
         None where no form does.
     """
     run = Run.of(region)
-    return None if run is None else next(_exchanged(run), None) or next(_changed(run), None)
+    return None if run is None else _form(run)
 
 
-def scaled_form(region: Region) -> Form | None:
-    """The same where one of its parameters is times a number, which is looked for."""
-    run = Run.of(region)
-    return None if run is None else _scaled(run)
+def _form(run: Run) -> Form | None:
+    return next(_exchanged(run), None) or next(_changed(run), None)
 
 
 def _changed(run: Run) -> Iterator[Form]:
@@ -97,21 +93,21 @@ def _choices(layers: Layers) -> Sequence[range]:
 
 
 def _where(changed: range, layers: Layers) -> str:
-    return "" if len(changed) == len(layers) else f", in the {_WAYS[changed[0]]} direction"
+    return "" if len(changed) == len(layers) else f", in the {WAYS[changed[0]]} direction"
 
 
 def _exchanged(run: Run) -> Iterator[Form]:
     """The two directions, or one sort of their numbers, in each other's place."""
-    if len(run.layers) != len(_WAYS):
+    if len(run.layers) != len(WAYS):
         return
     one, two = run.layers
     tried = [("the directions are exchanged", (two, one))]
-    for names in (tuple(_PARTS), *((name,) for name in _PARTS)):
+    for names in (tuple(PARTS), *((name,) for name in PARTS)):
         other = (
             replace(one, **{name: getattr(two, name) for name in names}),
             replace(two, **{name: getattr(one, name) for name in names}),
         )
-        what = _PARTS[names[0]].rsplit(" ", 1)[0] if len(names) == 1 else "the numbers"
+        what = PARTS[names[0]].rsplit(" ", 1)[0] if len(names) == 1 else "the numbers"
         tried.append((f"{what} of both directions are exchanged", other))
     for words, other in tried:
         if one.weight.shape == two.weight.shape and run.gives(other):
@@ -119,9 +115,10 @@ def _exchanged(run: Run) -> Iterator[Form]:
 
 
 def _scaled(run: Run) -> Form | None:
+    """The form where one of its parameters is times a number, which is looked for."""
     from scipy.optimize import minimize_scalar  # takes half a second to import
 
-    for (name, role), changed in itertools.product(_PARTS.items(), _choices(run.layers)):
+    for (name, role), changed in itertools.product(PARTS.items(), _choices(run.layers)):
 
         def scaled(factor: float, name: str = name, changed: range = changed) -> Layers:
             return tuple(

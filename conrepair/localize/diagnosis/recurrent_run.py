@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,9 +79,9 @@ def _way(
     read = {name for item in behind for name in item.inputs} | {region.source.end}
     graph = region.source.graph
     outputs = [name for name in node.outputs if name in read and graph.tensors[name].shape is not None]
+    begins = {name: values for name, values in _begins(region).items() if name not in node.outputs}
     for output, arranged in itertools.product(outputs, _ARRANGED):
         shape = graph.tensors[output].shape or ()
-        known = {name: values for name, values in _begins(region).items() if name not in node.outputs}
 
         def error(
             states: States,
@@ -90,12 +90,11 @@ def _way(
             output: str = output,
             arranged: Callable[[States, Layers], Values] = arranged,
             shape: tuple[int, ...] = shape,
-            known: Mapping[str, Values] = known,
         ) -> float:
             given = arranged(states, of)
             if given.size != math.prod(shape):
                 return math.inf
-            known = {**known, **_others(node, output, states, of, graph), output: given.reshape(shape)}
+            known = {**begins, **_others(node, output, states, of, graph), output: given.reshape(shape)}
             needed = graph.between(set(known), [region.source.end]) if output != region.source.end else ()
             values = compute(needed, known, graph)
             result = None if values is None else values.get(region.source.end)

@@ -15,7 +15,7 @@ from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region
 from conrepair.localize.diagnosis.wiring import layers_of
 
-__all__ = ["ZERO_POINTS", "Grids", "contradicted", "same_integers", "zero_point_findings"]
+__all__ = ["ZERO_POINTS", "Grids", "contradicted", "is_relu", "same_integers", "zero_point_findings"]
 
 _OTHER_GRID = "integers are read by another scale or zero point than they're written by"
 _BELOW_ZERO = "a range begins below zero, which stands for a ReLU"
@@ -104,19 +104,19 @@ def _clipped(region: Region) -> frozenset[str]:
     begins = {name: region.partners[name] for name in region.target.begins if name in region.partners}
     found += [name for name, source in begins.items() if _is_clipped_behind(source, ours)]
     integers = {same for name in found for same in same_integers(name, theirs)}
-    return frozenset(name for name in integers if not any(map(_is_relu, _around(name, theirs))))
+    return frozenset(name for name in integers if not any(map(is_relu, _around(name, theirs))))
 
 
 def _is_clipped(name: str, graph: LayerGraph) -> bool:
     """Whether a tensor is what a ReLU gives."""
     producer = graph.producers.get(name)
-    return producer is not None and _is_relu(producer)
+    return producer is not None and is_relu(producer)
 
 
 def _is_clipped_behind(name: str, graph: LayerGraph) -> bool:
     """Whether a ReLU is all that reads a tensor."""
     readers = graph.consumers.get(name, ())
-    return len(readers) == 1 and name not in graph.outputs and _is_relu(readers[0])
+    return len(readers) == 1 and name not in graph.outputs and is_relu(readers[0])
 
 
 def _around(name: str, graph: LayerGraph) -> Iterator[Node]:
@@ -130,7 +130,8 @@ def _around(name: str, graph: LayerGraph) -> Iterator[Node]:
         yield node
 
 
-def _is_relu(node: Node) -> bool:
+def is_relu(node: Node) -> bool:
+    """Whether a node gives nothing below zero, and begins there."""
     return node.op == "Relu" or (node.op == "Clip" and node.attributes.get("min") == 0)
 
 
