@@ -132,7 +132,8 @@ def told_by_drawn(faults: Sequence[LocatedFault], inputs: Sequence[str]) -> tupl
     """Leave out what only says that drawn inputs aren't those of calibration.
 
     They're drawn within the ranges that the files state, so an input that saturates contradicts its source. Tensors
-    inside were calibrated on other inputs, which noise needn't be like: nothing tells a wrong range from that.
+    inside were calibrated on other inputs, which noise needn't be like: nothing tells a range that's too small, or
+    that lies elsewhere, from that.
 
     Args:
         faults: With what saturates.
@@ -142,7 +143,9 @@ def told_by_drawn(faults: Sequence[LocatedFault], inputs: Sequence[str]) -> tupl
         What remains, and in words what doesn't: "" for nothing.
     """
     ranges = [
-        fault for fault in faults if fault.differences and {words for words, _ in fault.differences} == {SATURATES}
+        fault
+        for fault in faults
+        if fault.differences and {words for words, _ in fault.differences} <= {SATURATES, SHIFTED}
     ]
     layers = dict.fromkeys(layer for fault in ranges for _, layer in fault.differences)
     if not ranges or not layers.keys().isdisjoint(inputs):

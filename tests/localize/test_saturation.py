@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,12 @@ from conrepair.faults.fault import Kind
 from conrepair.frameworks.registry import framework
 from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.options import Options
-from conrepair.localize.saturation import SATURATES, is_small
+from conrepair.localize.saturation import SATURATES, SHIFTED, is_small
 from conrepair.repair.options import RepairOptions
 from conrepair.repair.repair import repair_models
 from conrepair.runtime.files import sha256_of
 
+Change = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 _OPTIONS = Options(samples=8, batch_size=8, quantized=True)
 
 
@@ -93,17 +95,34 @@ def test_a_keras_network_of_bytes_that_was_calibrated_on_portions_of_one(tmp_pat
     assert result.unseen_after.top1_differing == 0
 
 
+def narrowed(scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A twelfth of a range."""
+    return scale / np.float32(12), zero
+
+
+def shifted(scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A range that's wide enough and begins far below, so that large values are cut off."""
+    return scale * np.float32(1.5), np.full_like(zero, 115)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"), [(narrowed, SATURATES), (shifted, SHIFTED)], ids=lambda value: getattr(value, "__name__", "")
+)
 @pytest.mark.parametrize(("of_the_input", "drawn"), [(False, True), (False, False), (True, True)])
-def test_drawn_inputs_say_nothing_of_a_range_inside(of_the_input: bool, drawn: bool, tmp_path: Path) -> None:
+def test_drawn_inputs_say_nothing_of_a_range_inside(
+    of_the_input: bool, drawn: bool, change: Change, rule: str, tmp_path: Path
+) -> None:
     """Noise may be unlike what calibration has seen; a range of the input itself contradicts what it's made for."""
     ours, theirs = quantized(tmp_path, "QDQ", 1.0)
     network = onnx.load(theirs.model.path)
     read = [node for node in network.graph.node if node.op_type == "QuantizeLinear"]
     chosen = next(node for node in read if (node.input[0] == "x") is of_the_input)
-    [scale] = [item for item in network.graph.initializer if item.name == chosen.input[1]]
-    scale.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(scale) / 12, scale.name))
-    onnx.save(network, tmp_path / "narrow.onnx")
-    target = subject(model_of("onnx", tmp_path / "narrow.onnx"), tmp_path)
+    constants = {item.name: item for item in network.graph.initializer}
+    of_range = [constants[name] for name in chosen.input[1:]]
+    for item, value in zip(of_range, change(*map(onnx.numpy_helper.to_array, of_range)), strict=True):
+        item.CopyFrom(onnx.numpy_helper.from_array(value, item.name))
+    onnx.save(network, tmp_path / "wrong.onnx")
+    target = subject(model_of("onnx", tmp_path / "wrong.onnx"), tmp_path)
     found = localize_models(ours, target, tmp_path / "at", dataclasses.replace(_OPTIONS, drawn=drawn))
     if drawn and not of_the_input:
         assert (found.verdict, found.faults) == (Verdict.UNDECIDED, ())
@@ -111,7 +130,7 @@ def test_drawn_inputs_say_nothing_of_a_range_inside(of_the_input: bool, drawn: b
         assert "--data" in found.reason
     else:
         assert found.verdict is Verdict.FAULTY
-        assert SATURATES in {words for fault in found.faults for words, _ in fault.differences}
+        assert rule in {words for fault in found.faults for words, _ in fault.differences}
 
 
 def test_ranges() -> None:
