@@ -71,7 +71,9 @@ class TorchEditor(Editor):
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change the state dict, also behind moves; numbers that several operators share aren't touched."""
         target = self._nodes[node.name]
-        holders = holders_of(target)[role]
+        holders = holders_of(target).get(role, ())
+        if not holders:
+            self.refuse(f"{target.target} has no argument for {role}")
         entry, state = OPERATORS[name_of_operator(target)], state_of(self._program)
         for holder, stored in zip(holders, from_canonical(entry, role, len(holders))(array), strict=True):
             before = holder.meta["val"]
@@ -106,9 +108,9 @@ class TorchEditor(Editor):
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change arguments."""
         target = self._nodes[node.name]
-        entry = OPERATORS[name_of_operator(target)]
+        entry = OPERATORS.get(name_of_operator(target))
         for attribute, value in changes.items():
-            if attribute not in entry.attributes:
+            if entry is None or attribute not in entry.attributes:
                 self.refuse(f"{target.target} has no argument for {attribute}")
             self._set_argument(target, entry.attributes[attribute], self._stored(node, attribute, value))
         self._note(target)
@@ -318,13 +320,16 @@ class TorchEditor(Editor):
     ) -> tuple[Any, list[Any]]:
         arguments = arguments_of(old)
         if operator in {"MaxPool", "AveragePool"}:
-            window = [arguments[name] for name in ("kernel_size", "stride", "padding")]
+            if node.op not in {"MaxPool", "AveragePool"}:
+                self.refuse(f"{old.target} has no windows")
+            names = ("kernel_shape", "strides", "pads")
+            window = [self._stored(node, name, node.attributes[name]) for name in names]
             aten = torch.ops.aten
             target = aten.max_pool2d.default if operator == "MaxPool" else aten.avg_pool2d.default
             dilation = [[1, 1]] if operator == "MaxPool" else []
-            return target, [old.args[0], *window, *dilation, arguments["ceil_mode"]]
+            return target, [old.args[0], *window, *dilation, bool(node.attributes["ceil_mode"])]
         if operator in _GLOBAL:
-            if any(size != 1 for size in arguments["output_size"]):
+            if node.op not in _GLOBAL:
                 self.refuse(f"{node.name} is no global pooling")
             return _GLOBAL[operator], [old.args[0], [2, 3], True]
         if operator == "InstanceNormalization":

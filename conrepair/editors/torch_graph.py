@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils import _pytree as pytree
 
 from conrepair.editors.torch_operators import OPERATORS, AtenOperator, arguments_of
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
+from conrepair.networks.torch_call import Call, Part
 from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_graph import meaning_of, with_defaults
 from conrepair.networks.torch_program import Program
 
 __all__ = [
@@ -40,8 +43,10 @@ def graph_of_program(program: torch.export.ExportedProgram) -> LayerGraph:
         for node in program.graph.nodes
         if isinstance(value := node.meta.get("val"), torch.Tensor) and node.name not in state
     }
+    constants.dependent -= _of_sizes(program)
+    values = {node: pytree.tree_map(_without_symbols, node.meta.get("val")) for node in program.graph.nodes}
     nodes = [
-        _node(node, state, constants)
+        _node(node, state, constants, values)
         for node in program.graph.nodes
         if node.op == "call_function" and (node.name in tensors or name_of_operator(node) in {"lstm", "gru"})
     ]
@@ -91,49 +96,56 @@ def numpy_of(tensor: torch.Tensor) -> Array:
     return array
 
 
-def _node(node: torch.fx.Node, state: Mapping[str, str], constants: Constants) -> Node:
+def _node(
+    node: torch.fx.Node, state: Mapping[str, str], constants: Constants, values: Mapping[torch.fx.Node, Any]
+) -> Node:
     name = name_of_operator(node)
     entry = OPERATORS.get(name)
-    arguments = arguments_of(node) if is_aten(node) else {}
     op = name or getattr(node.target, "__name__", str(node.target))
     attributes: dict[str, Attribute] = {}
     parameters: dict[str, Parameter] = {}
     holders = holders_of(node)
     if entry is not None:
         op = entry.op
-        attributes = _attributes(entry, arguments, node)
         parameters = _parameters(entry, holders, state, constants)
     elif node.target is operator.getitem:
         op = "Identity"
+    if is_aten(node) and op not in _GATES:
+        part = _meaning(node, op, constants, values)
+        op, attributes = part.op, with_defaults(part)
     held = {holder for role in parameters for holder in holders[role]}
     fed = tuple(item.name for item in node.all_input_nodes if item.name not in state and item not in held)
     return Node(node.name, module_path(node), op, str(node.target), fed, (node.name,), attributes, parameters)
 
 
-def _attributes(entry: AtenOperator, arguments: Mapping[str, Any], node: torch.fx.Node) -> dict[str, Attribute]:
-    found: dict[str, Attribute] = dict(entry.values)
-    for attribute, argument in entry.attributes.items():
-        value = arguments.get(argument)
-        if attribute == "pads" and isinstance(value, list | tuple) and all(isinstance(item, int) for item in value):
-            found[attribute] = (
-                _pads_of_axes(value, len(node.meta["val"].shape)) if entry.op == "Pad" else (*value, *value)
-            )
-        elif attribute == "coordinate_transformation_mode":
-            found[attribute] = "align_corners" if value else "half_pixel"
-        elif attribute == "axis" and isinstance(value, int):
-            found[attribute] = value % len(node.meta["val"].shape)
-        elif isinstance(value, list | tuple) and all(isinstance(item, int) for item in value):
-            found[attribute] = tuple(value)
-        elif isinstance(value, int | float | str | bool):
-            found[attribute] = value
+def _meaning(node: torch.fx.Node, op: str, constants: Constants, values: Mapping[torch.fx.Node, Any]) -> Part:
+    """What localization takes an operator for; where those are several, the one that's called so."""
+    call = Call(node, values, constants)
+    call.name = name_of_operator(node)
+    parts = meaning_of(call)
+    return next((part for part in parts if part.op == op), parts[-1])
+
+
+def _of_sizes(program: torch.export.ExportedProgram) -> set[torch.fx.Node]:
+    """What follows from sizes alone: numbers, where sizes are given."""
+    found: set[torch.fx.Node] = set()
+    for node in program.graph.nodes:
+        if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.SymInt):
+            continue
+        if node.target is torch.ops.aten.sym_size.int or found.issuperset(node.all_input_nodes):
+            found.add(node)
     return found
 
 
-def _pads_of_axes(pads: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Begins, then ends, of all axes, from torch's pairs that begin with the last axis."""
-    pairs = [(pads[place], pads[place + 1]) for place in range(0, len(pads), 2)]
-    pairs = [(0, 0)] * (rank - len(pairs)) + pairs[::-1]
-    return tuple(begin for begin, _ in pairs) + tuple(end for _, end in pairs)
+def _without_symbols(value: Any) -> Any:
+    """A tensor without content whose sizes are numbers, one where the program leaves them open."""
+    if isinstance(value, torch.Tensor):
+        return torch.empty(_sizes(value), dtype=value.dtype, device="meta")
+    return 1 if isinstance(value, torch.SymInt) else value
+
+
+def _sizes(value: torch.Tensor) -> tuple[int, ...]:
+    return tuple(size if isinstance(size, int) else 1 for size in value.shape)
 
 
 def holders_of(node: torch.fx.Node) -> dict[str, tuple[torch.fx.Node, ...]]:
@@ -207,5 +219,4 @@ def _gates(array: Array, order: tuple[int, ...]) -> Array:
 
 
 def _tensor(name: str, value: torch.Tensor) -> Tensor:
-    shape = tuple(size if isinstance(size, int) else 1 for size in value.shape)
-    return Tensor(name, shape, str(value.dtype).removeprefix("torch."))
+    return Tensor(name, _sizes(value), str(value.dtype).removeprefix("torch."))

@@ -18,20 +18,18 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class AtenOperator:
-    """How an ATen operator is read.
+    """Which arguments of an ATen operator are what.
 
     Attributes:
-        op: In the vocabulary.
+        op: In the vocabulary; what it is in one call, networks say.
         parameters: Arguments that may be parameters, by role.
         attributes: Arguments, by the attribute that they say.
-        values: Attributes that no argument says.
         transposed: Roles whose numbers are stored with their two axes exchanged.
     """
 
     op: str
     parameters: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, Attribute] = field(default_factory=dict)
     transposed: frozenset[str] = frozenset()
 
 
@@ -57,7 +55,7 @@ OPERATORS: Mapping[str, AtenOperator] = {
     "lstm": AtenOperator("LSTM"),
     "gru": AtenOperator("GRU"),
     "relu": AtenOperator("Relu"),
-    "relu6": AtenOperator("Clip", values={"min": 0.0, "max": 6.0}),
+    "relu6": AtenOperator("Clip"),
     "hardtanh": AtenOperator("Clip", attributes={"min": "min_val", "max": "max_val"}),
     "clamp": AtenOperator("Clip", attributes={"min": "min", "max": "max"}),
     "leaky_relu": AtenOperator("LeakyRelu", attributes={"alpha": "negative_slope"}),
@@ -66,7 +64,7 @@ OPERATORS: Mapping[str, AtenOperator] = {
     "gelu": AtenOperator("Gelu", attributes={"approximate": "approximate"}),
     "silu": AtenOperator("Swish"),
     "hardswish": AtenOperator("HardSwish"),
-    "hardsigmoid": AtenOperator("HardSigmoid", values={"alpha": 1 / 6, "beta": 0.5}),
+    "hardsigmoid": AtenOperator("HardSigmoid"),
     "sigmoid": AtenOperator("Sigmoid"),
     "tanh": AtenOperator("Tanh"),
     "softplus": AtenOperator("Softplus"),
@@ -88,7 +86,7 @@ OPERATORS: Mapping[str, AtenOperator] = {
             "count_include_pad": "count_include_pad",
         },
     ),
-    **{name: AtenOperator(op, values={"keepdims": True, "axes": (2, 3)}) for name, op in _GLOBAL_POOLS.items()},
+    **{name: AtenOperator(op) for name, op in _GLOBAL_POOLS.items()},
     "add": AtenOperator("Add"),
     "sub": AtenOperator("Sub"),
     "mul": AtenOperator("Mul"),

@@ -20,7 +20,7 @@ from conrepair.networks.torch_call import Call, Part, Rule, sizes
 from conrepair.networks.torch_constants import Constants
 from conrepair.networks.torch_program import Program, is_tuple_item
 
-__all__ = ["NamedGraph", "named_graph"]
+__all__ = ["NamedGraph", "meaning_of", "named_graph", "with_defaults"]
 
 _RULES: Mapping[str, Rule] = {
     **torch_layers.RULES,
@@ -71,6 +71,47 @@ def named_graph(program: Program, constants: Constants, inputs: Sequence[str]) -
     return NamedGraph(graph, origins)
 
 
+def meaning_of(call: Call, results: int = 1) -> Sequence[Part]:
+    """What an operator is in the vocabulary; one part of its own name where that has no word for such a use.
+
+    Args:
+        call: Of the operator.
+        results: How many it gives.
+    """
+    rule = _RULES.get(call.name)
+    form = rule(call) if rule is not None else None
+    parts = [form] if isinstance(form, Part) else form
+    if parts is None:
+        return [_native(call, results)]
+    read = {given for part in parts for given in part.inputs}
+    # A number that is computed from the inputs (a size that depends on the data) has no place in the vocabulary.
+    return parts if read.issuperset(_dependent(call)) else [_native(call, results)]
+
+
+def with_defaults(part: Part) -> dict[str, Attribute]:
+    """A part's attributes, and those that it has without saying so."""
+    defaults = OPERATORS[part.op].attributes if part.op in OPERATORS else {}
+    return {**defaults, **part.attributes}
+
+
+def _native(call: Call, results: int) -> Part:
+    attributes: dict[str, Attribute] = {}
+    parameters = {}
+    for name, value in call.arguments.items():
+        leaves = pytree.tree_leaves(value, is_leaf=lambda item: isinstance(item, fx.Node))
+        found = [leaf for leaf in leaves if isinstance(leaf, fx.Node)]
+        known = [leaf for leaf in found if isinstance(call.value(leaf), torch.Tensor) and call.is_constant(leaf)]
+        if not found:
+            attributes[name] = _plain(value)
+        for position, leaf in enumerate(known):
+            parameters[name if value is leaf else f"{name}.{position}"] = call.parameter(leaf)
+    return Part(_native_name(call), attributes, _dependent(call), parameters, tuple(range(results)))
+
+
+def _dependent(call: Call) -> list[fx.Node]:
+    return [given for given in call.node.all_input_nodes if call.depends(given)]
+
+
 class _Builder:
     """Collects nodes and tensors.
 
@@ -103,7 +144,7 @@ class _Builder:
             return
         self._add_results(node)
         call = Call(node, self._program.values, self._constants)
-        for part in self._parts(call):
+        for part in meaning_of(call, len(self._results[node])):
             self._add_part(call, part)
 
     def add_constant(self, node: fx.Node) -> None:
@@ -115,33 +156,6 @@ class _Builder:
         self.nodes.append(
             Node(node.name, node.name, "Constant", str(node.target), (), (node.name,), {}, {"value": value})
         )
-
-    def _parts(self, call: Call) -> Sequence[Part]:
-        rule = _RULES.get(call.name)
-        form = rule(call) if rule is not None else None
-        parts = [form] if isinstance(form, Part) else form
-        if parts is None:
-            return [self._native(call)]
-        read = {given for part in parts for given in part.inputs}
-        # A number that is computed from the inputs (a size that depends on the data) has no place in the vocabulary.
-        return parts if read.issuperset(self._dependent(call.node)) else [self._native(call)]
-
-    def _native(self, call: Call) -> Part:
-        attributes: dict[str, Attribute] = {}
-        parameters = {}
-        for name, value in call.arguments.items():
-            leaves = pytree.tree_leaves(value, is_leaf=lambda item: isinstance(item, fx.Node))
-            found = [leaf for leaf in leaves if isinstance(leaf, fx.Node)]
-            known = [leaf for leaf in found if isinstance(call.value(leaf), torch.Tensor) and call.is_constant(leaf)]
-            if not found:
-                attributes[name] = _plain(value)
-            for position, leaf in enumerate(known):
-                parameters[name if value is leaf else f"{name}.{position}"] = call.parameter(leaf)
-        results = range(len(self._results[call.node]))
-        return Part(_native_name(call), attributes, self._dependent(call.node), parameters, tuple(results))
-
-    def _dependent(self, node: fx.Node) -> list[fx.Node]:
-        return [given for given in node.all_input_nodes if given in self._constants.dependent]
 
     def _add_part(self, call: Call, part: Part) -> None:
         node = call.node
@@ -156,7 +170,6 @@ class _Builder:
         ]
         if not outputs:  # a state that nobody reads
             return
-        defaults = OPERATORS[part.op].attributes if part.op in OPERATORS else {}
         self.nodes.append(
             Node(
                 name=node.name + part.suffix,
@@ -165,7 +178,7 @@ class _Builder:
                 native=part.native or _native_name(call),
                 inputs=tuple(inputs),
                 outputs=tuple(outputs),
-                attributes={**defaults, **part.attributes},
+                attributes=with_defaults(part),
                 parameters=dict(part.parameters),
             )
         )

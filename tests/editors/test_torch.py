@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from small_models import export_pt2
 from torch import nn
 
-from conrepair.editors.editor import Editor
+from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -98,3 +100,66 @@ def test_what_is_computed_otherwise_gets_numbers_of_its_own(tmp_path: Path) -> N
     mended, series, given = answered(editor, tmp_path / "out")
     np.testing.assert_allclose(given, series @ wanted, rtol=1e-5)
     assert "w" in torch.export.load(mended.path).state_dict
+
+
+class Pooled(nn.Module):
+    """A convolution, an activation and a pooling."""
+
+    def __init__(self, activation: nn.Module, pool: nn.Module) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(5)
+        self.weight = nn.Parameter(torch.randn((4, 3, 3, 3), generator=generator))
+        self.activation, self.pool = activation, pool
+
+    def forward(self, picture: torch.Tensor) -> torch.Tensor:
+        return self.pool(self.activation(torch.conv2d(picture, self.weight, padding=1)))
+
+
+def changed(wrong: nn.Module, change: Callable[[Editor], None], folder: Path) -> tuple[Array, torch.Tensor]:
+    """What the changed program makes of a picture, which comes too."""
+    picture = torch.from_numpy(np.random.default_rng(6).normal(size=(2, 3, 8, 8)).astype(np.float32))
+    export_pt2(wrong, [picture], folder / "wrong.pt2")
+    editor = open_editor(Model("torch", str(folder / "wrong.pt2"), sha256_of(folder / "wrong.pt2")))
+    change(editor)
+    (folder / "out").mkdir()
+    runnable = framework("torch").load(editor.save(folder / "out", "repaired"))
+    [given] = runnable.run({runnable.inputs[0].name: picture.numpy()}).values()
+    return given, picture
+
+
+def test_a_softplus_with_a_number_of_its_own_is_none(tmp_path: Path) -> None:
+    """It was called Softplus as the right one is, so nothing made it one."""
+
+    def change(editor: Editor) -> None:
+        [node] = [item for item in editor.graph.nodes if "softplus" in item.native]
+        assert node.op != "Softplus"
+        assert (node.attributes["beta"], node.attributes["threshold"]) == (2, 20)
+        editor.set_operator(node, "Softplus", {})
+
+    given, picture = changed(Pooled(nn.Softplus(beta=2), nn.MaxPool2d(2)), change, tmp_path)
+    expected = Pooled(nn.Softplus(), nn.MaxPool2d(2))(picture).detach().numpy()
+    np.testing.assert_allclose(given, expected, atol=1e-5)
+
+
+def test_an_adaptive_pooling_to_several_places_has_windows(tmp_path: Path) -> None:
+    """It was taken for a mean over everything."""
+
+    def change(editor: Editor) -> None:
+        [node] = [item for item in editor.graph.nodes if item.op == "AveragePool"]
+        assert (node.attributes["kernel_shape"], node.attributes["strides"]) == ((4, 4), (4, 4))
+        editor.set_operator(node, "MaxPool", node.attributes)
+
+    given, picture = changed(Pooled(nn.ReLU(), nn.AdaptiveAvgPool2d((2, 2))), change, tmp_path)
+    expected = Pooled(nn.ReLU(), nn.AdaptiveMaxPool2d((2, 2)))(picture).detach().numpy()
+    np.testing.assert_allclose(given, expected, atol=1e-5)
+
+
+def test_what_has_no_argument_for_a_change_is_left(tmp_path: Path) -> None:
+    def change(editor: Editor) -> None:
+        [node] = [item for item in editor.graph.nodes if item.op == "AveragePool"]
+        with pytest.raises(NotEditableError, match="no argument for kernel_shape"):
+            editor.set_attributes(node, {"kernel_shape": (2, 2)})
+        with pytest.raises(NotEditableError, match="no argument for weight"):
+            editor.set_parameter(node, "weight", np.zeros(1, np.float32))
+
+    changed(Pooled(nn.ReLU(), nn.AdaptiveAvgPool2d((2, 2))), change, tmp_path)
