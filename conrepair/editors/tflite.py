@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,6 @@ from conrepair.editors.tflite_file import TfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
 from conrepair.editors.tflite_graph import (
     ACTIVATION,
-    FUSED,
     LAYOUTS,
     LINEAR,
     constant_behind,
@@ -30,13 +30,13 @@ from conrepair.editors.tflite_options import options_for
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
 from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.networks.tflite_elementwise import BOUNDS, FUSED
 from conrepair.networks.tflite_subgraphs import InnerConstant
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["EDITOR", "TfliteEditor"]
 
 _NO_ACTIVATION = schema.ActivationFunctionType.NONE
-_SIX = 6.0
 _SYMMETRIC = {"weight", "W", "R"}  # parameters whose zero kernels want to be stored as 0
 _TURNED = {"transpose_a": ("left", "adjX"), "transpose_b": ("weight", "adjY")}  # of a product: operand, option
 _SAME_OPTIONS = {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}
@@ -145,6 +145,9 @@ class TfliteEditor(Editor):
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change options, or the constants that hold them."""
         operator = self._operators[node.name]
+        if changes.keys() <= {"min", "max"} and node.op in {"Clip", "Relu"}:
+            self._set_bounds(node, operator, changes)
+            changes = {}
         for name, value in changes.items():
             self._set_attribute(node, operator, name, value)
         self.touched |= self.names(node)
@@ -153,12 +156,7 @@ class TfliteEditor(Editor):
         """Another operator; what can't be fused follows the layer."""
         target = self._operators[node.name]
         if node.name.endswith(ACTIVATION):
-            fused = {op: code for code, op in FUSED.items() if op != "Clip"}
-            if operator in fused:
-                target.builtinOptions.fusedActivationFunction = fused[operator]
-            else:
-                target.builtinOptions.fusedActivationFunction = _NO_ACTIVATION
-                self.insert(node.layer, [(operator, attributes, [])], "replaced")
+            self._activate(node, operator, attributes)
         else:
             if self._file.is_quantized(target.outputs[0]) and operator in {"Sigmoid", "Tanh", "Softmax"}:
                 self.refuse(f"{operator} has a quantization of its own")
@@ -193,6 +191,15 @@ class TfliteEditor(Editor):
         self._file.operators.remove(operator)
         self._instead[node.outputs[0]] = source
         self.touched |= {self._file.name(item.outputs[0]) for item in around}
+
+    def _activate(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
+        """Another activation in the place of a fused one, behind the layer where none is fused so."""
+        options = self._operators[node.name].builtinOptions
+        wanted = {name: value for name, value in attributes.items() if value is not None}
+        codes = [code for code, (op, values) in FUSED.items() if op == operator and values == wanted]
+        options.fusedActivationFunction = codes[0] if codes else _NO_ACTIVATION
+        if not codes:
+            self.graft(node.layer, (Operation(operator, (node.layer,), wanted),), "replaced")
 
     def _read(self, operator: Any) -> list[int]:
         """What an operator reads by now that isn't constant."""
@@ -373,8 +380,6 @@ class TfliteEditor(Editor):
             self._set_table(operator, name, value)
         elif name in _TURNED and node.native == "BATCH_MATMUL" and _TURNED[name][0] not in node.parameters:
             setattr(options, _TURNED[name][1], bool(value))
-        elif name == "max" and isinstance(value, int | float):
-            self._set_bound(node, operator, float(value))
         else:
             self.refuse(f"{node.native} has no {name} of {value}")
 
@@ -386,17 +391,19 @@ class TfliteEditor(Editor):
         table = np.array(value).reshape((2, -1)).T if name == "pads" else np.array(value)
         self._file.set_constant(self._own(operator, 1), table.astype(before.dtype))
 
-    def _set_bound(self, node: Node, operator: Any, bound: float) -> None:
-        """TFLite knows a bound of 6 and none; another one follows the layer."""
-        kind = "RELU6" if bound == _SIX else "RELU"
+    def _set_bounds(self, node: Node, operator: Any, changes: Mapping[str, Attribute]) -> None:
+        """TFLite knows few bounds; others follow the layer."""
+        before = node.attributes if node.op == "Clip" else {"min": 0.0}
+        bounds = {name: value for name, value in {**before, **changes}.items() if _ends(value)}
         if node.name.endswith(ACTIVATION):
-            operator.builtinOptions.fusedActivationFunction = getattr(schema.ActivationFunctionType, kind)
+            self._activate(node, *(("Relu", {}) if bounds == {"min": 0.0} else ("Clip", bounds)))
+            return
+        known = {**BOUNDS, "RELU": {"min": 0.0}}
+        kinds = [kind for kind, values in known.items() if values == bounds]
+        if kinds:
+            self._file.set_kind(operator, kinds[0])
         else:
-            self._file.set_kind(operator, kind)
-        if bound < _SIX:
-            self.insert(
-                node.layer, [("Clip", {}, [np.array([number], np.float32) for number in (0.0, bound)])], "bounded"
-            )
+            self.graft(node.outputs[0], (Operation("Clip", node.inputs, bounds),), "bounded")
 
     def _redirect(self, readers: Sequence[Any], old: int, new: int) -> None:
         for operator in readers:
@@ -406,6 +413,10 @@ class TfliteEditor(Editor):
         exchanged = {one: two, two: one}
         for operator in {id(item): item for item in operators}.values():
             operator.inputs = [exchanged.get(item, item) for item in operator.inputs]
+
+
+def _ends(bound: Attribute) -> bool:
+    return isinstance(bound, int | float) and math.isfinite(bound)
 
 
 EDITOR = TfliteEditor

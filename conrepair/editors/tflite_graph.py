@@ -15,12 +15,12 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
 from conrepair.graph.operators import ELEMENTWISE_BINARY
+from conrepair.networks.tflite_elementwise import BOUNDS, FUSED
 from conrepair.networks.tflite_graph import RECURRENT
 from conrepair.networks.tflite_linear import GATES, joined_gates
 
 __all__ = [
     "ACTIVATION",
-    "FUSED",
     "LAYOUTS",
     "LINEAR",
     "OPERATORS",
@@ -32,7 +32,6 @@ __all__ = [
 
 ACTIVATION = "/activation"
 LINEAR = "/unfused"  # as networks of TFLite files call what lies in front of a fused activation
-_SIX = 6.0
 
 _LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
@@ -52,7 +51,7 @@ OPERATORS = {
     "MAXIMUM": "Max",
     "MINIMUM": "Min",
     "RELU": "Relu",
-    "RELU6": "Clip",
+    **dict.fromkeys(BOUNDS, "Clip"),
     "LEAKY_RELU": "LeakyRelu",
     "ELU": "Elu",
     "GELU": "Gelu",
@@ -74,11 +73,6 @@ OPERATORS = {
     "MIRROR_PAD": "Pad",
     "RESIZE_BILINEAR": "Resize",
     _LSTM: "LSTM",
-}
-FUSED = {
-    schema.ActivationFunctionType.RELU: "Relu",
-    schema.ActivationFunctionType.RELU6: "Clip",
-    schema.ActivationFunctionType.TANH: "Tanh",
 }
 _POSITIONS = {  # of parameters among the inputs
     "CONV_2D": {"weight": 1, "bias": 2},
@@ -173,8 +167,8 @@ def _nodes(file: TfliteFile, operator: Any) -> list[Node]:
     )
     if fused is None:
         return [main]
-    values: dict[str, Attribute] = {"min": 0.0, "max": _SIX} if fused == "Clip" else {}
-    return [main, Node(layer + ACTIVATION, layer, fused, kind, main.outputs, (layer,), values, {}, True)]
+    op, values = fused
+    return [main, Node(layer + ACTIVATION, layer, op, kind, main.outputs, (layer,), values, {}, True)]
 
 
 def _attributes(file: TfliteFile, operator: Any, kind: str) -> dict[str, Attribute]:
@@ -193,8 +187,8 @@ def _attributes(file: TfliteFile, operator: Any, kind: str) -> dict[str, Attribu
         found["approximate"] = "tanh" if options.approximate else "none"
     elif kind in {"SOFTMAX", "LOG_SOFTMAX"}:
         found["axis"] = len(file.shape(operator.inputs[0])) - 1
-    elif kind == "RELU6":
-        found.update({"min": 0.0, "max": _SIX})
+    elif kind in BOUNDS:
+        found.update(BOUNDS[kind])
     elif kind == "RESIZE_BILINEAR":
         half = "half_pixel" if options.halfPixelCenters else "asymmetric"
         found["coordinate_transformation_mode"] = "align_corners" if options.alignCorners else half

@@ -10,12 +10,19 @@ from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE
 from conrepair.networks.tflite_operator import OperatorView, Rule, Step
 
-__all__ = ["FUSED", "RULES"]
+__all__ = ["BOUNDS", "FUSED", "RULES"]
+
+BOUNDS: Mapping[str, Mapping[str, Attribute]] = {
+    "RELU6": {"min": 0.0, "max": 6.0},
+    "RELU_N1_TO_1": {"min": -1.0, "max": 1.0},
+    "RELU_0_TO_1": {"min": 0.0, "max": 1.0},
+}
+"""Operators that keep numbers between two bounds, with these."""
 
 FUSED: Mapping[int, tuple[str, Mapping[str, Attribute]]] = {
     1: ("Relu", {}),
-    2: ("Clip", {"min": -1.0, "max": 1.0}),
-    3: ("Clip", {"min": 0.0, "max": 6.0}),
+    2: ("Clip", BOUNDS["RELU_N1_TO_1"]),
+    3: ("Clip", BOUNDS["RELU6"]),
     4: ("Tanh", {}),
 }
 """Operator and attributes by `ActivationFunctionType`."""
@@ -107,9 +114,7 @@ RULES: Mapping[str, Rule] = {
     **{kind: _binary(op) for kind, op in _BINARY.items()},
     "SQUARED_DIFFERENCE": _binary("Sub", "Square"),
     "NOT_EQUAL": _binary("Equal", "Not"),
-    "RELU6": _step("Clip", {"min": 0.0, "max": 6.0}),
-    "RELU_N1_TO_1": _step("Clip", {"min": -1.0, "max": 1.0}),
-    "RELU_0_TO_1": _step("Clip", {"min": 0.0, "max": 1.0}),
+    **{kind: _step("Clip", bounds) for kind, bounds in BOUNDS.items()},
     "ELU": _step("Elu", {"alpha": 1.0}),
     "LEAKY_RELU": _leaky_relu,
     "PRELU": _prelu,
