@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from conrepair import __version__
 from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.libraries import missing_library
 
 __all__ = ["main"]
 
@@ -43,10 +44,13 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
         return int(ExitCode.INTERRUPTED)
     # Our own mistake must not look like "a difference was found", which is what Python's exit code 1 means here.
     except Exception as error:  # noqa: BLE001
+        if missing := missing_library(error):
+            sys.stderr.write(f"conrepair: {missing}\n")
+            return int(missing.exit_code)
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("conrepair"):
             sys.stderr.write(
-                f"conrepair: the library {error.name} isn't installed for {sys.executable}. Run `make setup` and use "
-                ".venv/bin/conrepair (or .venv/bin/python), or install what requirements.txt lists.\n"
+                f"conrepair: the library {error.name} isn't installed for {sys.executable}. Install conrepair there "
+                "(pip install conrepair); in a checkout run `make setup` and use .venv/bin/conrepair.\n"
             )
             return int(ExitCode.USAGE)
         traceback.print_exc()

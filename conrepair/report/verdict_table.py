@@ -18,13 +18,20 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.summary import STYLES
 from conrepair.runtime.errors import ExitCode
-from conrepair.runtime.workers import NO_DEVICE
+from conrepair.runtime.workers import NO_DEVICE, NO_LIBRARY
 
 __all__ = ["failure_class", "first_line", "markdown_table", "print_verdicts", "verdicts_csv", "verdicts_markdown"]
 
 _COUNTED = [verdict.value for verdict in Verdict] + ["not judged"]
 _NOT_TRIED = "not tried"
-_BY_KIND = {"timeout": "timeout", "memory": "memory", "crash": "crash", "storage": "storage", NO_DEVICE: "no device"}
+_BY_KIND = {
+    "timeout": "timeout",
+    "memory": "memory",
+    "crash": "crash",
+    "storage": "storage",
+    NO_DEVICE: "no device",
+    NO_LIBRARY: "not installed",
+}
 _OPERATORS = tuple(
     re.compile(pattern)
     for pattern in (

@@ -31,6 +31,7 @@ from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = [
     "ENVIRONMENTS",
+    "PINNED_PYTHON",
     "Environment",
     "Made",
     "environment",
@@ -42,8 +43,10 @@ __all__ = [
     "use_environment",
 ]
 
+PINNED_PYTHON = (3, 11)
+"""The Python that the pins of all environments are for."""
+
 _RECORD = "record.json"
-_PYTHON = (3, 11)
 _LAST_LINES = 12
 _LAST_CHARACTERS = 2000
 _PINS = Path(__file__).parents[1] / "environments"
@@ -297,8 +300,8 @@ def _advice(command: list[str], words: str) -> str:
 
 def _check(wanted: Environment, root: Path) -> None:
     """Refuse at once what can't come to a good end."""
-    if sys.version_info[:2] != _PYTHON:
-        here, needed = ".".join(map(str, sys.version_info[:2])), ".".join(map(str, _PYTHON))
+    if sys.version_info[:2] != PINNED_PYTHON:
+        here, needed = ".".join(map(str, sys.version_info[:2])), ".".join(map(str, PINNED_PYTHON))
         raise ToolEnvironmentError(
             f"environment {wanted.name} could not be made: its versions are pinned for Python {needed}, and this is "
             f"{here}. Run conrepair with Python {needed}."

@@ -17,6 +17,7 @@ __all__ = [
     "ExitCode",
     "FetchError",
     "InferenceError",
+    "MissingLibraryError",
     "ModelLoadError",
     "SourceChangedError",
     "StorageError",
@@ -59,6 +60,10 @@ class DataError(UsageError):
 
 class DeviceError(UsageError):
     """A device that a model shall run on isn't there."""
+
+
+class MissingLibraryError(UsageError):
+    """A library that isn't part of every installation is needed and not installed."""
 
 
 class FetchError(UsageError):

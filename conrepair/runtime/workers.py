@@ -29,16 +29,25 @@ from typing import Any
 
 import pebble
 
-from conrepair.runtime.errors import ConrepairError, DeviceError, ExitCode, SourceChangedError, ToolCrashError
+from conrepair.runtime.errors import (
+    ConrepairError,
+    DeviceError,
+    ExitCode,
+    MissingLibraryError,
+    SourceChangedError,
+    ToolCrashError,
+)
 from conrepair.runtime.files import explain_write_error
+from conrepair.runtime.libraries import missing_library
 
-__all__ = ["NO_DEVICE", "Failure", "FailureKind", "Job", "Lane", "Outcome", "Success", "Workers"]
+__all__ = ["NO_DEVICE", "NO_LIBRARY", "Failure", "FailureKind", "Job", "Lane", "Outcome", "Success", "Workers"]
 
 FailureKind = str
 """One of "exception", "refused" (one of our own errors), "crash", "timeout", "memory", "storage", "changed" (a file
-that it read was changed meanwhile), "device" (one isn't there, or is lost)."""
+that it read was changed meanwhile), "device" (one isn't there, or is lost), "library" (one isn't installed)."""
 
 NO_DEVICE = "device"
+NO_LIBRARY = "library"
 
 _LAST_WORDS_LINES = 15
 _LAST_WORDS_CHARACTERS = 3000
@@ -123,7 +132,7 @@ class Failure:
         """The failure in one line."""
         message = self.message.strip().splitlines()
         first = next((line.strip() for line in message if line.strip()), "")
-        if self.kind in {"refused", "changed", NO_DEVICE}:
+        if self.kind in {"refused", "changed", NO_DEVICE, NO_LIBRARY}:
             return self.message.strip()
         return f"{self.error_type}: {first}" if first else self.error_type
 
@@ -391,6 +400,7 @@ def _run(function: str, payload: dict[str, Any], folder: str, log: str) -> tuple
 
 
 def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
+    error = missing_library(error) or error
     storage = explain_write_error(error, folder.parent) or explain_write_error(error, Path(tempfile.gettempdir()))
     result: dict[str, Any] = {
         "kind": "exception",
@@ -404,6 +414,8 @@ def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
         result |= {"kind": "changed", "exit_code": int(error.exit_code)}
     elif isinstance(error, DeviceError):
         result |= {"kind": NO_DEVICE, "exit_code": int(error.exit_code)}
+    elif isinstance(error, MissingLibraryError):
+        result |= {"kind": NO_LIBRARY, "exit_code": int(error.exit_code)}
     elif isinstance(error, ToolCrashError):
         result |= {"kind": "crash"}
     elif isinstance(error, ConrepairError):

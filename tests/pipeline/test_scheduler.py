@@ -325,6 +325,7 @@ def test_failures_that_would_repeat_are_kept(room: Room, kind: str, failure: str
         ("die", {"signal": int(signal.SIGKILL)}, "memory"),
         ("out_of_memory", {}, "memory"),
         ("disk_full", {}, "storage"),
+        ("lack_library", {}, "library"),
         ("hang", {}, "timeout"),
     ],
 )

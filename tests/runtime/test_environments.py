@@ -267,7 +267,7 @@ def test_too_little_space_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_another_python_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PYTHON", (3, 99))
+    monkeypatch.setattr(module, "PINNED_PYTHON", (3, 99))
     assert "pinned for Python 3.99, and this is 3.11" in failure(wanted(tmp_path), tmp_path / "root")
 
 

@@ -122,6 +122,11 @@ def refuse_data(payload: Payload, folder: Path) -> NoReturn:
     raise DataError("the photos don't fit")
 
 
+def lack_library(payload: Payload, folder: Path) -> NoReturn:
+    _count(payload)
+    raise ModuleNotFoundError("No module named 'onnxsim'", name="onnxsim")
+
+
 def refuse_model(payload: Payload, folder: Path) -> NoReturn:
     raise ModelLoadError("the file is damaged.\nExport it again.")
 

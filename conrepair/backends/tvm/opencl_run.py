@@ -12,6 +12,7 @@ import numpy as np
 
 from conrepair.backends.tvm.opencl_bridge import PLANS, PROGRAM
 from conrepair.runtime.errors import DeviceError
+from conrepair.runtime.libraries import missing_text
 
 __all__ = ["find_device", "register_kernels"]
 
@@ -31,7 +32,7 @@ def find_device() -> Any:
 
         devices = [device for platform in pyopencl.get_platforms() for device in platform.get_devices()]
     except ImportError as error:
-        raise DeviceError("OpenCL kernels run through pyopencl, which isn't installed. Install it") from error
+        raise DeviceError(missing_text("pyopencl")) from error
     except pyopencl.Error as error:  # no platform is an error of the loader's
         devices, reason = [], f": {error}"
     else:

@@ -1,0 +1,110 @@
+"""The libraries that an installation may lack: which extra brings each, and what is said where one is missing.
+
+pyproject.toml has the same extras with their ranges of versions (tests/test_requirements.py compares the two). What
+every installation has isn't listed here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conrepair.runtime.errors import MissingLibraryError
+
+__all__ = ["EXTRAS", "Extra", "extra_of_distribution", "missing_library", "missing_text"]
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What `pip install 'conrepair[NAME]'` adds.
+
+    Attributes:
+        name: As pip takes it.
+        purpose: What needs it, in words.
+        libraries: The package of each library, by the name that it's imported by.
+    """
+
+    name: str
+    purpose: str
+    libraries: Mapping[str, str]
+
+    @property
+    def command(self) -> str:
+        """What installs it."""
+        return f"pip install 'conrepair[{self.name}]'"
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Packages of it that aren't installed; nothing is imported to find out."""
+        return tuple(
+            package for module, package in self.libraries.items() if importlib.util.find_spec(module) is None
+        )
+
+
+EXTRAS = (
+    Extra(
+        "torch",
+        "PyTorch's files (.pt2, TorchScript) and conversions from and to them",
+        {"torch": "torch", "torchvision": "torchvision", "onnxscript": "onnxscript", "onnx2torch": "onnx2torch"},
+    ),
+    Extra(
+        "tensorflow",
+        "SavedModels, frozen graphs, and conversions of TensorFlow's and TFLite's files",
+        {"tensorflow": "tensorflow", "tf2onnx": "tf2onnx"},
+    ),
+    Extra(
+        "keras",
+        "Keras's files (.keras, .h5) and conversions from and to them",
+        {"keras": "keras", "h5py": "h5py", "sympy": "sympy", "onnx2keras": "onnx2keras"},
+    ),
+    Extra(
+        "tflite",
+        "TFLite's files",
+        {"ai_edge_litert": "ai-edge-litert", "tflite": "tflite", "flatbuffers": "flatbuffers"},
+    ),
+    Extra("tvm", "compiling with TVM, and what it built", {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi"}),
+    Extra("opencl", "running TVM's OpenCL kernels", {"pyopencl": "pyopencl"}),
+    Extra(
+        "simplify",
+        "the converters onnx-onnxsim and onnx-onnxslim",
+        {"onnxsim": "onnxsim", "onnxslim": "onnxslim"},
+    ),
+    Extra("zoo", "packaged models and photos", {"pypi_simple": "pypi-simple", "requests": "requests"}),
+)
+
+_BY_MODULE = {module: extra for extra in EXTRAS for module in extra.libraries}
+_BY_DISTRIBUTION = {package: extra for extra in EXTRAS for package in extra.libraries.values()}
+
+
+def extra_of_distribution(name: str) -> Extra | None:
+    """The extra that brings a package; None for one that every installation has."""
+    return _BY_DISTRIBUTION.get(name)
+
+
+def missing_text(module: str) -> str:
+    """What is said of a library of an extra that isn't installed.
+
+    Args:
+        module: The name that it's imported by.
+    """
+    extra = _BY_MODULE[module]
+    return (
+        f"the library {extra.libraries[module]} isn't installed for {sys.executable}; it's needed for "
+        f"{extra.purpose}. Install it: {extra.command}"
+    )
+
+
+def missing_library(error: BaseException) -> MissingLibraryError | None:
+    """An import that failed, as what a person is told: which library is missing, and the command that brings it.
+
+    Args:
+        error: Whatever was raised; where third-party code is called, what it raised.
+
+    Returns:
+        None if it's no failed import of a library of an extra.
+    """
+    if not isinstance(error, ModuleNotFoundError) or error.name not in _BY_MODULE:
+        return None
+    return MissingLibraryError(missing_text(error.name))
