@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,20 +16,29 @@ from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.fused import unfused
 from conrepair.editors.keras_activations import activation_layer, function_name
 from conrepair.editors.keras_graft import KerasWriter
-from conrepair.editors.keras_graph import ACTIVATION, LINEAR, graph_of_network
+from conrepair.editors.keras_graph import graph_of_network
 from conrepair.editors.keras_kept import carry_over
-from conrepair.editors.keras_operators import layout_of, variables_of
 from conrepair.editors.keras_rebuild import Changes, Graft, rebuild
+from conrepair.editors.keras_stored import assign
+from conrepair.editors.keras_windows import window_config
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.keras import load_keras
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.networks.parts import INSIDE
 from conrepair.runtime.files import sha256_of, whole_output
 
 __all__ = ["EDITOR", "KerasEditor"]
 
 _BINARY = {"Add": "Add", "Sub": "Subtract", "Mul": "Multiply", "Max": "Maximum", "Min": "Minimum"}
 _OPERANDS = 2  # of what Subtract takes
+_WINDOWS = {"Conv", "MaxPool", "AveragePool"}
+_POOLS = {  # what Keras calls them, and whether of everything
+    "MaxPool": ("Max", False),
+    "AveragePool": ("Average", False),
+    "ReduceMax": ("Max", True),
+    "ReduceMean": ("Average", True),
+}
 
 
 class KerasEditor(Editor):
@@ -37,75 +48,112 @@ class KerasEditor(Editor):
         super().__init__(model)
         self._network = load_keras(model)
         self._changes = Changes()
-        self.graph, self._layers, self._ids = graph_of_network(self._network)
+        self.graph, self._origins, self._ids = graph_of_network(self._network)
+        calls = [origin.step.call for origin in self._origins.values() if not origin.place]
+        self._often = Counter(map(id, calls))  # a call in a model that is called itself is there several times
+        self._shared = Counter(id(call.operation) for call in {id(call): call for call in calls}.values())
+
+    def _layer(self, node: Node) -> Any:
+        return self._origins[node.name].step.operation
+
+    def _is_fused(self, node: Node) -> bool:
+        """Whether it's the activation that a layer has as its argument."""
+        origin = self._origins[node.name]
+        function = getattr(origin.step.operation, "activation", None)
+        return 0 < origin.place == origin.count - 1 and function not in {None, keras.activations.linear}
+
+    def _call(self, node: Node) -> Any:
+        """The call that a node is of; a change of it alone must be possible."""
+        call = self._origins[node.name].step.call
+        if self._often[id(call)] > 1:
+            self.refuse(f"{node.name} is in a model that is called several times: a change would be one of all calls")
+        return call
+
+    def _whole_call(self, node: Node) -> Any:
+        """The call that a node is, but for its activation."""
+        origin = self._origins[node.name]
+        if origin.count > (2 if self._is_fused(self._parts(node)[-1]) else 1):
+            self.refuse(f"{node.name} is computed by {node.layer} together with other operators")
+        return self._call(node)
+
+    def _parts(self, node: Node) -> list[Node]:
+        """The operators of a node's call."""
+        step = self._origins[node.name].step
+        return [item for item in self.graph.nodes if self._origins[item.name].step is step]
+
+    def _changed(self, node: Node) -> int:
+        """What stands for a node's layer in the changes: the layer, or this call where it has others, too."""
+        layer = self._layer(node)
+        return id(layer) if self._shared[id(layer)] == 1 else id(self._call(node))
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
-        """Assign to the layer's variable."""
-        layer = self._layers[node.name]
-        variable = variables_of(layer, node.op)[role]
-        native = layout_of(layer, node.op, role)[1](array)
-        if tuple(native.shape) != tuple(variable.shape):
-            self.refuse(f"{variable.path} can't be of shape {native.shape}")
-        variable.assign(native)
+        """Assign to the layer's variable, which all of its calls read."""
+        assign(self._layer(node), node, role, array)
         self.touched |= self.names(node)
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change the configuration; what it can't say follows the layer."""
-        layer = self._layers[node.name]
+        layer = self._layer(node)
+        if self._is_fused(node) or isinstance(layer, keras.layers.Activation):
+            self._unfuse(node, node.op, {**node.attributes, **changes})
+            return
+        if node.op in _WINDOWS and changes.keys() <= {"strides", "pads", "dilations"}:
+            self._configure(node, window_config(node, layer, self.graph.tensors[node.inputs[0]].shape, changes))
+            changes = {}
         for name, value in changes.items():
             config = self._config(node, layer, name, value)
-            if config is not None:
-                self._configure(layer, config)
-            elif node.native == "Activation" or node.name.endswith(ACTIVATION):
-                self._unfuse(node, layer, {**node.attributes, name: value})
-            else:
+            if config is None:
                 self.refuse(f"{node.native} has no {name}")
+            self._configure(node, config)
         self.touched |= self.names(node)
 
     def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
         """Another class of the same name."""
-        layer = self._layers[node.name]
-        if node.name.endswith(ACTIVATION):
-            self._configure(layer, {"activation": function_name(operator)})
-        elif operator == "InstanceNormalization":
-            self._normalize_itself(layer)
+        layer = self._layer(node)
+        if self._is_fused(node):
+            self._unfuse(node, operator, attributes)
+            return
+        if operator == "InstanceNormalization":
+            self._normalize_itself(node)
         elif not isinstance(layer, keras.Layer):
             self.refuse(f"{node.name} is a function")
         elif operator in _BINARY and node.op in _BINARY:
-            if operator == "Sub" and len(node.inputs) != _OPERANDS:
-                self.refuse(f"{node.name} has {len(node.inputs)} operands")
+            count = len(self._origins[node.name].step.inputs)
+            if operator == "Sub" and count != _OPERANDS:
+                self.refuse(f"{node.name} has {count} operands")
             kind = getattr(keras.layers, _BINARY[operator])
-            self._changes.layers[id(layer)] = lambda: kind(name=layer.name)
-        elif node.op in {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}:
-            before = node.native
-            after = before.replace("Max", "Average") if "Max" in before else before.replace("Average", "Max")
-            kind = getattr(keras.layers, after)
-            self._changes.layers[id(layer)] = lambda: kind.from_config(layer.get_config())
+            self._changes.layers[self._changed(node)] = lambda: kind(name=layer.name)
+        elif node.op in _POOLS:
+            if operator not in _POOLS or _POOLS[operator][1] != _POOLS[node.op][1]:
+                self.refuse(f"{node.native} can't become {operator}")
+            kind = getattr(keras.layers, node.native.replace(_POOLS[node.op][0], _POOLS[operator][0]))
+            self._changes.layers[self._changed(node)] = lambda: kind.from_config(layer.get_config())
         else:
+            self._whole_call(node)
             new = activation_layer(operator, attributes, layer.name)
-            self._changes.layers[id(layer)] = lambda: new
+            self._changes.layers[self._changed(node)] = lambda: new
         self.touched |= self.names(node)
 
     def remove(self, node: Node, index: int = 0) -> None:
         """An activation of a layer becomes linear; of other layers, the call is left out."""
-        layer = self._layers[node.name]
-        if node.name.endswith(ACTIVATION):
-            self._configure(layer, {"activation": "linear"})
+        if self._is_fused(node):
+            self._configure(node, {"activation": "linear"})
             self.touched |= self.names(node)
             return
-        self._changes.calls[id(layer)] = lambda _, arguments, __: keras.tree.flatten(arguments)[index]
+        call = self._whole_call(node)
+        self._changes.calls[id(call)] = lambda _, arguments, __: keras.tree.flatten(arguments)[index]
         around = [self.graph.producers[name] for name in node.inputs if name in self.graph.producers]
         around += [reader for name in node.outputs for reader in self.graph.consumers[name]]
         self.touched |= {name for item in around for name in self.names(item)}
 
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """Layers whose results are read in place of a tensor, when the model is built anew."""
-        inside = None if readers else unfused(self.graph, LINEAR, tensor, operations)
-        if inside is not None:
+        inside = None if readers else unfused(self.graph, INSIDE, tensor, operations)
+        if inside is not None and self._is_fused(inside[0]):
             activation, tensor, operations = inside
-            self._configure(self._layers[activation.name], {"activation": "linear"})
+            self._configure(activation, {"activation": "linear"})
         read = {item for operation in operations for item in operation.inputs if isinstance(item, str) and item}
-        name = f"{tensor.replace('/', '_').replace(':', '_')}_{label}"
+        name = re.sub(r"[^\w.-]", "_", f"{tensor}_{label}", flags=re.ASCII)
 
         def compute(known: Mapping[str, Any]) -> Any:
             writer = KerasWriter(name)
@@ -113,7 +161,7 @@ class KerasEditor(Editor):
             self.touched |= set(writer.names)
             return result
 
-        wanted = frozenset(id(self._layers[item.name]) for item in readers)
+        wanted = frozenset(id(self._call(item)) for item in readers)
         graft = Graft(compute, {item: self._same(item) for item in read}, wanted)
         self._changes.grafts.setdefault(self._same(tensor)[0], []).append(graft)
         self.touched |= {name for item in readers for name in self.names(item)}
@@ -122,6 +170,8 @@ class KerasEditor(Editor):
     def _same(self, tensor: str) -> tuple[int, ...]:
         if tensor not in self._ids:
             self.refuse(f"the model has no tensor {tensor}")
+        if tensor in self.graph.producers:
+            self._call(self.graph.producers[tensor])
         return self._ids[tensor]
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
@@ -132,12 +182,12 @@ class KerasEditor(Editor):
             leaves[one], leaves[two] = leaves[two], leaves[one]
             return layer(*keras.tree.pack_sequence_as(arguments, leaves), **named)
 
-        self._changes.calls[id(self._layers[node.name])] = call
+        self._changes.calls[id(self._whole_call(node))] = call
         self.touched |= self.names(node)
 
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """Each of both is put in the other's place for these layers, when the model is built anew."""
-        wanted = frozenset(id(self._layers[item.name]) for item in readers)
+        wanted = frozenset(id(self._call(item)) for item in readers)
         for here, there in ((one, two), (two, one)):
             graft = Graft(operator.itemgetter(there), {there: self._same(there)}, wanted)
             self._changes.grafts.setdefault(self._same(here)[0], []).append(graft)
@@ -162,10 +212,10 @@ class KerasEditor(Editor):
         order[first_place], order[second_place] = order[second_place], order[first_place]
         self._changes.outputs = order
         nodes = [self.graph.producers.get(self.graph.outputs[place]) for place in (one, two)]
-        first, second = (None if node is None else self._layers[node.name] for node in nodes)
+        first, second = (None if node is None else self._layer(node) for node in nodes)
         if first is not None and second is not None and first is not second:
-            self._configure(first, {"name": second.name})
-            self._configure(second, {"name": first.name})
+            self._make(id(first), first, {"name": second.name})
+            self._make(id(second), second, {"name": first.name})
         self.touched |= {item for place in (one, two) for item in self.tensor_names(self.graph.outputs[place])}
 
     def _order(self) -> list[int]:
@@ -183,8 +233,8 @@ class KerasEditor(Editor):
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """Other layers follow what they read."""
-        if node.native == "Reshape":
-            self._configure(self._layers[node.name], {"target_shape": shape[1:]})
+        if isinstance(self._layer(node), keras.layers.Reshape):
+            self._configure(node, {"target_shape": shape[1:]})
             self.touched |= self.names(node)
 
     def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
@@ -206,17 +256,18 @@ class KerasEditor(Editor):
             carry_over(Path(self._model.path), temporary, rebuilt=bool(self._changes))
         return Model("keras", str(path), sha256_of(path), inputs=self._model.inputs, trust=self._model.trust)
 
-    def _configure(self, layer: Any, config: Mapping[str, Any]) -> None:
-        """Make the layer anew with other entries of its configuration."""
-        before = self._changes.layers.get(id(layer))
+    def _configure(self, node: Node, config: Mapping[str, Any]) -> None:
+        """Make a node's layer anew with other entries of its configuration."""
+        self._make(self._changed(node), self._layer(node), config)
+
+    def _make(self, key: int, layer: Any, config: Mapping[str, Any]) -> None:
+        before = self._changes.layers.get(key)
         old = before() if before is not None else layer
         kind, merged = type(old), {**old.get_config(), **config}
-        self._changes.layers[id(layer)] = lambda: kind.from_config(merged)
+        self._changes.layers[key] = lambda: kind.from_config(merged)
 
     def _config(self, node: Node, layer: Any, name: str, value: Attribute) -> dict[str, Any] | None:
         """The entries that say an attribute; None where there are none."""
-        if node.name.endswith(ACTIVATION) or node.native == "Activation":
-            return None
         names = {
             ("alpha", "LeakyReLU"): "negative_slope",
             ("alpha", "ReLU"): "negative_slope",
@@ -232,8 +283,6 @@ class KerasEditor(Editor):
             return {name: value}
         if name == "approximate" and node.native == "Gelu":
             return {"approximate": value == "tanh"}
-        if name == "dilations":
-            return {"dilation_rate": value}
         if name == "perm" and isinstance(value, tuple):
             return {"dims": value[1:]}
         if name == "pads" and node.op == "Pad" and isinstance(value, tuple):
@@ -241,20 +290,24 @@ class KerasEditor(Editor):
             return {"padding": tuple(zip(value[1 : half - 1], value[half + 1 : -1], strict=True))}
         return None
 
-    def _unfuse(self, node: Node, layer: Any, attributes: Mapping[str, Attribute]) -> None:
-        """Make an activation linear and compute it behind the layer."""
-        self._configure(layer, {"activation": "linear"})
-        self.graft(node.outputs[0], [Operation(node.op, (node.outputs[0],), attributes)], node.op.lower())
+    def _unfuse(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
+        """Another activation: as an argument, or where Keras has none with such attributes, behind the layer."""
+        shape = self.graph.tensors[node.outputs[0]].shape
+        function = function_name(operator, attributes, None if shape is None else len(shape))
+        self._configure(node, {"activation": function or "linear"})
+        if function is None:
+            self.graft(node.outputs[0], [Operation(operator, (node.outputs[0],), attributes)], operator.lower())
+        self.touched |= self.names(node)
 
-    def _normalize_itself(self, layer: Any) -> None:
-        config = layer.get_config()
-        kept = {key: config[key] for key in ("name", "axis", "epsilon", "center", "scale")}
-        self._changes.layers[id(layer)] = lambda: keras.layers.GroupNormalization(groups=-1, **kept)
+    def _normalize_itself(self, node: Node) -> None:
+        key, config = self._changed(node), self._layer(node).get_config()
+        kept = {name: config[name] for name in ("name", "axis", "epsilon", "center", "scale")}
+        self._changes.layers[key] = lambda: keras.layers.GroupNormalization(groups=-1, **kept)
 
         def copy(old: Any, new: Any) -> None:
             new.set_weights([np.asarray(item) for item in (old.gamma, old.beta) if item is not None])
 
-        self._changes.weights[id(layer)] = copy
+        self._changes.weights[key] = copy
 
 
 EDITOR = KerasEditor

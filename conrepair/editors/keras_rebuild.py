@@ -25,7 +25,7 @@ class Graft:
     Attributes:
         compute: From what it reads, by name, to what is read.
         reads: By name, the ids of the old tensors that are the same one in some model; its own may be one.
-        readers: Ids of the only layers that read it; all, and the model's outputs, if there are none.
+        readers: Ids of the only calls that read it; all, and the model's outputs, if there are none.
     """
 
     compute: Callable[[Mapping[str, Any]], Any]
@@ -35,14 +35,14 @@ class Graft:
 
 @dataclass
 class Changes:
-    """What shall be different; layers are the ids of those of the old model.
+    """What shall be different; layers and calls are the ids of those of the old model.
 
     Attributes:
-        layers: What makes the new layer.
-        calls: What happens instead of the layer's call.
+        layers: What makes the new layer of all calls of an old one, or of one call alone.
+        calls: What happens instead of a call.
         grafts: What is read in place of an old tensor, by its id, in order: each reads what the one before gives.
         inputs: What readers get for an input of the model, by name, from all the inputs.
-        weights: What copies the weights, where the new layer has others.
+        weights: What copies the weights, where the new layer, of all calls or of one, has others.
         outputs: Which of the old outputs come in which place.
         shapes: Sizes of the model's inputs, by name; None for those that stay.
         more: The ids of tensors that are outputs too, each in whatever model.
@@ -108,7 +108,8 @@ class _Builder:
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
         self._old: dict[int, Any] = {}  # layers of the old model, by the ids of the new ones
-        self._new: dict[int, Any] = {}  # and the other way round
+        self._new: dict[int, Any] = {}  # and the other way round; those of one call alone by the call's
+        self._own: dict[tuple[int, type, str], Any] = {}  # by the old layer, and what's wanted in its place
 
     def model(self, network: Any, *, outermost: bool = False) -> Any:
         shapes, more = (self._changes.shapes, self._changes.more) if outermost else ({}, [])
@@ -128,7 +129,7 @@ class _Builder:
         if outermost:
             named = {tensor.name: tensor for tensor in leaves}
             fed = [self._changes.inputs.get(tensor.name, lambda known, t=tensor: t)(named) for tensor in leaves]
-        run = _Run(self._changes.grafts, self._layer, self._call)
+        run = _Run(self._changes.grafts, self._call)
         results = run.results(functional_of(network), fed)
         if more:
             results += [run.computed(keys) for keys in more]
@@ -150,10 +151,29 @@ class _Builder:
         functional = functional_of(network)
         calls = [call for depth in functional._nodes_by_depth.values() for call in depth]
         tensors = {id(tensor) for call in calls for tensor in call.output_tensors}
-        return bool(tensors & set(self._changes.grafts)) or any(
-            id(layer) in self._changes.calls or (isinstance(layer, keras.Model) and self._changes_calls(layer))
-            for layer in functional.operations
+        changed = {*self._changes.calls, *self._changes.layers}
+        return (
+            bool(tensors & set(self._changes.grafts))
+            or any(id(call) in changed for call in calls)
+            or any(isinstance(layer, keras.Model) and self._changes_calls(layer) for layer in functional.operations)
         )
+
+    def _layer_of(self, call: Any) -> Any:
+        """The new layer of a call: one of its own, if it alone has another."""
+        old, make = call.operation, self._changes.layers.get(id(call))
+        if make is None:
+            return self._layer(old)
+        if id(call) not in self._new:
+            wanted = make()
+            # Calls that want the same share it, as the old calls shared the old one.
+            said = (id(old), type(wanted), repr(wanted.get_config()))
+            if said not in self._own:
+                count = sum(layer == id(old) for layer, _, _ in self._own) + 1
+                renamed = {**wanted.get_config(), "name": f"{old.name}_{count}"}
+                self._own[said] = type(wanted).from_config(renamed)
+            self._new[id(call)] = self._own[said]
+            self._old[id(self._own[said])] = old
+        return self._new[id(call)]
 
     def _layer(self, old: Any) -> Any:
         if id(old) not in self._new:
@@ -168,9 +188,9 @@ class _Builder:
             self._old[id(new)] = old
         return self._new[id(old)]
 
-    def _call(self, new: Any, arguments: Sequence[Any], named: Any) -> Any:
-        old = self._old[id(new)]
-        instead = self._changes.calls.get(id(old))
+    def _call(self, call: Any, arguments: Sequence[Any], named: Any) -> Any:
+        new, old = self._layer_of(call), call.operation
+        instead = self._changes.calls.get(id(call))
         if type(new) is not type(old):
             named = {}  # another class has other options of its call
         return new(*arguments, **named) if instead is None else instead(new, arguments, named)
@@ -194,10 +214,9 @@ class _Run:
     def __init__(
         self,
         grafts: Mapping[int, Sequence[Graft]],
-        layer: Callable[[Any], Any],
         call: Callable[[Any, Sequence[Any], Any], Any],
     ) -> None:
-        self._grafts, self._layer, self._call = grafts, layer, call
+        self._grafts, self._call = grafts, call
         self._given: dict[int, Any] = {}  # new tensors by the ids of the old ones, before grafts
         self._grafted: dict[tuple[int, int, int], Any] = {}
 
@@ -223,16 +242,16 @@ class _Run:
         return found
 
     def _done(self, call: Any) -> bool:
-        read = {id(tensor): self._value(id(tensor), id(call.operation)) for tensor in call.input_tensors}
+        read = {id(tensor): self._value(id(tensor), id(call)) for tensor in call.input_tensors}
         if any(tensor is None for tensor in read.values()):
             return False
         arguments, named = call.arguments.fill_in(read)
-        made = self._call(self._layer(call.operation), arguments, named)
+        made = self._call(call, arguments, named)
         self._given.update(zip(map(id, call.output_tensors), keras.tree.flatten(made), strict=False))
         return True
 
     def _value(self, key: int, reader: int | None) -> Any:
-        """What a layer reads for an old tensor; None while it can't be computed."""
+        """What a call reads for an old tensor; None while it can't be computed."""
         value = self._given.get(key)
         for place, graft in enumerate(self._grafts.get(key, ())):
             if graft.readers and reader not in graft.readers:

@@ -10,13 +10,10 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.keras import KerasRunnable
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import load_error
-from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
-from conrepair.networks.keras_layers import parts_of
-from conrepair.networks.keras_parts import Call
-from conrepair.networks.keras_steps import Step, Steps, is_functional, steps_of
-from conrepair.networks.keras_trace import Trace, trace
+from conrepair.networks.keras_graph import layer_graph
+from conrepair.networks.keras_steps import is_functional, steps_of
+from conrepair.networks.keras_trace import trace
 from conrepair.networks.network import Network
-from conrepair.networks.parts import nodes_of
 from conrepair.networks.tensorflow_segment import PieceNetwork
 from conrepair.runtime.errors import ModelLoadError
 
@@ -76,36 +73,11 @@ class KerasNetwork(PieceNetwork):
         self._model, self._inputs = model, inputs
         self.runnable = runnable
         traced = trace(steps, given, [spec.dtype for spec in runnable.inputs])
-        super().__init__(_layer_graph(steps, traced), traced.pieces, traced.places)
+        graph, _ = layer_graph(steps, traced.tensors, traced.masks)
+        super().__init__(graph, traced.pieces, traced.places)
         self.input_names = dict(zip((spec.name for spec in runnable.inputs), steps.inputs, strict=True))
         self.output_names = dict(zip((spec.name for spec in runnable.outputs), steps.outputs, strict=True))
 
     def second_opinion(self) -> KerasNetwork:
         """In float64."""
         return _open(self._model, self._inputs, double=True)
-
-
-def _layer_graph(steps: Steps, traced: Trace) -> LayerGraph:
-    tensors = dict(traced.tensors)
-    taken = {step.name for step in steps.calls}
-    nodes: list[Node] = []
-    for step in steps.calls:
-        nodes.extend(_nodes(step, traced, tensors, taken))
-    return LayerGraph(steps.inputs, steps.outputs, tensors, tuple(nodes))
-
-
-def _nodes(step: Step, traced: Trace, tensors: dict[str, Tensor], taken: set[str]) -> list[Node]:
-    """The operators of a call, and the tensors between them."""
-    masks = traced.read_masks[step.name]
-    recorded = step.call.arguments
-    call = Call(
-        step.operation,
-        tuple(tensors[name].shape for name in step.inputs),
-        tuple(tensors[name].shape for name in step.outputs),
-        tuple(step.call.input_tensors),
-        recorded.args,
-        recorded.kwargs,
-        bool(masks) or any("mask" in name and value is not None for name, value in recorded.kwargs.items()),
-    )
-    outputs = (*step.outputs, *(traced.masks[key] for key in step.outputs if key in traced.masks))
-    return nodes_of((step.name, step.layer), parts_of(call), step.inputs, outputs, tensors, taken, masks)

@@ -11,11 +11,11 @@ from conrepair.graph.operators import OPERATORS
 from conrepair.networks.keras_parts import Call, Rule, weight
 from conrepair.networks.parts import Part
 
-__all__ = ["RULES", "activation_parts", "recurrent_name"]
+__all__ = ["FUNCTIONS", "RULES", "activation_parts", "recurrent_name"]
 
 _RELU6: dict[str, Attribute] = {"min": 0.0, "max": 6.0}
 _HARD_SIGMOID: dict[str, Attribute] = {"alpha": 1 / 6, "beta": 0.5}
-_FUNCTIONS: dict[Any, tuple[str, dict[str, Attribute]]] = {
+FUNCTIONS: dict[Any, tuple[str, dict[str, Attribute]]] = {
     activations.relu: ("Relu", {}),
     activations.relu6: ("Clip", _RELU6),
     activations.sigmoid: ("Sigmoid", {}),
@@ -33,6 +33,7 @@ _FUNCTIONS: dict[Any, tuple[str, dict[str, Attribute]]] = {
     activations.hard_sigmoid: ("HardSigmoid", _HARD_SIGMOID),
     activations.hard_silu: ("HardSwish", {}),
 }
+"""Operator and attributes; softmax follows the rank."""
 
 
 def activation_parts(function: Any, rank: int | None, *, channels_last: bool = False) -> list[Part]:
@@ -54,7 +55,7 @@ def activation_parts(function: Any, rank: int | None, *, channels_last: bool = F
             Part(part.op, part.attributes, part.parameters, channels_last, native)
             for part in RULES[type(function)](Call(function, ((0,) * (rank or 1),), ()))
         ]
-    op, attributes = _FUNCTIONS.get(function, (native, {}))
+    op, attributes = FUNCTIONS.get(function, (native, {}))
     return [Part(op, attributes, channels_last=channels_last, native=native)]
 
 
@@ -62,8 +63,8 @@ def recurrent_name(function: Any) -> str:
     """What a recurrent layer's activation is called in the vocabulary."""
     if function is None or function is activations.linear:
         return "Identity"
-    if function in _FUNCTIONS:
-        return _FUNCTIONS[function][0]
+    if function in FUNCTIONS:
+        return FUNCTIONS[function][0]
     return str(getattr(function, "__name__", type(function).__name__))
 
 

@@ -27,7 +27,7 @@ def _window(
     """The attributes of everything that slides over its input."""
     pads: tuple[int, ...] | None = (0,) * (2 * len(kernel))
     automatic = "NOTSET"
-    sizes = _spatial(call.shapes[0], last=channels_last(call.operation))
+    sizes = _spatial(call.shapes[0], last=channels_last(call.operation)) if call.resolved else None
     if padding == "causal":
         pads = ((kernel[0] - 1) * dilations[0], 0)
     elif padding == "same":
@@ -121,9 +121,13 @@ def _transposed(call: Call) -> list[Part]:
     """TensorFlow's is the gradient of the convolution that makes the input's sizes from the output's."""
     layer = call.operation
     last = channels_last(layer)
+    parameters = _with_bias({"weight": weight(layer.kernel, _out_in_kernel)}, layer)
     before, after = _spatial(call.shapes[0], last=last), _spatial(call.outputs[0], last=last)
-    if before is None or after is None:
-        raise ValueError("unknown sizes")
+    if before is None or after is None or not call.resolved:
+        window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
+        return _with_activation(
+            call, Part("ConvTranspose", {**window, "group": 1, "output_padding": None}, parameters, last)
+        )
     window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, "valid")
     if layer.padding == "same":
         window["pads"] = same_pads(after, layer.kernel_size, layer.strides, layer.dilation_rate)
@@ -139,7 +143,6 @@ def _transposed(call: Call) -> list[Part]:
         size - (full - int(pads[axis]) - int(pads[axis + count]))
         for axis, (size, full) in enumerate(zip(after, covered, strict=True))
     )
-    parameters = _with_bias({"weight": weight(layer.kernel, _out_in_kernel)}, layer)
     return _with_activation(
         call,
         Part("ConvTranspose", {**window, "group": 1, "output_padding": extra}, parameters, last),

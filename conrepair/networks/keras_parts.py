@@ -34,6 +34,7 @@ class Call:
         args: Positional arguments; tensors among them as Keras's symbols.
         kwargs: Named ones.
         masked: Whether a mask changes its results.
+        resolved: Whether all sizes are known; others than the batch's may stand for ones that the model leaves open.
     """
 
     operation: Any
@@ -43,6 +44,7 @@ class Call:
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     masked: bool = False
+    resolved: bool = True
 
     def argument(self, position: int, name: str) -> Any:
         """An argument that may be given by position or by name; None when it's left out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,17 +56,25 @@ class Steps:
         inputs: Tensors.
         outputs: Tensors, in the model's order.
         calls: Each behind those that it reads from.
+        symbols: Keras's symbols for each tensor: where it's computed first, then those that stand for it in other
+            models, nested or around.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...] = ()
     calls: list[Step] = field(default_factory=list)
+    symbols: dict[str, dict[int, Any]] = field(default_factory=dict)
     _taken: Counter[str] = field(default_factory=Counter)
 
     def unique(self, name: str) -> str:
         """The name with the number of its use, from the second on."""
         self._taken[name] += 1
         return f"{name}#{self._taken[name]}" if self._taken[name] > 1 else name
+
+    def note(self, symbols: Sequence[Any], names: Mapping[int, str]) -> None:
+        """Remember which tensors symbols stand for."""
+        for symbol in symbols:
+            self.symbols.setdefault(names[id(symbol)], {})[id(symbol)] = symbol
 
     def walk(self, function: Any, names: dict[int, str], prefix: str) -> None:
         """Add the calls of a graph.
@@ -87,13 +96,16 @@ class Steps:
         if inner is not None:
             given = [names[id(tensor)] for tensor in call.input_tensors]
             inside = {id(tensor): name for tensor, name in zip(inner.inputs, given, strict=True)}
+            self.note(inner.inputs, inside)
             self.walk(inner, inside, layer + "/")
             for outer, tensor in zip(call.outputs, inner.outputs, strict=True):
                 names[id(outer)] = inside[id(tensor)]
+            self.note(call.outputs, names)
             return
         name = self.unique(layer)
         outputs = tuple(name if index == 0 else f"{name}:{index}" for index in range(len(call.outputs)))
         names.update({id(tensor): output for tensor, output in zip(call.outputs, outputs, strict=True)})
+        self.note(call.outputs, names)
         inputs = tuple(names[id(tensor)] for tensor in call.input_tensors)
         known = {id(tensor): names[id(tensor)] for tensor in call.input_tensors}
         self.calls.append(Step(name, layer, call.operation, inputs, outputs, call, known))
@@ -105,6 +117,7 @@ def steps_of(network: Any) -> Steps:
     steps = Steps(())
     steps.inputs = tuple(steps.unique(tensor.name) for tensor in graph.inputs)
     names = {id(tensor): name for tensor, name in zip(graph.inputs, steps.inputs, strict=True)}
+    steps.note(graph.inputs, names)
     steps.walk(graph, names, "")
     steps.outputs = tuple(names[id(tensor)] for tensor in graph.outputs)
     return steps

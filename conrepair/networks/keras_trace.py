@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.graph.layer_graph import Tensor
+from conrepair.networks.keras_graph import Masks
 from conrepair.networks.keras_steps import Step, Steps
 from conrepair.networks.tensorflow_pieces import GraphPieces, lift_constants
 
@@ -25,15 +26,13 @@ class Trace:
         pieces: The graph.
         tensors: The model's tensors, and the masks that Keras hands on beside them.
         places: Where in the graph each tensor is; those that can't be observed are left out.
-        masks: The mask that a tensor comes with, where the call that gives the tensor has made it.
-        read_masks: What each call's results depend on beside its arguments, by the call's name.
+        masks: What calls depend on beside their arguments.
     """
 
     pieces: GraphPieces
     tensors: Mapping[str, Tensor]
     places: Mapping[str, str]
-    masks: Mapping[str, str]
-    read_masks: Mapping[str, tuple[str, ...]]
+    masks: Masks
 
 
 class _Recorder:
@@ -110,7 +109,7 @@ def trace(steps: Steps, inputs: Sequence[TensorSpec], dtypes: Sequence[str]) -> 
     masks = {name: mask for name, mask in recorder.masks.items() if mask in used}
     unused = set(recorder.masks.values()) - used
     tensors = {name: tensor for name, tensor in recorder.tensors.items() if name not in unused}
-    return Trace(pieces, tensors, places, masks, read)
+    return Trace(pieces, tensors, places, Masks(masks, read))
 
 
 def _read_beside(

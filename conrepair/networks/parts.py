@@ -8,9 +8,12 @@ from typing import Any
 
 from conrepair.graph.layer_graph import Attribute, Node, Parameter, Tensor
 
-__all__ = ["PREVIOUS", "Part", "Shape", "nodes_of", "plain", "same_pads", "slice_parts"]
+__all__ = ["INSIDE", "PREVIOUS", "Part", "Shape", "nodes_of", "plain", "same_pads", "slice_parts"]
 
 Shape = tuple[int, ...] | None
+INSIDE = ":inside"
+"""How tensors between the parts of an operator are called: by what gives them, with this behind."""
+
 PREVIOUS = -1
 """In `Part.reads`: what the part in front gives."""
 
@@ -139,7 +142,7 @@ def nodes_of(
         given = tuple(tensor for tensor in read if tensor) + (beside if index == 0 else ())
         results = outputs
         if index < len(parts) - 1:
-            previous = f"{name}:inside"
+            previous = f"{name}{INSIDE}"
             tensors[previous] = Tensor(previous, part.shape, tensors[outputs[0]].dtype, observable=False)
             results = (previous,)
         nodes.append(

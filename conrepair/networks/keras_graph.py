@@ -1,0 +1,86 @@
+"""A Keras model's calls as a graph in the neutral vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
+from conrepair.networks.keras_layers import parts_of
+from conrepair.networks.keras_parts import Call
+from conrepair.networks.keras_steps import Step, Steps
+from conrepair.networks.parts import nodes_of
+
+__all__ = ["Masks", "Origin", "layer_graph"]
+
+
+@dataclass(frozen=True)
+class Masks:
+    """The masks that Keras hands on beside tensors.
+
+    Attributes:
+        made: The mask that a tensor comes with, where the call that gives the tensor has made it.
+        read: What each call's results depend on beside its arguments, by the call's name.
+    """
+
+    made: Mapping[str, str]
+    read: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which operator of a call a node is.
+
+    Attributes:
+        step: The call.
+        place: Of the operator among those of the call.
+        count: How many those are.
+    """
+
+    step: Step
+    place: int
+    count: int
+
+
+def layer_graph(
+    steps: Steps, known: Mapping[str, Tensor], masks: Masks, open_sizes: frozenset[str] = frozenset()
+) -> tuple[LayerGraph, dict[str, Origin]]:
+    """Write calls as operators.
+
+    Args:
+        steps: The calls.
+        known: The model's tensors, and masks among them.
+        masks: Beside them.
+        open_sizes: Tensors whose sizes stand for others that the model leaves open, besides the batch.
+
+    Returns:
+        The graph, and where each node comes from, by its name.
+    """
+    tensors = dict(known)
+    taken = {step.name for step in steps.calls}
+    nodes: list[Node] = []
+    origins: dict[str, Origin] = {}
+    for step in steps.calls:
+        made = _nodes(step, masks, tensors, taken, resolved=open_sizes.isdisjoint((*step.inputs, *step.outputs)))
+        origins.update({node.name: Origin(step, place, len(made)) for place, node in enumerate(made)})
+        nodes.extend(made)
+    return LayerGraph(steps.inputs, steps.outputs, tensors, tuple(nodes)), origins
+
+
+def _nodes(
+    step: Step, masks: Masks, tensors: dict[str, Tensor], taken: set[str], *, resolved: bool
+) -> Sequence[Node]:
+    """The operators of a call, and the tensors between them."""
+    read, recorded = masks.read[step.name], step.call.arguments
+    call = Call(
+        step.operation,
+        tuple(tensors[name].shape for name in step.inputs),
+        tuple(tensors[name].shape for name in step.outputs),
+        tuple(step.call.input_tensors),
+        recorded.args,
+        recorded.kwargs,
+        bool(read) or any("mask" in name and value is not None for name, value in recorded.kwargs.items()),
+        resolved,
+    )
+    outputs = (*step.outputs, *(masks.made[key] for key in step.outputs if key in masks.made))
+    return nodes_of((step.name, step.layer), parts_of(call), step.inputs, outputs, tensors, taken, read)
