@@ -57,7 +57,7 @@ _WORST_SAMPLES = 5
 _MOST = 0.5  # of an output's values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AnswerComparison:
     """How the answers of two runs differ; means over samples.
 
@@ -82,7 +82,7 @@ class AnswerComparison:
     differing: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OutputComparison:
     """One output of both runs.
 
@@ -136,7 +136,7 @@ class ComparedOutputs:
         return not self.verdict.is_right and not (self.face and right)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Two runs.
 
@@ -202,13 +202,13 @@ def compare_runs(
         source=source,
     )
     return Comparison(
-        reference.name,
-        candidate.name,
-        compared.verdict,
-        compared.reason,
-        compared.outputs,
-        compared.unpaired,
-        compare_times(reference.batch_seconds, candidate.batch_seconds),
+        reference=reference.name,
+        candidate=candidate.name,
+        verdict=compared.verdict,
+        reason=compared.reason,
+        outputs=compared.outputs,
+        unpaired=compared.unpaired,
+        times=compare_times(reference.batch_seconds, candidate.batch_seconds),
     )
 
 
@@ -336,15 +336,15 @@ def _compare_output(
         verdict, reason = Verdict.FAULTY, "a softmax was added or removed by the conversion"
     verdict, reason = _unless_random(pair, reference, candidate) or (verdict, reason)
     return OutputComparison(
-        pair,
-        error,
-        floor.relative_l2,
-        floor.measured,
-        answers,
-        verdict,
-        reason,
-        tuple(notes),
-        _worst_samples(one, two),
+        pair=pair,
+        error=error,
+        floor=floor.relative_l2,
+        floor_measured=floor.measured,
+        answers=answers,
+        verdict=verdict,
+        reason=reason,
+        notes=tuple(notes),
+        worst_samples=_worst_samples(one, two),
         open=may_be_rounding,
     )
 

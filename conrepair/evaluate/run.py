@@ -26,7 +26,7 @@ _MAPPED_BYTES = 1 << 24
 _STEADY = 1e-3  # relative; sums in another order differ by 1e-7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """What a model gave.
 
@@ -143,7 +143,7 @@ class Run:
         return next(spec for spec in self.outputs if spec.name == name)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HeldRun(Run):
     """A run whose outputs are in memory, and that wasn't timed.
 

@@ -127,10 +127,10 @@ def _run(
     ]
     arrays = {spec.name: _joined(held[spec.name], rows) for spec in specs}
     return HeldRun(
-        name,
-        tuple(specs),
-        Path(),
-        rows * max((len(batches) for batches in held.values()), default=0),
+        name=name,
+        outputs=tuple(specs),
+        folder=Path(),
+        count=rows * max((len(batches) for batches in held.values()), default=0),
         quantized=quantized,
         precision=precision,
         operators=len(network.graph.nodes),

@@ -183,7 +183,17 @@ def _misfit(
 ) -> LocatedFault:
     evidence = (words,) if isinstance(words, str) else tuple(words)
     return LocatedFault(
-        Kind.STRUCTURE, source, target, "", error, error, 0.0, 1.0, evidence, source_tensor, target_tensor
+        kind=Kind.STRUCTURE,
+        source_layers=source,
+        target_layers=target,
+        step="",
+        introduced_error=error,
+        full_run_error=error,
+        noise_floor=0.0,
+        confidence=1.0,
+        evidence=evidence,
+        source_tensor=source_tensor,
+        target_tensor=target_tensor,
     )
 
 

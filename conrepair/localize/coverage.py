@@ -24,12 +24,12 @@ def coverage_of(graph: LayerGraph, cuts: Sequence[Cut], explained: float | None)
     seen = {node.name for node in graph.between(list(graph.inputs), ends)}
     unseen = [node for node in graph.nodes if node.name not in seen]
     return Coverage(
-        len(seen),
-        len(graph.nodes),
-        sum(_size(node) for node in graph.nodes if node.name in seen),
-        sum(map(_size, graph.nodes)),
-        tuple(dict.fromkeys(node.layer for node in unseen)),
-        explained,
+        nodes=len(seen),
+        all_nodes=len(graph.nodes),
+        parameters=sum(_size(node) for node in graph.nodes if node.name in seen),
+        all_parameters=sum(map(_size, graph.nodes)),
+        unseen=tuple(dict.fromkeys(node.layer for node in unseen)),
+        explained=explained,
     )
 
 

@@ -24,7 +24,7 @@ _IMAGENET_MEAN = np.array((0.485, 0.456, 0.406))
 _IMAGENET_STD = np.array((0.229, 0.224, 0.225))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InputRelation:
     """The target's array as computed from the source's: axes, flips, order of the channels, numbers.
 
@@ -156,16 +156,16 @@ def _relation(arranged: Arranged, numbers: _Numbers, spread: float) -> InputRela
         evidence = f"the target's input is the source's: {'; '.join(steps)} (unexplained: {numbers.residual:.1g})"
     matrix = None if numbers.matrix is None else tuple(tuple(map(float, row)) for row in numbers.matrix)
     return InputRelation(
-        arranged.axes,
-        arranged.reshaped,
-        arranged.flipped,
-        numbers.channel_axis,
-        numbers.order,
-        tuple(map(float, numbers.factors)),
-        tuple(map(float, numbers.offsets)),
-        matrix,
-        numbers.residual,
-        evidence,
+        axes=arranged.axes,
+        reshaped=arranged.reshaped,
+        flipped=arranged.flipped,
+        channel_axis=numbers.channel_axis,
+        channel_order=numbers.order,
+        factors=tuple(map(float, numbers.factors)),
+        offsets=tuple(map(float, numbers.offsets)),
+        matrix=matrix,
+        residual=numbers.residual,
+        evidence=evidence,
     )
 
 

@@ -30,6 +30,28 @@ def of_other_sizes(
     names = [(one.name, two.name) for one, two in resized_inputs(source, inputs, wanted)]
     ours, theirs = zip(*names, strict=True)
     fault = LocatedFault(
-        Kind.INPUT, ours, theirs, "", math.inf, math.inf, 0.0, 1.0, (words,), ours[0], theirs[0], at_input=True
+        kind=Kind.INPUT,
+        source_layers=ours,
+        target_layers=theirs,
+        step="",
+        introduced_error=math.inf,
+        full_run_error=math.inf,
+        noise_floor=0.0,
+        confidence=1.0,
+        evidence=(words,),
+        source_tensor=ours[0],
+        target_tensor=theirs[0],
+        at_input=True,
     )
-    return Localization(Verdict.FAULTY, words, (fault,), (), (), (), 0, math.inf, (), options)
+    return Localization(
+        verdict=Verdict.FAULTY,
+        reason=words,
+        faults=(fault,),
+        layers=(),
+        unmatched_source=(),
+        unmatched_target=(),
+        samples=0,
+        output_error=math.inf,
+        notes=(),
+        options=options,
+    )

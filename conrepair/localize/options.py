@@ -9,7 +9,7 @@ from conrepair.localize.suspicion_draws import SuspicionSettings
 __all__ = ["Options"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """Margins and intent.
 

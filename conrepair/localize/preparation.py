@@ -125,17 +125,17 @@ def _decided(
             f"and wrong ({with_own:.2g}) with their own"
         )
         fault = LocatedFault(
-            kind,
-            (item.pair.source,),
-            (item.pair.target,),
-            "",
-            item.error,
-            item.error,
-            item.allowed,
-            1.0 if certain else 0.5,
-            (words, behind),
-            item.pair.source,
-            item.pair.target,
+            kind=kind,
+            source_layers=(item.pair.source,),
+            target_layers=(item.pair.target,),
+            step="",
+            introduced_error=item.error,
+            full_run_error=item.error,
+            noise_floor=item.allowed,
+            confidence=1.0 if certain else 0.5,
+            evidence=(words, behind),
+            source_tensor=item.pair.source,
+            target_tensor=item.pair.target,
             at_input=True,
         )
         faults.append(fault)

@@ -42,7 +42,7 @@ class PhotoFile:
     sha256: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecipeFinding:
     """What came out of a search of recipes.
 
@@ -114,7 +114,16 @@ def find_recipe(
             )
             found = dataclasses.asdict(own.for_size(*feeds.size))
             return RecipeFinding(
-                found, "as it is", True, changes, score.error, output_error, count, feeds.runs, True, evidence
+                recipe=found,
+                arrangement="as it is",
+                found=True,
+                changes=changes,
+                error=score.error,
+                error_before=output_error,
+                photos=count,
+                runs=feeds.runs,
+                complete=True,
+                evidence=evidence,
             )
     search = search_recipes(
         run,
@@ -127,16 +136,16 @@ def find_recipe(
     )
     best = search.best
     return RecipeFinding(
-        dataclasses.asdict(best.recipe),
-        best.arrangement,
-        search.found,
-        search.changes,
-        best.error,
-        None if search.start is None else search.start.error,
-        best.photos,
-        search.runs,
-        search.complete,
-        search.evidence,
+        recipe=dataclasses.asdict(best.recipe),
+        arrangement=best.arrangement,
+        found=search.found,
+        changes=search.changes,
+        error=best.error,
+        error_before=None if search.start is None else search.start.error,
+        photos=best.photos,
+        runs=search.runs,
+        complete=search.complete,
+        evidence=search.evidence,
     )
 
 

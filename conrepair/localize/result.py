@@ -17,7 +17,7 @@ OPERAND = "operand"
 """The role of the constant that an elementwise operator computes with: no weight."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LocatedFault:
     """A place where the target stops being its source.
 
@@ -82,7 +82,7 @@ class Rule:
         return f"{self.words}, in {places} places"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LayerRow:
     """What was measured at a pair of tensors.
 
@@ -129,7 +129,7 @@ class LayerRow:
     order: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Coverage:
     """How much of a target was compared.
 
@@ -151,7 +151,7 @@ class Coverage:
     explained: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Localization:
     """The answer.
 

@@ -211,18 +211,18 @@ def _ends(values: Array) -> Interval:
 def _fault_of(pair: Pair, item: _Saturated, target: LayerGraph) -> LocatedFault:
     layer = _layer(pair.target, target)
     return LocatedFault(
-        Kind.PRECISION,
-        (pair.source,),
-        (layer,),
-        "",
-        item.lost,
-        item.lost,
-        0.0,
-        1.0,
-        (f"`{layer}` {item.words}",),
-        pair.source,
-        pair.target,
-        ((item.rule, layer),),
+        kind=Kind.PRECISION,
+        source_layers=(pair.source,),
+        target_layers=(layer,),
+        step="",
+        introduced_error=item.lost,
+        full_run_error=item.lost,
+        noise_floor=0.0,
+        confidence=1.0,
+        evidence=(f"`{layer}` {item.words}",),
+        source_tensor=pair.source,
+        target_tensor=pair.target,
+        differences=((item.rule, layer),),
     )
 
 

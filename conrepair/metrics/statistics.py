@@ -26,7 +26,7 @@ SIGNIFICANCE_LEVEL = 0.05
 """A difference in times is significant when its p-value is below this."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TimeStatistics:
     """Summary of measured times, in seconds (the count aside).
 
@@ -51,7 +51,7 @@ class TimeStatistics:
     maximum: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TimeComparison:
     """Whether two samples of times differ.
 

@@ -29,7 +29,7 @@ _HALF_OF_INT64 = 32
 _Float64 = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TensorError:
     """The difference between two tensors of one shape.
 

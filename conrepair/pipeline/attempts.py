@@ -65,7 +65,7 @@ class Attempts:
             What they stop at, and the piece; None where the graph can't be cut.
         """
         started = time.monotonic()
-        stop = Stop(steps[-1].converter.name, str(failure))
+        stop = Stop(converter=steps[-1].converter.name, error=str(failure))
         if model.framework != "onnx":
             return _without(stop, "only ONNX graphs can be cut into pieces"), None
         if any(step.converter.calibrates(step.converter.complete(step.options)) for step in steps):
@@ -89,14 +89,14 @@ class Attempts:
         )
         guilty = [nodes[place] for place in found.places]
         stop = Stop(
-            stop.converter,
-            stop.error,
-            tuple(node["operator"] for node in guilty),
-            tuple(node["name"] for node in guilty),
-            len(nodes),
-            found.tries + 1,
-            time.monotonic() - started,
-            found.exact,
+            converter=stop.converter,
+            error=stop.error,
+            operators=tuple(node["operator"] for node in guilty),
+            nodes=tuple(node["name"] for node in guilty),
+            of=len(nodes),
+            tries=found.tries + 1,
+            seconds=time.monotonic() - started,
+            exact=found.exact,
         )
         return stop, Piece(proto, found.places)
 
@@ -154,4 +154,4 @@ def _plain(model: Model) -> dict[str, Any]:
 
 
 def _without(stop: Stop, note: str) -> Stop:
-    return Stop(stop.converter, stop.error, note=note)
+    return Stop(converter=stop.converter, error=stop.error, note=note)

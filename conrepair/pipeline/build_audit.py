@@ -76,7 +76,7 @@ def compare_build(
     rows = {row.backend: row for row in result.rows}
     first, row = rows["libraries"], rows["build"]
     for item in (first, row):
-        problem = item.not_localized or (item.problem if item.localization is None else None)
+        problem = item.localized.problem or (item.problem if item.localized.result is None else None)
         if problem is not None:
             raise error_of(problem)
     return dataclasses.replace(result, rows=(first, row))

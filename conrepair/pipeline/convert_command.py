@@ -75,9 +75,9 @@ def convert(options: argparse.Namespace) -> int:
             result = run_audit(parse_config(value, "command line"), Path.cwd(), display)
         targets = [row for row in result.rows if row.kind == "target"]
         row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
-        if row is None or row.artifact is None:
+        if row is None or row.ran.artifact is None:
             raise _failure(result)
-        written = Path(row.artifact.path)
+        written = Path(row.ran.artifact.path)
         if output.suffix and written.suffix != output.suffix and target == "torch":
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
             output = output.with_suffix(written.suffix)
@@ -140,7 +140,7 @@ def _about(result: AuditResult) -> list[str]:
 def _failure(result: AuditResult) -> ConrepairError:
     """The first problem on the way, with its exit code."""
     first, problem = next(
-        (row, row.problem) for row in result.rows if row.artifact is None and row.problem is not None
+        (row, row.problem) for row in result.rows if row.ran.artifact is None and row.problem is not None
     )
     mendings = [row.mending for row in result.rows if row.mending is not None]
     told = [line for mending in mendings for line in mending_lines(mending)]

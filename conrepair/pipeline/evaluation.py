@@ -23,7 +23,7 @@ from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.places import backend_of, place_of
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
-from conrepair.report.result import Build, Problem, Row
+from conrepair.report.result import Build, Problem, Ran, Row
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE, Failure
@@ -100,13 +100,13 @@ class Executed:
 def problem_of_failure(failure: Failure) -> Problem:
     """What a person is told of a job's failure."""
     return Problem(
-        str(failure),
-        failure.explanation,
-        failure.exit_code,
-        failure.kind in {"storage", "memory"},
-        failure.last_words,
-        failure.traceback,
-        failure.kind,
+        message=str(failure),
+        explanation=failure.explanation,
+        exit_code=failure.exit_code,
+        circumstance=failure.kind in {"storage", "memory"},
+        last_words=failure.last_words,
+        traceback=failure.traceback,
+        kind=failure.kind,
     )
 
 
@@ -211,7 +211,7 @@ def _row(
         reason = "not evaluated (stage evaluate is off)"
     elif reference is None:
         reason = f"not judged: its reference {item.reference} did not run"
-        problem = Problem(reason, exit_code=int(ExitCode.MODEL_LOAD))
+        problem = Problem(message=reason, exit_code=int(ExitCode.MODEL_LOAD))
     else:
         comparison = _compare(config, item, runs, reference)
         verdict, reason = comparison.verdict, comparison.reason
@@ -223,17 +223,19 @@ def _row(
         kind=item.kind,
         verdict=verdict,
         reason=reason,
-        artifact=item.source.model if item.source else None,
-        description=item.source.description if item.source else None,
-        run=run,
-        comparison=comparison,
-        times=time_statistics(run.batch_seconds) if run and run.batch_seconds.size else None,
-        accuracy=accuracy(run, dataset.labels) if run and dataset else None,
         problem=problem,
-        intent=item.intent,
         reference=item.reference,
-        reused=bool(item.result and item.result.reused),
-        build=_build(item),
+        ran=Ran(
+            artifact=item.source.model if item.source else None,
+            description=item.source.description if item.source else None,
+            intent=item.intent,
+            build=_build(item),
+            run=run,
+            times=time_statistics(run.batch_seconds) if run and run.batch_seconds.size else None,
+            accuracy=accuracy(run, dataset.labels) if run and dataset else None,
+            reused=bool(item.result and item.result.reused),
+        ),
+        comparison=comparison,
     )
 
 

@@ -61,16 +61,16 @@ def execute(options: argparse.Namespace) -> int:
         with ProgressDisplay(quiet=options.quiet) as display:
             result = run_audit(parse_config(value, "command line"), Path.cwd(), display)
         row = result.rows[-1]
-        if row.run is None:
+        if row.ran.run is None:
             raise _failure(row)
         with whole_output(output) as temporary:
-            shutil.copytree(row.run.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
+            shutil.copytree(row.ran.run.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
             write_json(temporary / _RECORD, json.loads(json.dumps(row_json(row))))
-    say(f"{output}: {row.run.count} samples on {row.backend}")
+    say(f"{output}: {row.ran.run.count} samples on {row.backend}")
     if (output / KERNELS).is_file():
         say(_kernels(output / KERNELS))
-    if row.times is not None:
-        say(f"median {1000 * row.times.median:.2f} ms for each sample")
+    if row.ran.times is not None:
+        say(f"median {1000 * row.ran.times.median:.2f} ms for each sample")
     if row.verdict is not None:
         say(f"{row.verdict.value}: {row.reason}")
     return row.exit_code

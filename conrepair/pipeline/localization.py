@@ -22,7 +22,7 @@ from conrepair.localize.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.sources import Source
-from conrepair.report.result import Compared, LocalizedStep, Problem, Row
+from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
 from conrepair.runtime.files import sha256_of
 
 __all__ = [
@@ -80,7 +80,7 @@ def rows_to_localize(
         None of models whose reference is random: all layers behind what is drawn would differ.
     """
     # The first run of a reference is the specification; a build of it may be random where memory isn't written.
-    runs = {row.model: row.run for row in reversed(rows) if row.kind == "reference" and row.run is not None}
+    runs = {row.model: row.ran.run for row in reversed(rows) if row.kind == "reference" and row.ran.run is not None}
     random = {model for model, run in runs.items() if run.unsteady}
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
@@ -110,14 +110,14 @@ def _needs_layers(row: Row, *, drawn: bool) -> bool:
     """
     if drawn and _is_beyond_budget(row):
         return True
-    if row.verdict is not Verdict.QUANTIZED or row.comparison is None or row.run is None:
+    if row.verdict is not Verdict.QUANTIZED or row.comparison is None or row.ran.run is None:
         return False
     worst = row.comparison.worst
-    return worst is not None and worst.error.relative_l2 > eight_bits_cost(row.run.operators)
+    return worst is not None and worst.error.relative_l2 > eight_bits_cost(row.ran.run.operators)
 
 
 def _is_beyond_budget(row: Row) -> bool:
-    return row.verdict is Verdict.FAULTY and row.intent is not None and row.intent.quantized
+    return row.verdict is Verdict.FAULTY and row.ran.intent is not None and row.ran.intent.quantized
 
 
 def localization_side(
@@ -208,12 +208,14 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
         steps += _conversion_step(item, found, before)
     if item.build is not None and own.localization is not None:
         steps.append(LocalizedStep(own.compared, own.localization))
-    row = dataclasses.replace(row, steps=tuple(steps), not_localized=own.problem)
     if not steps:
-        return row
+        return dataclasses.replace(row, localized=LocalizedTarget(problem=own.problem))
     chosen = _explaining(steps)
     result = chosen.localization
-    localized = dataclasses.replace(row, localization=_bounded(result, steps, row), compared=chosen.compared)
+    told = LocalizedTarget(
+        result=_bounded(result, steps, row), compared=chosen.compared, steps=tuple(steps), problem=own.problem
+    )
+    localized = dataclasses.replace(row, localized=told)
     if row.verdict is Verdict.QUANTIZED and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which no budget excuses: {result.reason} ({row.reason})"
         return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)

@@ -54,13 +54,13 @@ def localize(options: argparse.Namespace) -> int:
         else:
             result = compare_files(options, [source, *between, target], stack)
     _, *middle, row = result.rows
-    last = row.localization
-    if last is None or not row.steps:
+    last = row.localized.result
+    if last is None or not row.localized.steps:
         raise ValueError(f"{target} was not localized, and nothing says why")
     if between:
-        steps = [(path.name, item.localization) for path, item in zip(between, middle, strict=True)]
+        steps = [(path.name, item.localized.result) for path, item in zip(between, middle, strict=True)]
         last = attribute_steps(last, steps, target.name)
-    about = about_step(row.steps[-1], row, result)
+    about = about_step(row.localized.steps[-1], row, result)
     if compiled:  # the audit has a copy of it
         about = dataclasses.replace(about, build=str(target))
     write_localization(last, folder, about)
@@ -103,7 +103,7 @@ def compare_files(
     by_name = {row.model: row for row in result.rows}
     rows = tuple(by_name[name] for name in names)
     for row in (rows[0], rows[-1]):
-        problem = row.not_localized or (row.problem if row.localization is None else None)
+        problem = row.localized.problem or (row.problem if row.localized.result is None else None)
         if problem is not None:
             raise error_of(problem)
     return dataclasses.replace(result, rows=rows)

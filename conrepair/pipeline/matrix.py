@@ -52,7 +52,7 @@ def run_matrix(config: AuditConfig, base: Path, display: ProgressDisplay) -> Mat
             "`compare_with`, `backends` or `skip_analysis`. Give it others in $.models."
         )
     loading = _audit(config, "sources", [_to_all(model, ()) for model in sources], base, display)
-    own = {row.model: row.artifact.framework for row in loading.rows if row.artifact and not row.problem}
+    own = {row.model: row.ran.artifact.framework for row in loading.rows if row.ran.artifact and not row.problem}
     loaded = [model for model in sources if model.name in own]
     wanted = [_to_all(model, [form for form in FORMATS if form != own[model.name]]) for model in loaded]
     making = [_audit(config, "formats", wanted, base, display)] if wanted else []
@@ -77,9 +77,9 @@ def _made(
     made: dict[tuple[str, str], Row] = {}
     missing: dict[tuple[str, str], Row] = {}
     for row in (*loading.rows, *(row for audit in making for row in audit.rows)):
-        good = row.artifact is not None and row.problem is None and (not row.conversion or row.verdict in GOOD)
-        if good and row.artifact is not None:
-            made.setdefault((row.model, row.artifact.framework), row)
+        good = row.ran.artifact is not None and row.problem is None and (not row.conversion or row.verdict in GOOD)
+        if good and row.ran.artifact is not None:
+            made.setdefault((row.model, row.ran.artifact.framework), row)
         elif row.kind != "intermediate":
             # The first to fail is told of, not the last detour around it.
             missing.setdefault((row.model, _end(row) if row.conversion else ""), row)
@@ -100,20 +100,20 @@ def _to_all(model: ModelConfig, formats: Iterable[str]) -> ModelConfig:
 def _start(model: ModelConfig, form: str, made: Mapping[tuple[str, str], Row]) -> ModelConfig | None:
     """The model in one format as a source of its own; None when it never came to be."""
     row = made.get((model.name, form))
-    if row is None or row.artifact is None:
+    if row is None or row.ran.artifact is None:
         return None
     name, others = f"{model.name}.{form}", [other for other in FORMATS if other != form]
     if not row.conversion:
         return _to_all(model.model_copy(update={"name": name}), others)
     inputs = _declared(row)
     recipe = model.recipe or RecipeConfig(base=default_recipe(model)[0].name)
-    start = ModelConfig(name=name, path=row.artifact.path, inputs=inputs, recipe=recipe, dataset=model.dataset)
+    start = ModelConfig(name=name, path=row.ran.artifact.path, inputs=inputs, recipe=recipe, dataset=model.dataset)
     return _to_all(start, others)
 
 
 def _declared(row: Row) -> tuple[InputConfig, ...] | None:
     """What a file doesn't say about its inputs: TorchScript all, others the tables that integers index."""
-    model, description = row.artifact, row.description
+    model, description = row.ran.artifact, row.ran.description
     if model is None or description is None:
         return None
     if model.framework == "torch" and not model.path.endswith(".pt2"):

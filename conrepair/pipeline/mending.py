@@ -107,7 +107,7 @@ class Mender:
         in_time, search.end = search.in_time, started + self._seconds
         found = found or self._around(failed, search)
         seconds, in_time = time.monotonic() - started, in_time and search.in_time
-        mending = Mending(tuple(search.stops), tuple(search.tried), seconds=seconds, in_time=in_time)
+        mending = Mending(stops=tuple(search.stops), tried=tuple(search.tried), seconds=seconds, in_time=in_time)
         if found is None:
             return mending, None
         remedy, trial = found

@@ -43,7 +43,7 @@ def _anew(row: Row, options: argparse.Namespace) -> str:
     """For a target that doesn't load."""
     target = Path(options.target)
     framework = detect_framework(target)
-    if row.artifact is None and framework == detect_framework(Path(options.source)):
+    if row.ran.artifact is None and framework == detect_framework(Path(options.source)):
         return "make the target anew: one that doesn't load can't be mended"
     other = f"{target.stem}-anew{target.suffix}"
     words = shlex.join(["conrepair", "convert", options.source, "--to", framework, "-o", other])

@@ -18,7 +18,7 @@ from conrepair.pipeline.localize_command import compare_files
 from conrepair.report.encode import encode
 from conrepair.report.repair.summary import print_repair
 from conrepair.report.repair.write import advice_in, check_repair_folder, made_anew, write_refusal, write_repair
-from conrepair.report.result import Row
+from conrepair.report.result import RepairedTarget, Row
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.interruption import ended_gently
@@ -47,15 +47,15 @@ def repair(options: argparse.Namespace) -> int:
     if options.target is None:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
     row, written = mended(options)
-    if row.repair is None:
+    if row.repaired.result is None:
         return _without_fault(row, as_json=options.format == "json")
     if options.format == "json":
-        say(json.dumps({**encode(row.repair), "advice": encode(row.advice)}, indent=2))
+        say(json.dumps({**encode(row.repaired.result), "advice": encode(row.repaired.advice)}, indent=2))
     else:
-        print_repair(row.repair, output_console(), written, row.advice)
-    if row.repair.interrupted:
+        print_repair(row.repaired.result, output_console(), written, row.repaired.advice)
+    if row.repaired.result.interrupted:
         return int(ExitCode.INTERRUPTED)
-    return int(ExitCode.EQUIVALENT if row.repair.mended else ExitCode.DIFFERENT)
+    return int(ExitCode.EQUIVALENT if row.repaired.result.mended else ExitCode.DIFFERENT)
 
 
 def mended(options: argparse.Namespace) -> tuple[Row, Path | None]:
@@ -100,14 +100,15 @@ def mended(options: argparse.Namespace) -> tuple[Row, Path | None]:
         else:
             result = compare_files(options, [source, target], stack, room, **sections)
         row = result.rows[-1]
-        if row.not_repaired is not None:
+        if row.repaired.problem is not None:
             raise refused(row, folder)
-        done = row.repair
+        done = row.repaired.result
         tells = done is not None and bool(done.edits or (done.before.faults and not done.interrupted))
         if done is None or not tells:
             return row, None
-        written = write_repair(done, folder, row.advice)
-        return dataclasses.replace(row, repair=written, advice=advice_in(row.advice, folder)), folder
+        written = write_repair(done, folder, row.repaired.advice)
+        advice = advice_in(row.repaired.advice, folder)
+        return dataclasses.replace(row, repaired=RepairedTarget(result=written, advice=advice)), folder
 
 
 def refused(row: Row, folder: Path) -> ConrepairError:
@@ -117,24 +118,24 @@ def refused(row: Row, folder: Path) -> ConrepairError:
         row: Of a target that was localized, and not repaired.
         folder: For what is known.
     """
-    problem = row.not_repaired
-    if problem is None or row.localization is None:
+    problem = row.repaired.problem
+    if problem is None or row.localized.result is None:
         raise ValueError("a target that was repaired, or not localized")
     if problem.circumstance:  # no room, no memory: the same command goes on with the search
         return error_of(problem)
     reason = " ".join(part for part in (problem.message, problem.explanation) if part)
-    write_refusal(reason, row.localization, folder, row.advice)
+    write_refusal(reason, row.localized.result, folder, row.repaired.advice)
     kept = f"written: {folder}"
-    if name := made_anew(row.advice):
+    if name := made_anew(row.repaired.advice):
         kept += f", with {name}: made anew, no layer is at fault in it"
     return error_of(dataclasses.replace(problem, explanation="\n".join(filter(None, (problem.explanation, kept)))))
 
 
 def _without_fault(row: Row, *, as_json: bool) -> int:
     """Say that there's nothing to repair, or that nothing was found of what the outputs show."""
-    if row.localization is None:
+    if row.localized.result is None:
         raise ValueError("a target that wasn't localized")
-    found = row.localization
+    found = row.localized.result
     holds = found.is_right
     words = f"nothing to repair: {found.reason}" if holds else f"{found.verdict.value}: {found.reason}"
     if as_json:

@@ -73,4 +73,4 @@ def repair_files(
         bake_recipe=bake_recipe,
         quiet=True,
     )
-    return mended(options)[0].repair
+    return mended(options)[0].repaired.result

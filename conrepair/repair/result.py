@@ -16,7 +16,7 @@ from conrepair.repair.verify import Agreement
 __all__ = ["RepairResult", "holds_elsewhere"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RepairResult:
     """What was wrong, what was changed, and what that bought.
 

@@ -91,7 +91,18 @@ def repair_resized(
     started = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     before = _agreement_of_other_sizes(source, target, options)
-    unmended = RepairResult(sizes.found, sizes.found, (), (), None, before, before, 1, 0.0, True)
+    unmended = RepairResult(
+        before=sizes.found,
+        after=sizes.found,
+        edits=(),
+        effects=(),
+        model=None,
+        unseen_before=before,
+        unseen_after=before,
+        tried=1,
+        seconds=0.0,
+        in_time=True,
+    )
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         copy, behind = Path(scratch) / "resized", Path(scratch) / "behind"
         copy.mkdir()

@@ -41,7 +41,7 @@ class BackendPair:
     @property
     def time_ratio(self) -> float:
         """Median time of the second divided by the first's."""
-        first, second = (row.times.median if row.times else float("nan") for row in (self.first, self.second))
+        first, second = (row.ran.times.median if row.ran.times else float("nan") for row in (self.first, self.second))
         return second / first if first else float("inf")
 
     @property
@@ -82,14 +82,14 @@ def matrices(result: AuditResult) -> list[BackendMatrix]:
     compared = {frozenset((item.reference, item.candidate)): item for item in result.comparisons}
     groups: defaultdict[str, list[Row]] = defaultdict(list)
     for row in result.rows:
-        if row.run is not None:
+        if row.ran.run is not None:
             groups[row.name].append(row)
     found = []
     for name, rows in groups.items():
         pairs = [
             BackendPair(one, two, compared[key])
             for one, two in combinations(rows, 2)
-            if (key := frozenset(row.run.name for row in (one, two) if row.run is not None)) in compared
+            if (key := frozenset(row.ran.run.name for row in (one, two) if row.ran.run is not None)) in compared
         ]
         if len(rows) >= _FEWEST and pairs:
             found.append(BackendMatrix(name, tuple(rows), tuple(pairs)))
@@ -135,7 +135,7 @@ def matrix_table(matrix: BackendMatrix) -> Table:
         cells[first][second] = _time_cell(pair)
         cells[second][first] = _answer_cell(pair)
     for number, (row, line) in enumerate(zip(matrix.rows, cells, strict=True), 1):
-        milliseconds = f"{1000 * row.times.median:.2f}" if row.times else ""
+        milliseconds = f"{1000 * row.ran.times.median:.2f}" if row.ran.times else ""
         table.add_row(f"{number} {escape(row.backend)}", *line, milliseconds)
     return table
 
@@ -170,6 +170,6 @@ def _answer_cell(pair: BackendPair) -> str:
 
 def _about(row: Row) -> dict[str, Any]:
     place = row.place or Place(row.backend)
-    milliseconds = 1000 * row.times.median if row.times else None
+    milliseconds = 1000 * row.ran.times.median if row.ran.times else None
     values = (row.backend, place.library, place.target, place.setting, place.importer, place.device, milliseconds)
     return dict(zip(_COLUMNS, values, strict=True))

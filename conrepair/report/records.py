@@ -38,14 +38,14 @@ def write_record(row: Row, run: Run, names: tuple[str, ...], top_k: int, folder:
             (folder / f"{_file_name(name)}.txt").write_text(text, encoding="utf-8")
     record: dict[str, Any] = {
         "name": run.name,
-        "model": row.artifact,
+        "model": row.ran.artifact,
         "backend": row.backend,
         "precision": run.precision,
         "outputs": run.outputs,
         "arrays": str(run.folder),
         "normalized": answers.normalized if answers else None,
         "batch_starts": run.starts,
-        "times": row.times,
+        "times": row.ran.times,
         "samples": samples,
     }
     write_json(folder / "run.json", encode(record))

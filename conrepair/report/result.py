@@ -19,7 +19,18 @@ from conrepair.repair.conversion.result import Mending
 from conrepair.repair.result import RepairResult
 from conrepair.runtime.errors import ExitCode
 
-__all__ = ["AuditResult", "Build", "Compared", "LocalizedStep", "Place", "Problem", "Row"]
+__all__ = [
+    "AuditResult",
+    "Build",
+    "Compared",
+    "LocalizedStep",
+    "LocalizedTarget",
+    "Place",
+    "Problem",
+    "Ran",
+    "RepairedTarget",
+    "Row",
+]
 
 
 @dataclass(frozen=True)
@@ -41,7 +52,7 @@ class Place:
     importer: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """Why there is no result.
 
@@ -114,69 +125,107 @@ class LocalizedStep:
         return "build" if self.compared.build else "conversion"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """What was run for a row.
+
+    Attributes:
+        artifact: The model, when there is one.
+        description: What it consists of.
+        intent: Which precision was meant.
+        build: What was compiled of it, where the backend is a compiler.
+        run: Its outputs.
+        times: Per sample, in seconds; one value for each batch but the first of each size, None without any.
+        accuracy: Right answers and labelled samples.
+        reused: Whether the run comes from an earlier audit.
+    """
+
+    artifact: Model | None = None
+    description: Description | None = None
+    intent: Intent | None = None
+    build: Build | None = None
+    run: Run | None = None
+    times: TimeStatistics | None = None
+    accuracy: tuple[int, int] | None = None
+    reused: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalizedTarget:
+    """What became of looking for the layers that differ; nothing, where that wasn't done.
+
+    Attributes:
+        result: Which layers differ; of the step that explains the row.
+        compared: What that was found between.
+        steps: All steps that were looked into, in order: for a build of a conversion that's the conversion, and
+            the build beside it.
+        problem: Why that couldn't be told.
+    """
+
+    result: Localization | None = None
+    compared: Compared | None = None
+    steps: tuple[LocalizedStep, ...] = ()
+    problem: Problem | None = None
+
+    @property
+    def own(self) -> Localization | None:
+        """Of the last step: what may be mended in what the row ran."""
+        return self.steps[-1].localization if self.steps else self.result
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairedTarget:
+    """What became of mending a target; nothing, where that wasn't tried.
+
+    Attributes:
+        result: What was mended; the repaired model's path is absolute.
+        problem: Why it couldn't be tried.
+        advice: Other ways to convert, where layers are at fault, and what came of them.
+    """
+
+    result: RepairResult | None = None
+    problem: Problem | None = None
+    advice: tuple[Advice, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
-    """One model on one backend.
+    """One model on one backend: what was run, compared, localized and repaired.
 
     Attributes:
         model: Name of the configured source model.
         conversion: Converters joined by +, "" for the source itself.
         backend: Where it ran.
         kind: "reference", "target", or "intermediate" (a step on the way of a route).
+        reference: Name of the configured model that is the specification.
+        place: The backend in parts.
         verdict: Against the reference; None for the reference and where there's a problem that isn't the
             conversion's.
         reason: In words.
-        artifact: The model, when there is one.
-        description: What it consists of.
-        run: Its outputs.
-        comparison: With the reference.
-        times: Per sample, in seconds; one value for each batch but the first of each size, None without any.
-        accuracy: Right answers and labelled samples.
         problem: Why something is missing.
-        intent: Which precision was meant.
-        localization: Which layers differ, where that was looked for; of the step that explains the row.
-        compared: What that was found between.
-        steps: All steps that were looked into, in order: for a build of a conversion that's the conversion, and
-            the build beside it.
-        not_localized: Why that couldn't be told, where it was looked for.
-        repair: What was mended, where that was tried; the repaired model's path is absolute.
-        not_repaired: Why it couldn't be tried.
+        ran: The model, and what came of running it.
+        comparison: With the reference.
+        localized: The layers at fault.
+        repaired: What was mended.
         mending: What was tried where a conversion gave nothing.
         instead_of: The conversion that this one stands in for, having mended it.
-        advice: Other ways to convert, where layers are at fault, and what came of them.
-        reference: Name of the configured model that is the specification.
-        reused: Whether the run comes from an earlier audit.
-        build: What was compiled, where the backend is a compiler.
-        place: The backend in parts.
     """
 
     model: str
     conversion: str
     backend: str
     kind: str
+    reference: str = ""
+    place: Place | None = None
     verdict: Verdict | None = None
     reason: str = ""
-    artifact: Model | None = None
-    description: Description | None = None
-    run: Run | None = None
-    comparison: Comparison | None = None
-    times: TimeStatistics | None = None
-    accuracy: tuple[int, int] | None = None
     problem: Problem | None = None
-    intent: Intent | None = None
-    localization: Localization | None = None
-    compared: Compared | None = None
-    steps: tuple[LocalizedStep, ...] = ()
-    not_localized: Problem | None = None
-    repair: RepairResult | None = None
-    not_repaired: Problem | None = None
+    ran: Ran = field(default_factory=Ran)
+    comparison: Comparison | None = None
+    localized: LocalizedTarget = field(default_factory=LocalizedTarget)
+    repaired: RepairedTarget = field(default_factory=RepairedTarget)
     mending: Mending | None = None
     instead_of: str = ""
-    advice: tuple[Advice, ...] = ()
-    reference: str = ""
-    reused: bool = False
-    build: Build | None = None
-    place: Place | None = None
 
     @property
     def name(self) -> str:
@@ -189,11 +238,6 @@ class Row:
         return f"{self.model}/{self.conversion}" if self.conversion else self.model
 
     @property
-    def own_localization(self) -> Localization | None:
-        """Of the last step: what may be mended in what the row ran."""
-        return self.steps[-1].localization if self.steps else self.localization
-
-    @property
     def exit_code(self) -> int:
         """What this row alone would make the process return."""
         if self.problem is not None:
@@ -202,7 +246,7 @@ class Row:
         return int(ExitCode.DIFFERENT if differs else ExitCode.EQUIVALENT)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditResult:
     """A whole audit.
 

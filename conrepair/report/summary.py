@@ -112,10 +112,10 @@ def _cells(row: Row) -> dict[str, RenderableType]:
     cells: dict[str, RenderableType] = {
         "conversion": escape(row.conversion.replace("+", " > ")),
         "run by": row.backend,
-        "precision": row.intent.text if row.intent else "",
+        "precision": row.ran.intent.text if row.ran.intent else "",
         "verdict": _verdict(row),
-        "accuracy": f"{row.accuracy[0]}/{row.accuracy[1]}" if row.accuracy else "",
-        "ms": _milliseconds(1000 * row.times.median) if row.times else "",
+        "accuracy": f"{row.ran.accuracy[0]}/{row.ran.accuracy[1]}" if row.ran.accuracy else "",
+        "ms": _milliseconds(1000 * row.ran.times.median) if row.ran.times else "",
     }
     return cells | _errors(row)
 
@@ -129,7 +129,7 @@ def _verdict(row: Row) -> Text:
         return Text(row.verdict.value, style=STYLES[row.verdict])
     if row.problem is not None:
         return Text("no device", style="yellow") if row.problem.kind == NO_DEVICE else Text("error", style="bold red")
-    if row.run is None:
+    if row.ran.run is None:
         return Text("not run", style="dim")
     return Text("reference" if row.kind == "reference" else "not judged", style="dim")
 
@@ -151,7 +151,7 @@ def _errors(row: Row) -> dict[str, RenderableType]:
 
 def row_notes(row: Row) -> list[str]:
     """What the converter says, and what was done to make the outputs comparable; each once."""
-    made = row.artifact.provenance if row.artifact else None
+    made = row.ran.artifact.provenance if row.ran.artifact else None
     outputs = row.comparison.outputs if row.comparison else ()
     return list(dict.fromkeys([*(made.notes if made else ()), *(note for item in outputs for note in item.notes)]))
 
@@ -171,16 +171,20 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
         lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.reason, row)))
         if row.mending is not None:
             lines += [Text.assemble((f"{row.label}: ", "bold"), line) for line in mending_lines(row.mending)]
-        if row.localization is not None and row.localization.faults and row.localization.reason != row.reason:
-            lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.localization.reason, row)))
-        if row.repair is not None:
-            lines.append(Text.assemble((f"{row.label}: ", "bold"), repair_line(row.repair)))
+        if (
+            row.localized.result is not None
+            and row.localized.result.faults
+            and row.localized.result.reason != row.reason
+        ):
+            lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.localized.result.reason, row)))
+        if row.repaired.result is not None:
+            lines.append(Text.assemble((f"{row.label}: ", "bold"), repair_line(row.repaired.result)))
         if row.problem is not None:
             if row.problem.explanation:
                 lines.append(Text(f"  {row.problem.explanation}"))
             tail = row.problem.last_words.splitlines()[-_LAST_WORDS_SHOWN:]
             lines += [Text(f"  | {line}"[:_TEXT_WIDTH], style="dim") for line in tail]
-        if line := advice_line(row.advice):
+        if line := advice_line(row.repaired.advice):
             lines.append(Text.assemble((f"{row.label}: ", "bold"), f"advice: {line}"))
     for about in dict.fromkeys(result.datasets.values()):
         lines.append(Text(f"data: {about}", style="dim"))
@@ -192,8 +196,8 @@ def _told(text: str, row: Row) -> str:
     """A reason with names that can be read; a tool's own words as they are, they hold paths."""
     return (
         text
-        if row.problem is not None or row.localization is None
-        else quoted(text, names=names_of(row.localization))
+        if row.problem is not None or row.localized.result is None
+        else quoted(text, names=names_of(row.localized.result))
     )
 
 

@@ -62,7 +62,7 @@ def failure_class(row: Row) -> str:
         return _BY_KIND[problem.kind]
     if row.kind == "reference":
         return "source fails"
-    if row.artifact is not None:
+    if row.ran.artifact is not None:
         return "doesn't run"
     if problem.exit_code == ExitCode.USAGE:
         return "no route"

@@ -70,18 +70,18 @@ def write_audit(result: AuditResult, store: Path) -> None:
         folder.mkdir()
         for row in result.rows:
             _write_model(row, store, folder / "models" / row.name)
-            if row.run is not None:
+            if row.ran.run is not None:
                 place = folder / "runs" / row.name / row.backend
                 place.mkdir(parents=True)
                 names = result.samples[result.datasets[row.model]]
-                write_record(row, row.run, names, result.top_k, place)
+                write_record(row, row.ran.run, names, result.top_k, place)
             _write_build(row, folder)
             _write_localization(row, result, folder / "localization" / _localized(row))
-            if row.repair is not None:
+            if row.repaired.result is not None:
                 place = folder / "repair" / _localized(row)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                write_repair(row.repair, place, row.advice)
-            for problem in filter(None, (row.problem, row.not_localized, row.not_repaired)):
+                write_repair(row.repaired.result, place, row.repaired.advice)
+            for problem in filter(None, (row.problem, row.localized.problem, row.repaired.problem)):
                 _write_problem(problem, folder / "errors" / f"{row.name.replace('/', '__')}@{row.backend}.log")
         (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
         (folder / "summary.txt").write_text(summary_text(result), encoding="utf-8")
@@ -114,27 +114,29 @@ def _so_far(folder: Path) -> Path:
 
 def _write_localization(row: Row, result: AuditResult, folder: Path) -> None:
     """Write the localization that explains the row, and inside of its folder those of the other steps."""
-    for step in sorted(row.steps, key=lambda step: not _explains(step, row)):
+    for step in sorted(row.localized.steps, key=lambda step: not _explains(step, row)):
         place = folder if _explains(step, row) else folder / step.name
         place.parent.mkdir(parents=True, exist_ok=True)
-        found = row.localization if _explains(step, row) and row.localization is not None else step.localization
+        found = (
+            row.localized.result if _explains(step, row) and row.localized.result is not None else step.localization
+        )
         write_localization(found, place, about_step(step, row, result))
 
 
 def _explains(step: LocalizedStep, row: Row) -> bool:
-    return step.compared == row.compared
+    return step.compared == row.localized.compared
 
 
 def _localized(row: Row) -> str:
     """Name of what was looked into: a build has its own folder beside its model's."""
-    return row.name if row.build is None else f"{row.name}@{row.backend}"
+    return row.name if row.ran.build is None else f"{row.name}@{row.backend}"
 
 
 def _localization_brief(row: Row) -> dict[str, Any] | None:
     """What a report says of a row's localization; all of it is in a file of its own."""
-    found = row.localization
+    found = row.localized.result
     if found is None:
-        return None if row.not_localized is None else {"problem": encode(row.not_localized)}
+        return None if row.localized.problem is None else {"problem": encode(row.localized.problem)}
     folder = f"localization/{_localized(row)}"
     brief = {"verdict": found.verdict.value, "reason": found.reason, "faults": encode(found.faults)}
     steps = [
@@ -145,38 +147,38 @@ def _localization_brief(row: Row) -> dict[str, Any] | None:
             "reason": step.localization.reason,
             "file": f"{folder}/{DOCUMENT}" if _explains(step, row) else f"{folder}/{step.name}/{DOCUMENT}",
         }
-        for step in row.steps
+        for step in row.localized.steps
     ]
-    return brief | {"file": f"{folder}/{DOCUMENT}", "compared": encode(row.compared), "steps": steps}
+    return brief | {"file": f"{folder}/{DOCUMENT}", "compared": encode(row.localized.compared), "steps": steps}
 
 
 def _repair_brief(row: Row) -> dict[str, Any] | None:
     """The same of its repair."""
-    found = row.repair
+    found = row.repaired.result
     if found is None:
-        return None if row.not_repaired is None else {"problem": encode(row.not_repaired)}
+        return None if row.repaired.problem is None else {"problem": encode(row.repaired.problem)}
     file = f"repair/{_localized(row)}/{REPAIR}"
     return {"mended": found.mended, "words": repair_line(found), "edits": list(found.edits), "file": file}
 
 
 def _write_model(row: Row, store: Path, folder: Path) -> None:
-    if row.artifact is None or folder.exists():
+    if row.ran.artifact is None or folder.exists():
         return
-    path = Path(row.artifact.path)
+    path = Path(row.ran.artifact.path)
     folder.mkdir(parents=True)
     if path.is_relative_to(store) and path.exists():  # an architecture's models were removed
         copy_model(path, folder / path.name)
-    record = {"model": row.artifact, "description": row.description}
+    record = {"model": row.ran.artifact, "description": row.ran.description}
     write_json(folder / "provenance.json", encode(record))
 
 
 def _write_build(row: Row, folder: Path) -> None:
-    if row.build is None:
+    if row.ran.build is None:
         return
-    for file in _build_texts(row.build):
+    for file in _build_texts(row.ran.build):
         place = folder / _build_folder(row) / file
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(row.build.folder / file, place)
+        shutil.copyfile(row.ran.build.folder / file, place)
 
 
 def _build_texts(build: Build) -> list[Path]:
@@ -199,15 +201,17 @@ def _write_problem(problem: Problem, path: Path) -> None:
 def _execution_log(result: AuditResult) -> str:
     lines = []
     for row in result.rows:
-        if row.times is not None and row.run is not None:
-            reused = ", from an earlier run" if row.reused else ""
+        if row.ran.times is not None and row.ran.run is not None:
+            reused = ", from an earlier run" if row.ran.reused else ""
             lines.append(
-                f"{row.name} on {row.backend}: {row.run.count} inputs, "
-                f"mean {row.times.mean:.6f} s, median {row.times.median:.6f} s, "
-                f"5 % {row.times.q05:.6f} s, 95 % {row.times.q95:.6f} s{reused}"
+                f"{row.name} on {row.backend}: {row.ran.run.count} inputs, "
+                f"mean {row.ran.times.mean:.6f} s, median {row.ran.times.median:.6f} s, "
+                f"5 % {row.ran.times.q05:.6f} s, 95 % {row.ran.times.q95:.6f} s{reused}"
             )
-        elif row.run is not None:
-            lines.append(f"{row.name} on {row.backend}: {row.run.count} inputs, no batch after the first of its size")
+        elif row.ran.run is not None:
+            lines.append(
+                f"{row.name} on {row.backend}: {row.ran.run.count} inputs, no batch after the first of its size"
+            )
         else:
             lines.append(f"{row.name} on {row.backend}: {row.reason}")
     return "\n".join(lines) + "\n"
@@ -276,7 +280,7 @@ def report_json(result: AuditResult) -> dict[str, Any]:
 
 def _audited_row_json(row: Row) -> dict[str, Any]:
     value = row_json(row)
-    if row.build is not None and _build_texts(row.build):
+    if row.ran.build is not None and _build_texts(row.ran.build):
         value["build"]["folder"] = _build_folder(row)
     return value
 
@@ -293,19 +297,19 @@ def row_json(row: Row) -> dict[str, Any]:
         "verdict": encode(row.verdict),
         "reason": row.reason,
         "exit_code": row.exit_code,
-        "artifact": encode(row.artifact),
-        "description": encode(row.description),
-        "precision": row.description.precision if row.description else None,
-        "intent": row.intent and encode(row.intent) | {"text": row.intent.text},
+        "artifact": encode(row.ran.artifact),
+        "description": encode(row.ran.description),
+        "precision": row.ran.description.precision if row.ran.description else None,
+        "intent": row.ran.intent and encode(row.ran.intent) | {"text": row.ran.intent.text},
         "comparison": encode(row.comparison),
-        "times": encode(row.times),
-        "accuracy": row.accuracy and {"right": row.accuracy[0], "labelled": row.accuracy[1]},
+        "times": encode(row.ran.times),
+        "accuracy": row.ran.accuracy and {"right": row.ran.accuracy[0], "labelled": row.ran.accuracy[1]},
         "problem": encode(row.problem),
         "localization": _localization_brief(row),
         "repair": _repair_brief(row),
         "mending": encode(row.mending),
         "instead_of": row.instead_of or None,
-        "advice": encode(row.advice),
-        "reused": row.reused,
-        "build": row.build and {"via": row.build.via} | encode(row.build.record),
+        "advice": encode(row.repaired.advice),
+        "reused": row.ran.reused,
+        "build": row.ran.build and {"via": row.ran.build.via} | encode(row.ran.build.record),
     }

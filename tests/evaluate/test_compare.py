@@ -42,7 +42,14 @@ def make_run(tmp_path: Path) -> MakeRun:
             shape = ("batch", *array.shape[1:])
             specs.append(TensorSpec(label, shape, dtype or array.dtype.name, quantization))
         np.save(folder / "seconds.npy", np.full(len(arrays[0]), 0.01))
-        return Run(name, tuple(specs), folder, len(arrays[0]), quantized=quantized, operators=operators)
+        return Run(
+            name=name,
+            outputs=tuple(specs),
+            folder=folder,
+            count=len(arrays[0]),
+            quantized=quantized,
+            operators=operators,
+        )
 
     return make
 

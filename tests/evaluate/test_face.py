@@ -23,7 +23,7 @@ def run(name: str = "", *, quantization: Quantization | None = None, **arrays: n
     specs = tuple(
         TensorSpec(key, ("batch", *array.shape[1:]), str(array.dtype), quantization) for key, array in arrays.items()
     )
-    return HeldRun(name, specs, Path(), len(A), held=arrays)
+    return HeldRun(name=name, outputs=specs, folder=Path(), count=len(A), held=arrays)
 
 
 def compared(reference: HeldRun, candidate: HeldRun) -> ComparedOutputs:

@@ -62,10 +62,10 @@ def make_run(tmp_path: Path) -> MakeRun:
         specs = (TensorSpec("y", ("batch", *array.shape[1:]), "float32"),)
         found = intent.found if intent else "float32"
         return Run(
-            name,
-            specs,
-            folder,
-            len(array),
+            name=name,
+            outputs=specs,
+            folder=folder,
+            count=len(array),
             quantized=found == QUANTIZED,
             precision=found,
             operators=100,

@@ -20,7 +20,13 @@ def run(folder: Path, array: np.ndarray, again: np.ndarray | None = None) -> Run
     np.save(folder / "seconds.npy", np.arange(1.0, 9.0))
     if again is not None:
         np.save(folder / "again_0.npy", again)
-    return Run("m@r", (TensorSpec("y", array.shape, array.dtype.name),), folder, len(array), repeats=again is None)
+    return Run(
+        name="m@r",
+        outputs=(TensorSpec("y", array.shape, array.dtype.name),),
+        folder=folder,
+        count=len(array),
+        repeats=again is None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,7 @@ def test_times_leave_the_first_batch_of_each_size_out(tmp_path: Path) -> None:
     one = run(tmp_path, VALUES)
     assert one.batch_seconds.tolist() == []
     for starts, expected in [((0, 3, 6), [4.0]), ((0, 2, 4, 6), [3.0, 5.0, 7.0]), ((0, 4), [5.0]), ((0, 5), [])]:
-        some = Run(one.name, one.outputs, one.folder, one.count, starts=starts)
+        some = Run(name=one.name, outputs=one.outputs, folder=one.folder, count=one.count, starts=starts)
         assert some.batch_seconds.tolist() == expected
 
 
@@ -70,7 +76,7 @@ def test_times_leave_the_first_batch_of_each_size_out(tmp_path: Path) -> None:
 def test_what_was_meant_counts_before_what_the_weights_show(
     intent: Intent | None, budgeted: bool, asked: bool, rounding: str
 ) -> None:
-    found = Run("m", (), Path(), 1, quantized=True, precision="bfloat16", intent=intent)
+    found = Run(name="m", outputs=(), folder=Path(), count=1, quantized=True, precision="bfloat16", intent=intent)
     assert (found.budgeted, found.asked, found.rounding) == (budgeted, asked, rounding)
 
 
@@ -80,7 +86,13 @@ def held(*specs: tuple[str, str, float | None]) -> HeldRun:
         TensorSpec(name, (2, 3), dtype, None if scale is None else Quantization(scale, 1))
         for name, dtype, scale in specs
     )
-    return HeldRun("m", outputs, Path(), 2, held={spec.name: np.full((2, 3), 3, spec.dtype) for spec in outputs})
+    return HeldRun(
+        name="m",
+        outputs=outputs,
+        folder=Path(),
+        count=2,
+        held={spec.name: np.full((2, 3), 3, spec.dtype) for spec in outputs},
+    )
 
 
 @pytest.mark.parametrize(

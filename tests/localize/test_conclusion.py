@@ -19,8 +19,8 @@ from conrepair.localize.matching import Pair
 from conrepair.localize.measurement import Cut
 from conrepair.localize.result import Coverage, LocatedFault, Rule
 
-ALL = Coverage(7, 7, 10, 10)
-PART = Coverage(4, 7, 5, 10, ("lstm", "gru", "dense", "last"))
+ALL = Coverage(nodes=7, all_nodes=7, parameters=10, all_parameters=10)
+PART = Coverage(nodes=4, all_nodes=7, parameters=5, all_parameters=10, unseen=("lstm", "gru", "dense", "last"))
 EPSILON = (("epsilon is 0.01", "b0"),)
 
 

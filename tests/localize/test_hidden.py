@@ -113,7 +113,20 @@ def outputs(verdict: Verdict, *errors: float, mismatched: int = 0) -> ComparedOu
     plain = compare_tensors(np.ones(3), np.ones(3), rtol=0, atol=0)
     found = [dataclasses.replace(plain, relative_l2=error, mismatched=mismatched) for error in errors]
     pair = OutputPair("y", "y")
-    each = tuple(OutputComparison(pair, error, 0.0, False, None, verdict, "", (), ()) for error in found)
+    each = tuple(
+        OutputComparison(
+            pair=pair,
+            error=error,
+            floor=0.0,
+            floor_measured=False,
+            answers=None,
+            verdict=verdict,
+            reason="",
+            notes=(),
+            worst_samples=(),
+        )
+        for error in found
+    )
     return ComparedOutputs(verdict, "", each, ())
 
 

@@ -10,7 +10,16 @@ from conrepair.localize.steps import attribute_steps
 
 
 def localization(*faults: LocatedFault) -> Localization:
-    return Localization(Verdict.FAULTY, "", faults, (), (), (), 4, 0.1)
+    return Localization(
+        verdict=Verdict.FAULTY,
+        reason="",
+        faults=faults,
+        layers=(),
+        unmatched_source=(),
+        unmatched_target=(),
+        samples=4,
+        output_error=0.1,
+    )
 
 
 def test_a_fault_came_in_at_the_first_step_that_has_it() -> None:

@@ -123,7 +123,14 @@ def test_compare_times_refuses_non_finite_values():
 
 
 def with_p(p_value: float) -> TimeComparison:
-    return TimeComparison(1.0, p_value, 0.0, p_value < 0.05, p_value, 0.0)
+    return TimeComparison(
+        ratio_of_medians=1.0,
+        p_value=p_value,
+        statistic=0.0,
+        significant=p_value < 0.05,
+        corrected_p=p_value,
+        least_p=0.0,
+    )
 
 
 def test_holm_by_hand():

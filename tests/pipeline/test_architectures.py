@@ -164,12 +164,12 @@ def test_a_short_list_is_audited_and_continued(tmp_path: Path) -> None:
         f"torchvision.{name}/source" for name in SMALL
     ]
     assert {str(row.verdict) for row in first.rows if row.kind != "reference"} <= {"equivalent", "noise"}
-    assert not any(row.reused for row in first.rows)
+    assert not any(row.ran.reused for row in first.rows)
     assert heavy(tmp_path) == [], "the models of an evaluated architecture go"
     records = killing.entries(tmp_path / "generated" / "store")
 
     again = audit(tmp_path)
-    assert all(row.reused for row in again.rows)
+    assert all(row.ran.reused for row in again.rows)
     assert [(row.name, row.verdict, row.reason) for row in again.rows] == [
         (row.name, row.verdict, row.reason) for row in first.rows
     ]
@@ -282,7 +282,7 @@ def hungry(weights=None):
         assert hungry.problem.kind == "memory"
         assert "2 are allowed" in hungry.reason
         assert [str(row.verdict) for row in others] == ["None", "equivalent"]
-        assert all(row.reused is reused for row in others)
+        assert all(row.ran.reused is reused for row in others)
     assert "| torchvision.hungry | memory |" in (result.folder / "verdicts.md").read_text()
 
 

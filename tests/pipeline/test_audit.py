@@ -119,8 +119,8 @@ def test_an_audit_from_source_to_report(room: Path) -> None:
         "small/torch-onnx-script@onnxruntime": "equivalent",
         "small/torch-onnx-script+onnx2torch@libraries": "equivalent",
     }
-    assert found["small/source@libraries"].accuracy is not None
-    assert found["small/source@libraries"].accuracy[1] == 6
+    assert found["small/source@libraries"].ran.accuracy is not None
+    assert found["small/source@libraries"].ran.accuracy[1] == 6
     folder = room / "generated" / "audit"
     report = json.loads((folder / "report.json").read_text())
     assert [row["verdict"] for row in report["rows"]] == [None, "equivalent", "equivalent", "equivalent"]
@@ -145,12 +145,12 @@ def test_a_second_run_repeats_nothing(room: Path) -> None:
     model = source(conversions=["onnx"])
     first = audit(room, model)
     second = audit(room, model)
-    assert [row.reused for row in first.rows] == [False, False]
-    assert [row.reused for row in second.rows] == [True, True]
+    assert [row.ran.reused for row in first.rows] == [False, False]
+    assert [row.ran.reused for row in second.rows] == [True, True]
     assert rows(second)["small/torch-onnx-dynamo@libraries"].verdict == "equivalent"
     photo = next((room / "photos").iterdir())
     Image.new("RGB", (30, 24), "red").save(photo)
-    assert [row.reused for row in audit(room, model).rows] == [False, False]
+    assert [row.ran.reused for row in audit(room, model).rows] == [False, False]
 
 
 def test_other_models_run_when_one_cannot_be_loaded(room: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_converter_that_crashes_or_hangs_is_a_result(room: Path) -> None:
     late = found["hanging/torch-onnx-script@libraries"]
     assert late.problem is not None
     assert "25 s" in late.problem.explanation
-    assert found["crashing/source@libraries"].run is not None
+    assert found["crashing/source@libraries"].ran.run is not None
     assert found["small/torch-onnx-script+onnx2torch@libraries"].verdict == "equivalent"
     assert not list((room / "generated" / "store").glob(".scratch*"))
     log = (result.folder / "errors" / "crashing__torch-onnx-script@libraries.log").read_text()
@@ -228,7 +228,7 @@ def test_stages_and_switches_of_the_older_format(room: Path) -> None:
     found = rows(result)
     assert list(found) == ["small/source@libraries", "small/torch-onnx-script@libraries"]
     assert found["small/torch-onnx-script@libraries"].verdict is None
-    assert found["small/torch-onnx-script@libraries"].run is not None
+    assert found["small/torch-onnx-script@libraries"].ran.run is not None
     both = source(conversions=["onnx", {"via": ["torch-onnx-script"]}])
     found = rows(audit(room, both, stages={"execute": False}))
     assert found["small/torch-onnx-dynamo@libraries"].reason == "not run (stage execute is off)"
@@ -249,7 +249,7 @@ def test_bad_photos_stop_the_models_that_need_them(room: Path, capsys: pytest.Ca
     found = rows(result)
     assert result.exit_code == 2
     assert "text.jpg" in found["small/source@libraries"].reason
-    assert found["other/source@libraries"].run is not None
+    assert found["other/source@libraries"].ran.run is not None
     (room / "empty").mkdir()
     config = room / "c.json"
     config.write_text(json.dumps({"models": [source()], "dataset": {"folder": "empty"}}))

@@ -67,15 +67,15 @@ def test_an_audit_looks_into_builds(tmp_path: Path) -> None:
         result = run_audit(parse_config(value, "test"), tmp_path, display)
     rows = {(row.model, row.backend): row for row in result.rows}
     right, wrong = rows["keras", "seen"], rows["mobile", "seen"]
-    assert right.localization is not None
-    assert right.localization.verdict is Verdict.EQUIVALENT, right.localization.faults
-    assert len(right.localization.layers) > 3
-    assert wrong.localization is not None
-    assert [fault.kind.value for fault in wrong.localization.faults] == ["compilation"]
-    assert all(row.localization is None for (_, backend), row in rows.items() if backend != "seen")
-    assert wrong.run is not None
-    assert wrong.run.count == 10
-    assert json.loads((wrong.run.folder / KERNELS).read_text())["batches"] == 2
+    assert right.localized.result is not None
+    assert right.localized.result.verdict is Verdict.EQUIVALENT, right.localized.result.faults
+    assert len(right.localized.result.layers) > 3
+    assert wrong.localized.result is not None
+    assert [fault.kind.value for fault in wrong.localized.result.faults] == ["compilation"]
+    assert all(row.localized.result is None for (_, backend), row in rows.items() if backend != "seen")
+    assert wrong.ran.run is not None
+    assert wrong.ran.run.count == 10
+    assert json.loads((wrong.ran.run.folder / KERNELS).read_text())["batches"] == 2
     write_audit(result, tmp_path / "store")
     assert (result.folder / "localization" / "mobile" / "source@seen" / "localization.json").is_file()
 
@@ -102,12 +102,15 @@ def test_a_build_of_a_wrong_conversion_is_explained_by_the_conversion(tmp_path: 
     rows = {(row.model, row.backend): row for row in result.rows}
     row = rows["wrong", "seen"]
     assert row.verdict is Verdict.FAULTY
-    assert row.localization is not None
-    assert row.localization.verdict is Verdict.FAULTY
-    assert [fault.source_tensor for fault in row.localization.faults] == ["c1"]
-    assert (row.steps[0].name, row.steps[0].localization.verdict) == ("conversion", Verdict.FAULTY)
-    assert row.steps[1].name == "build"
-    assert not row.steps[1].localization.faults
+    assert row.localized.result is not None
+    assert row.localized.result.verdict is Verdict.FAULTY
+    assert [fault.source_tensor for fault in row.localized.result.faults] == ["c1"]
+    assert (row.localized.steps[0].name, row.localized.steps[0].localization.verdict) == (
+        "conversion",
+        Verdict.FAULTY,
+    )
+    assert row.localized.steps[1].name == "build"
+    assert not row.localized.steps[1].localization.faults
     folder = result.folder / "localization" / "wrong" / "source@seen"
     whole = json.loads((folder / "localization.json").read_text())
     hashes = [sha256_of(path) for path in (source, wrong)]
@@ -115,8 +118,8 @@ def test_a_build_of_a_wrong_conversion_is_explained_by_the_conversion(tmp_path: 
     assert (whole["verdict"], whole["build"]) == ("faulty", None)
     build = json.loads((folder / "build" / "localization.json").read_text())
     assert [build[side]["sha256"] for side in ("source", "target")] == [hashes[1], hashes[1]]
-    assert row.build is not None
-    assert build["build"]["path"] == str(row.build.folder)
+    assert row.ran.build is not None
+    assert build["build"]["path"] == str(row.ran.build.folder)
     report = json.loads((result.folder / "report.json").read_text())
     brief = next(item for item in report["rows"] if (item["model"], item["backend"]) == ("wrong", "seen"))
     assert [step["file"] for step in brief["localization"]["steps"]] == [

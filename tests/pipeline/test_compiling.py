@@ -69,12 +69,12 @@ def test_an_audit_compares_settings_with_the_library(tmp_path: Path) -> None:
             row = rows[name, label]
             assert row.verdict is not None
             assert row.verdict.value == "equivalent"
-            assert row.build is not None
-            assert (row.build.via, row.build.record["importer"]) == (via, "relax.frontend.onnx")
-            assert row.build.record["inputs"][0]["shape"][0] == 3  # five samples: the last batch is filled up
-            assert row.run is not None
-            assert row.run.count == 5
-            assert row.times is None  # no size of a batch comes twice: three samples, then two
+            assert row.ran.build is not None
+            assert (row.ran.build.via, row.ran.build.record["importer"]) == (via, "relax.frontend.onnx")
+            assert row.ran.build.record["inputs"][0]["shape"][0] == 3  # five samples: the last batch is filled up
+            assert row.ran.run is not None
+            assert row.ran.run.count == 5
+            assert row.ran.times is None  # no size of a batch comes twice: three samples, then two
     for label in ("tvm-llvm-O0", "best"):
         row = rows["odd", label]
         assert row.verdict is not None
@@ -110,8 +110,8 @@ def test_importers_are_compared_on_one_model(tmp_path: Path) -> None:
         assert row.verdict.value == "equivalent"
         assert row.place is not None
         assert row.place.importer == importer
-        assert row.build is not None
-        assert row.build.record["importer"] == f"relax.frontend.{importer or 'tflite'}"
+        assert row.ran.build is not None
+        assert row.ran.build.record["importer"] == f"relax.frontend.{importer or 'tflite'}"
     write_audit(result, tmp_path / "generated" / "store")
     lines = list(csv.DictReader((result.folder / "backends.csv").open()))
     compared = [line for line in lines if line["second_importer"] == "onnx" and line["first_importer"] == "tflite"]
@@ -131,8 +131,8 @@ def test_what_tvm_does_not_read_is_compiled_by_way_of_onnx(tmp_path: Path) -> No
             continue
         assert row.verdict is not None
         assert row.verdict.value in {"equivalent", "noise"}
-        assert row.build is not None
-        kept = json.loads((row.build.folder / "build.json").read_text())
+        assert row.ran.build is not None
+        kept = json.loads((row.ran.build.folder / "build.json").read_text())
         assert (kept["importer"], kept["source"]["framework"]) == ("relax.frontend.onnx", "onnx")
         assert row_json(row)["build"]["importer"] == "relax.frontend.onnx"
         routes[row.model] = row_json(row)["build"]["via"]

@@ -140,7 +140,7 @@ def test_what_makes_equal_answers_worthless_is_noted(capsys: pytest.CaptureFixtu
 def test_a_result_that_does_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def stopped(*arguments: Any) -> AuditResult:
         result = run_audit(*arguments)
-        changes = {"verdict": Verdict.UNDEPLOYABLE, "problem": Problem("it stopped", exit_code=4)}
+        changes = {"verdict": Verdict.UNDEPLOYABLE, "problem": Problem(message="it stopped", exit_code=4)}
         rows = [dataclasses.replace(row, **(changes if row.kind == "target" else {})) for row in result.rows]
         return dataclasses.replace(result, rows=tuple(rows))
 

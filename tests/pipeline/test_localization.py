@@ -46,14 +46,14 @@ def test_targets_that_differ_are_localized(tmp_path: Path) -> None:
     ]
     result = by_name(audit(tmp_path, *models))
     assert result["same"].verdict is Verdict.EQUIVALENT
-    assert result["same"].localization is None
-    found = result["faulty"].localization
+    assert result["same"].localized.result is None
+    found = result["faulty"].localized.result
     assert found is not None
     assert (found.verdict, found.samples, len(found.faults)) == (Verdict.FAULTY, 6, 1)
     assert (found.faults[0].source_tensor, found.faults[0].target_tensor) == ("c1", names["c1"])
     assert found.faults[0].step == ""  # nobody said how it was made
     again = by_name(audit(tmp_path, *models, localize={"when": "always", "samples": 3}))
-    clean, faulty = again["same"].localization, again["faulty"].localization
+    clean, faulty = again["same"].localized.result, again["faulty"].localized.result
     assert clean is not None
     assert (clean.verdict, clean.faults, clean.samples) == (Verdict.EQUIVALENT, (), 3)
     assert faulty is not None
@@ -73,9 +73,9 @@ def test_a_target_that_cannot_be_compared_layer_by_layer_says_why(tmp_path: Path
     ]
     row = by_name(audit(tmp_path, *models))["target"]
     assert row.verdict is Verdict.FAULTY
-    assert row.localization is None
-    assert row.not_localized is not None
-    assert "fixed batches of 2 and 3" in row.not_localized.message
+    assert row.localized.result is None
+    assert row.localized.problem is not None
+    assert "fixed batches of 2 and 3" in row.localized.problem.message
 
 
 def hardmax(path: Path) -> Path:
@@ -105,8 +105,8 @@ def test_the_step_that_a_fault_came_in_at(via: list[str], row: str, step: str, t
     model = {"name": "net", "path": "net.onnx", "conversions": [{"via": via, "options": OPTIONS}]}
     result = audit(tmp_path, model)
     [last] = [item for item in result.rows if item.conversion == row]
-    assert last.localization is not None
-    [fault] = last.localization.faults
+    assert last.localized.result is not None
+    [fault] = last.localized.result.faults
     assert fault.step == step
     assert fault.source_layers[0] == "hard"
 

@@ -56,9 +56,9 @@ def audited(room: Path, *models: dict[str, Any], **changes: Any) -> AuditResult:
 
 def localization_of(result: AuditResult) -> Localization:
     row = next(row for row in result.rows if row.model == "target")
-    assert row.not_localized is None, row.not_localized
-    assert row.localization is not None
-    return row.localization
+    assert row.localized.problem is None, row.localized.problem
+    assert row.localized.result is not None
+    return row.localized.result
 
 
 def test_wrong_recipe_is_found(room: Path) -> None:

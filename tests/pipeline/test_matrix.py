@@ -19,7 +19,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
 from conrepair.pipeline import matrix as module
 from conrepair.pipeline.matrix import _culprits, _declared, _detours, _with_detour, run_matrix
-from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.result import AuditResult, Problem, Ran, Row
 from conrepair.report.route_matrix import FORMATS, Cell, Matrix
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.progress import ProgressDisplay
@@ -32,7 +32,7 @@ def build():
     return nn.Sequential(nn.Conv2d(3, 6, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 5))
 """
 SYNTHETIC = {"synthetic": {"samples": 4}}
-FAILED = Problem("ConversionError: no", kind="exception")
+FAILED = Problem(message="ConversionError: no", kind="exception")
 
 
 def run(folder: Path, models: list[dict[str, Any]], **changes: Any) -> Matrix:
@@ -56,7 +56,7 @@ def test_every_direction_of_a_network_of_a_factory(tmp_path: Path) -> None:
     assert {form for _, form in result.made} == set(FORMATS)
     assert result.exit_code == ExitCode.EQUIVALENT
     # Its own format isn't made anew by a round trip.
-    assert all(row.conversion == "" for row in result.made.values() if row.artifact.framework == "torch")
+    assert all(row.conversion == "" for row in result.made.values() if row.ran.artifact.framework == "torch")
 
 
 @pytest.mark.slow
@@ -95,7 +95,15 @@ def test_nothing_to_start_from(tmp_path: Path, models: list[dict[str, Any]] | No
 
 def row(conversion: str, verdict: Verdict, kind: str = "target") -> Row:
     problem = FAILED if verdict is Verdict.UNDEPLOYABLE else None
-    return Row("net.tensorflow", conversion, "libraries", kind, verdict, "so", problem=problem)
+    return Row(
+        model="net.tensorflow",
+        conversion=conversion,
+        backend="libraries",
+        kind=kind,
+        verdict=verdict,
+        reason="so",
+        problem=problem,
+    )
 
 
 def start(form: str) -> ModelConfig:
@@ -156,11 +164,30 @@ class Audits:
     def __call__(self, config: AuditConfig, base: Path, display: ProgressDisplay) -> AuditResult:
         rows = [item for model in config.models for item in self.rows(model)]
         self.asked[config.name] = [(item.model, item.conversion) for item in rows if item.kind == "target"]
-        return AuditResult(config.name, base, tuple(rows), {}, {}, {}, (), {}, {}, 0.0)
+        return AuditResult(
+            name=config.name,
+            folder=base,
+            rows=tuple(rows),
+            samples={},
+            datasets={},
+            recipes={},
+            pairs=(),
+            versions={},
+            config={},
+            seconds=0.0,
+        )
 
     def rows(self, model: ModelConfig) -> list[Row]:
         form = model.name.rpartition(".")[2] if "." in model.name else "torch"
-        found = [Row(model.name, "", "libraries", "reference", artifact=Model(form, f"/{form}", "0"))]
+        found = [
+            Row(
+                model=model.name,
+                conversion="",
+                backend="libraries",
+                kind="reference",
+                ran=Ran(artifact=Model(form, f"/{form}", "0")),
+            )
+        ]
         for conversion in model.conversions:
             assert isinstance(conversion, ConversionConfig)
             steps = pinned_route(conversion.via, form) if conversion.via else find_route(form, conversion.to or "")
@@ -171,7 +198,18 @@ class Audits:
                 fails = fails or step.name not in self.working
                 artifact = None if fails else Model(step.target, f"/{name}", "0")
                 verdict, problem = (Verdict.UNDEPLOYABLE, FAILED) if fails else (Verdict.EQUIVALENT, None)
-                found.append(Row(model.name, name, "libraries", kind, verdict, "so", artifact, problem=problem))
+                found.append(
+                    Row(
+                        model=model.name,
+                        conversion=name,
+                        backend="libraries",
+                        kind=kind,
+                        verdict=verdict,
+                        reason="so",
+                        ran=Ran(artifact=artifact),
+                        problem=problem,
+                    )
+                )
         return found
 
 
@@ -230,12 +268,31 @@ def test_the_table_of_an_input_is_declared_where_the_file_hides_it() -> None:
     mine = (TensorSpec("args_0", ("batch", 16), "int32"), TensorSpec("args_1", ("batch", 4), "float32"))
     about = Description("SavedModel", mine, (), {}, 0, {})
     model = Model("tensorflow", "/nowhere", "0", inputs=source)
-    declared = _declared(Row("net", "a", "libraries", "target", artifact=model, description=about))
+    declared = _declared(
+        Row(
+            model="net",
+            conversion="a",
+            backend="libraries",
+            kind="target",
+            ran=Ran(artifact=model, description=about),
+        )
+    )
     assert declared is not None
     (only,) = declared
     assert (only.name, only.dtype, only.shape, only.high) == ("args_0", "int32", ("batch", 16), 100)
     plain = Model("tensorflow", "/nowhere", "0", inputs=source[:1])
-    assert _declared(Row("net", "a", "libraries", "target", artifact=plain, description=about)) is None
+    assert (
+        _declared(
+            Row(
+                model="net",
+                conversion="a",
+                backend="libraries",
+                kind="target",
+                ran=Ran(artifact=plain, description=about),
+            )
+        )
+        is None
+    )
 
 
 def test_the_shipped_configuration_is_valid() -> None:

@@ -49,7 +49,7 @@ def audited(folder: Path, **stages: bool) -> Row:
 def test_the_samples_that_differ_most_are_looked_at(tmp_path: Path) -> None:
     row = audited(tmp_path, localize=True)
     assert row.verdict is Verdict.FAULTY
-    found = row.localization
+    found = row.localized.result
     assert found is not None
     assert found.verdict is Verdict.FAULTY, found.reason
     assert found.first[0] == SHOWS
@@ -58,6 +58,6 @@ def test_the_samples_that_differ_most_are_looked_at(tmp_path: Path) -> None:
 
 def test_a_repair_looks_at_them_too(tmp_path: Path) -> None:
     row = audited(tmp_path, localize=True, repair=True)
-    assert row.repair is not None
-    assert row.repair.mended, row.repair.after.reason
-    assert row.repair.unseen_after.error == 0.0
+    assert row.repaired.result is not None
+    assert row.repaired.result.mended, row.repaired.result.after.reason
+    assert row.repaired.result.unseen_after.error == 0.0

@@ -70,8 +70,8 @@ def expected_scale(room: Path, recipe_name: str, indices: list[int]) -> float:
 
 
 def input_scale(row: Row) -> float:
-    assert row.description is not None
-    (spec,) = row.description.inputs
+    assert row.ran.description is not None
+    (spec,) = row.ran.description.inputs
     assert spec.dtype == "int8"
     assert spec.quantization is not None
     return spec.quantization.scale
@@ -83,13 +83,13 @@ def test_an_audit_of_quantized_tflite(room: Path) -> None:
     found = rows(result)
     plain, quantized = found["keras-tflite"], found["keras-tflite,int8_io=True,quantize=int8"]
     assert str(plain.verdict) == "equivalent"
-    assert plain.intent is not None
-    assert plain.intent.text == "float32"
+    assert plain.ran.intent is not None
+    assert plain.ran.intent.text == "float32"
     assert str(quantized.verdict) == "quantized", quantized.reason
-    assert quantized.intent is not None
-    assert quantized.intent.text == "int8 (asked for)"
-    assert quantized.description is not None
-    assert quantized.description.precision == "full-integer quantized"
+    assert quantized.ran.intent is not None
+    assert quantized.ran.intent.text == "int8 (asked for)"
+    assert quantized.ran.description is not None
+    assert quantized.ran.description.precision == "full-integer quantized"
     assert input_scale(quantized) == pytest.approx(expected_scale(room, "torchvision", [*range(6)]), rel=1e-4)
     assert result.exit_code == 0
     report = json.loads((result.folder / "report.json").read_text())
@@ -121,7 +121,7 @@ def test_results_are_reused_while_their_data_stay_the_same(room: Path) -> None:
 
     audit(room, model)
     assert made() == 2
-    assert all(row.reused for row in audit(room, model).rows)
+    assert all(row.ran.reused for row in audit(room, model).rows)
     assert made() == 2
     audit(room, model | {"recipe": "keras:tf"})
     assert made() == 3, "the quantized one depends on the recipe"
@@ -140,7 +140,9 @@ def test_an_audit_of_quantized_onnx(room: Path) -> None:
         {"via": ["onnx-onnxsim"]},
     ]
     result = audit(room, onnx_net(room) | {"conversions": wanted})
-    found = {name: (str(row.verdict), row.intent and row.intent.text) for name, row in rows(result).items() if name}
+    found = {
+        name: (str(row.verdict), row.ran.intent and row.ran.intent.text) for name, row in rows(result).items() if name
+    }
     assert found == {
         "onnx-quantize-static": ("quantized", "int8 (asked for)"),
         "onnx-quantize-static+onnx-version-converter": ("quantized", "int8 (asked for)"),
@@ -161,8 +163,8 @@ def test_a_quantized_file_made_elsewhere_is_found_to_be_one(room: Path) -> None:
     result = audit(room, onnx_net(room), models=[onnx_net(room), second])
     row = result.rows[1]
     assert str(row.verdict) == "quantized"
-    assert row.intent is not None
-    assert row.intent.text == "quantized weights (found in file)"
+    assert row.ran.intent is not None
+    assert row.ran.intent.text == "quantized weights (found in file)"
 
 
 def test_synthetic_and_given_tensors_calibrate_too(room: Path) -> None:
@@ -172,8 +174,8 @@ def test_synthetic_and_given_tensors_calibrate_too(room: Path) -> None:
         result = audit(room, onnx_net(room) | {"conversions": wanted}, dataset=dataset)
         row = result.rows[1]
         assert str(row.verdict) == "quantized", row.reason
-    assert row.artifact is not None
-    assert scale_of_image(Path(row.artifact.path)) == pytest.approx(4 / 255, rel=0.01)
+    assert row.ran.artifact is not None
+    assert scale_of_image(Path(row.ran.artifact.path)) == pytest.approx(4 / 255, rel=0.01)
 
 
 def scale_of_image(path: Path) -> float:

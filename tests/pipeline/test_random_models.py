@@ -87,5 +87,5 @@ def test_a_random_source_accuses_no_layer(tmp_path: Path) -> None:
     result = run_audit(config, tmp_path, ProgressDisplay(quiet=True))
     (row,) = (row for row in result.rows if row.kind == "target")
     assert row.verdict is Verdict.UNDECIDED
-    assert row.localization is None
-    assert row.not_localized is None
+    assert row.localized.result is None
+    assert row.localized.problem is None

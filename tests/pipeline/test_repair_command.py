@@ -19,7 +19,7 @@ from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.repair_command import refused
 from conrepair.repair.advice import Advice
-from conrepair.report.result import Problem, Row
+from conrepair.report.result import LocalizedTarget, Problem, RepairedTarget, Row
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import feeds_of, tflite_file
 from tests.support.sized_networks import exported
@@ -209,8 +209,15 @@ def test_a_repair_that_fails_keeps_what_is_known_and_what_was_good(
 def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     _, file = scaled(tmp_path)
     way = Advice("made anew by a", "a", tried=True, avoids=True, outcome="tried", model=Model("onnx", file, "0"))
-    refusal = Problem("the format can't be edited", exit_code=3)
-    row = Row("net", "", "libraries", "target", localization=made(4, {2: 0.5}), not_repaired=refusal, advice=(way,))
+    refusal = Problem(message="the format can't be edited", exit_code=3)
+    row = Row(
+        model="net",
+        conversion="",
+        backend="libraries",
+        kind="target",
+        localized=LocalizedTarget(result=made(4, {2: 0.5})),
+        repaired=RepairedTarget(problem=refusal, advice=(way,)),
+    )
     told = str(refused(row, tmp_path / "out"))
     assert "the format can't be edited" in told
     assert f"written: {tmp_path / 'out'}, with anew.onnx: made anew, no layer is at fault in it" in told
@@ -221,6 +228,7 @@ def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     assert (
         sha256_of(tmp_path / "out" / "anew.onnx") == document["advice"][0]["model"]["sha256"] == sha256_of(Path(file))
     )
-    full = dataclasses.replace(row, not_repaired=dataclasses.replace(refusal, circumstance=True))
+    circumstance = RepairedTarget(problem=dataclasses.replace(refusal, circumstance=True), advice=(way,))
+    full = dataclasses.replace(row, repaired=circumstance)
     refused(full, tmp_path / "none")
     assert not (tmp_path / "none").exists()

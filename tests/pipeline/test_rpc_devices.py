@@ -54,13 +54,13 @@ def test_a_device_that_fails_costs_its_own_rows(tmp_path: Path) -> None:
         assert rows[label].verdict is not None
         assert rows[label].verdict.value == "equivalent"
     board = rows["tvm-llvm-O2-board"]
-    assert board.run is not None
-    assert (board.run.count, board.run.starts) == (5, (0, 2, 4))
-    assert board.times is not None
-    assert 0 < board.times.median < 0.1  # on the device: no upload, no transfers
+    assert board.ran.run is not None
+    assert (board.ran.run.count, board.ran.run.starts) == (5, (0, 2, 4))
+    assert board.ran.times is not None
+    assert 0 < board.ran.times.median < 0.1  # on the device: no upload, no transfers
     for name, words in {"dead": f"nobody listens on 127.0.0.1:{dead}", "silent": "doesn't answer within 1 s"}.items():
         row = rows[f"tvm-llvm-O2-{name}"]
-        assert (row.verdict, row.run, row.exit_code) == (None, None, 2)
+        assert (row.verdict, row.ran.run, row.exit_code) == (None, None, 2)
         assert f"device '{name}' at" in row.reason
         assert words in row.reason
     assert result.exit_code == 2
@@ -110,14 +110,14 @@ def test_a_server_that_is_killed_while_a_model_runs(tmp_path: Path) -> None:
     assert len(rows) == 6
     for name in ("first", "second"):
         lost, local = rows[name, "tvm-llvm-O2-board"], rows[name, "tvm-llvm-O2"]
-        assert (lost.verdict, lost.run, lost.exit_code) == (None, None, 2)
+        assert (lost.verdict, lost.ran.run, lost.exit_code) == (None, None, 2)
         assert lost.problem is not None
         assert lost.problem.kind == "device"
         assert "device 'board' at" in lost.reason
         assert local.verdict is not None
         assert local.verdict.value == "equivalent"
-        assert local.run is not None
-        assert local.run.count == 10
+        assert local.ran.run is not None
+        assert local.ran.run.count == 10
     assert "the connection ended while running the model" in rows["first", "tvm-llvm-O2-board"].reason
     assert result.exit_code == 2
 
@@ -149,7 +149,7 @@ def test_an_optional_device_makes_no_run_fail(tmp_path: Path) -> None:
         result = run_audit(parse_config(value, "test"), tmp_path, display)
     rows = {(row.model, row.backend): row for row in result.rows}
     assert list(rows) == [("net", "libraries"), ("own", "onnxruntime"), ("own", "tvm-llvm-O2-gone")]
-    run = rows["net", "libraries"].run
+    run = rows["net", "libraries"].ran.run
     assert run is not None
     assert run.starts == (0, 1)
     gone = rows["own", "tvm-llvm-O2-gone"]

@@ -19,7 +19,7 @@ from conrepair.evaluate.families import with_corrected_times
 from conrepair.evaluate.run import Run
 from conrepair.metrics.statistics import time_statistics
 from conrepair.report.backend_matrix import backends_csv, matrices, matrix_json
-from conrepair.report.result import AuditResult, Place, Row
+from conrepair.report.result import AuditResult, Place, Ran, Row
 from conrepair.report.summary import summary_text
 
 SAMPLES = 12
@@ -37,11 +37,11 @@ def run(folder: Path, model: str, backend: str, scores: np.ndarray, milliseconds
     jitter = np.random.default_rng(len(backend)).uniform(1, 1.1, SAMPLES)
     np.save(place / "seconds.npy", jitter * milliseconds / 1000)
     return Run(
-        f"{model}@{backend}",
-        (TensorSpec("scores", ("batch", 5), "float32"),),
-        place,
-        SAMPLES,
-        tuple(range(0, SAMPLES, batch)),
+        name=f"{model}@{backend}",
+        outputs=(TensorSpec("scores", ("batch", 5), "float32"),),
+        folder=place,
+        count=SAMPLES,
+        starts=tuple(range(0, SAMPLES, batch)),
     )
 
 
@@ -64,16 +64,29 @@ def result(folder: Path, models: Sequence[str] = ("net",), batch: int = 1) -> Au
         with_reference = dict(zip(list(PLACES)[1:], compared, strict=False))
         rows += [
             Row(
-                *(model, "", backend, "reference"),
-                run=item,
+                model=model,
+                conversion="",
+                backend=backend,
+                kind="reference",
+                ran=Ran(run=item, times=time_statistics(item.batch_seconds)),
                 comparison=with_reference.get(backend),
-                times=time_statistics(item.batch_seconds),
                 place=place,
             )
             for (backend, place), item in zip(PLACES.items(), runs, strict=True)
         ]
         pairs.append(compared[-1])
-    return AuditResult("test", Path("/out"), tuple(rows), {}, {}, {}, tuple(pairs), {}, {}, 1.0)
+    return AuditResult(
+        name="test",
+        folder=Path("/out"),
+        rows=tuple(rows),
+        samples={},
+        datasets={},
+        recipes={},
+        pairs=tuple(pairs),
+        versions={},
+        config={},
+        seconds=1.0,
+    )
 
 
 def test_json_has_every_two_backends(tmp_path: Path) -> None:
@@ -138,4 +151,20 @@ def test_many_models_go_to_the_file(tmp_path: Path) -> None:
 
 def test_two_backends_need_no_matrix(tmp_path: Path) -> None:
     found = result(tmp_path)
-    assert matrices(AuditResult("t", Path("/out"), found.rows[:2], {}, {}, {}, found.pairs, {}, {}, 1.0)) == []
+    assert (
+        matrices(
+            AuditResult(
+                name="t",
+                folder=Path("/out"),
+                rows=found.rows[:2],
+                samples={},
+                datasets={},
+                recipes={},
+                pairs=found.pairs,
+                versions={},
+                config={},
+                seconds=1.0,
+            )
+        )
+        == []
+    )

@@ -7,19 +7,28 @@ from pathlib import Path
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
-from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.result import AuditResult, Problem, Ran, Row
 from conrepair.report.route_matrix import FORMATS, Cell, Matrix, matrix_markdown
 from conrepair.runtime.errors import ExitCode
 
 MODEL = Model("onnx", "/nowhere/model.onnx", "0")
-REFUSED = Problem("ConversionError: no such | operator", kind="exception")
+REFUSED = Problem(message="ConversionError: no such | operator", kind="exception")
 
 
 def row(model: str, conversion: str, verdict: Verdict | None, problem: Problem | None = None) -> Row:
     kind = "target" if conversion else "reference"
     artifact = None if problem else MODEL
     reason = problem.message if problem else "as it is"
-    return Row(model, conversion, "libraries", kind, verdict, reason, artifact, problem=problem)
+    return Row(
+        model=model,
+        conversion=conversion,
+        backend="libraries",
+        kind=kind,
+        verdict=verdict,
+        reason=reason,
+        ran=Ran(artifact=artifact),
+        problem=problem,
+    )
 
 
 def good_cells(model: str) -> dict[tuple[str, str, str], Cell]:
@@ -36,7 +45,18 @@ def matrix(
 ) -> Matrix:
     made = {("net", form): row("net", f"to-{form}" if form != "torch" else "", Verdict.NOISE) for form in FORMATS}
     made = {place: item for place, item in made.items() if place[1] not in unmade}
-    audit = AuditResult("a", Path("/out"), (), {}, {"net": "8 samples"}, {}, (), {}, {}, 61.0)
+    audit = AuditResult(
+        name="a",
+        folder=Path("/out"),
+        rows=(),
+        samples={},
+        datasets={"net": "8 samples"},
+        recipes={},
+        pairs=(),
+        versions={},
+        config={},
+        seconds=61.0,
+    )
     return Matrix(cells, made, missing or {}, (audit, audit))
 
 
@@ -89,7 +109,7 @@ def test_a_format_that_never_came_to_be_says_why() -> None:
 
 def test_a_source_that_doesnt_load_is_in_the_matrix_with_its_reason() -> None:
     cells = dict.fromkeys(good_cells("lost"), Cell("", None))
-    problem = Problem("lost.keras: no such model file.", exit_code=int(ExitCode.MODEL_LOAD))
+    problem = Problem(message="lost.keras: no such model file.", exit_code=int(ExitCode.MODEL_LOAD))
     result = matrix(cells, {("lost", ""): row("lost", "", None, problem)})
     text = matrix_markdown(result)
     assert "20 directions of 1 models: 20 not made" in text

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
-from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.result import AuditResult, Problem, Ran, Row
 from conrepair.report.verdict_table import failure_class, first_line, print_verdicts, verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import ExitCode
 
@@ -23,23 +23,44 @@ def row(
 ) -> Row:
     kind = "target" if conversion else "reference"
     reason = problem.message if problem else "as it is"
-    return Row(name, conversion, "libraries", kind, verdict, reason, problem=problem, **changes)
+    return Row(
+        model=name,
+        conversion=conversion,
+        backend="libraries",
+        kind=kind,
+        verdict=verdict,
+        reason=reason,
+        problem=problem,
+        **changes,
+    )
 
 
 def refused(message: str, kind: str = "exception", code: ExitCode = ExitCode.EXECUTION) -> Problem:
-    return Problem(message, exit_code=int(code), kind=kind)
+    return Problem(message=message, exit_code=int(code), kind=kind)
 
 
 ROWS = (
     row("keras.A", "", None),
-    row("keras.A", "x", Verdict.EQUIVALENT, artifact=MODEL),
-    row("keras.A", "x+y", Verdict.NOISE, artifact=MODEL),
+    row("keras.A", "x", Verdict.EQUIVALENT, ran=Ran(artifact=MODEL)),
+    row("keras.A", "x+y", Verdict.NOISE, ran=Ran(artifact=MODEL)),
     row("keras.B", "", None),
     row("keras.B", "x", Verdict.UNDEPLOYABLE, refused("Exporting the operator 'aten::roll' failed\nand | more")),
     row("keras.B", "x+y", Verdict.UNDEPLOYABLE, refused("not tried: keras.B/x failed", "")),
     row("mine", "x", Verdict.FAULTY),
 )
-RESULT = AuditResult("test", Path("/out"), ROWS, {}, {}, {}, (), {}, {}, 61.0, architectures=("keras.A", "keras.B"))
+RESULT = AuditResult(
+    name="test",
+    folder=Path("/out"),
+    rows=ROWS,
+    samples={},
+    datasets={},
+    recipes={},
+    pairs=(),
+    versions={},
+    config={},
+    seconds=61.0,
+    architectures=("keras.A", "keras.B"),
+)
 
 
 def test_markdown() -> None:
@@ -96,7 +117,9 @@ def test_console() -> None:
     ],
 )
 def test_classes(problem: Problem, has_model: bool, expected: str) -> None:
-    found = failure_class(row("a", "x", Verdict.UNDEPLOYABLE, problem, artifact=MODEL if has_model else None))
+    found = failure_class(
+        row("a", "x", Verdict.UNDEPLOYABLE, problem, ran=Ran(artifact=MODEL if has_model else None))
+    )
     assert found == expected
 
 

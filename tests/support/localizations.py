@@ -26,17 +26,43 @@ EVIDENCE = ("pads [0, 0, 1, 1] in the target, [1, 1, 1, 1] in the source", "shif
 
 def row(place: int, introduced: float = 1e-7, **changes: Any) -> LayerRow:
     plain = LayerRow(
-        f"s{place}", f"t{place}", f"block/{place}/conv", f"layer_{place}", "Conv", "CONV_2D", introduced, 1.0, 1e-6,
-        introduced, 1.0, 1.0, 1e-6, 0.0, 0, "as it is", 0.9, guilty=introduced > 1e-5, order=place,
-    )  # fmt: skip
+        source_tensor=f"s{place}",
+        target_tensor=f"t{place}",
+        source_layer=f"block/{place}/conv",
+        target_layer=f"layer_{place}",
+        source_operator="Conv",
+        target_operator="CONV_2D",
+        introduced_error=introduced,
+        introduced_cosine=1.0,
+        introduced_max_abs=1e-6,
+        full_run_error=introduced,
+        full_run_cosine=1.0,
+        full_run_norm_ratio=1.0,
+        noise_floor=1e-6,
+        inherited=0.0,
+        mismatched=0,
+        layout="as it is",
+        confidence=0.9,
+        guilty=introduced > 1e-5,
+        order=place,
+    )
     return dataclasses.replace(plain, **changes)
 
 
 def fault_of(guilty: LayerRow, kind: Kind = Kind.HYPERPARAMETERS, **changes: Any) -> LocatedFault:
     plain = LocatedFault(
-        kind, (guilty.source_layer,), (guilty.target_layer,), "", guilty.introduced_error, guilty.full_run_error,
-        guilty.noise_floor, guilty.confidence, EVIDENCE, guilty.source_tensor, guilty.target_tensor,
-    )  # fmt: skip
+        kind=kind,
+        source_layers=(guilty.source_layer,),
+        target_layers=(guilty.target_layer,),
+        step="",
+        introduced_error=guilty.introduced_error,
+        full_run_error=guilty.full_run_error,
+        noise_floor=guilty.noise_floor,
+        confidence=guilty.confidence,
+        evidence=EVIDENCE,
+        source_tensor=guilty.source_tensor,
+        target_tensor=guilty.target_tensor,
+    )
     return dataclasses.replace(plain, **changes)
 
 
@@ -48,13 +74,25 @@ def made(count: int, errors: Mapping[int, float] | None = None, **changes: Any) 
     faults = tuple(fault_of(rows[place]) for place in range(count) if rows[place].guilty)
     verdict, reason = (Verdict.FAULTY, "`layer` introduces an error") if faults else (Verdict.NOISE, "rounding")
     seconds = {"align": 0.5, "isolate": 1.25}
-    plain = Localization(verdict, reason, faults, tuple(rows), (), (), 8, 0.5, seconds=seconds)
+    plain = Localization(
+        verdict=verdict,
+        reason=reason,
+        faults=faults,
+        layers=tuple(rows),
+        unmatched_source=(),
+        unmatched_target=(),
+        samples=8,
+        output_error=0.5,
+        seconds=seconds,
+    )
     return dataclasses.replace(plain, **changes)
 
 
 def about(source: Path | str = "/nowhere/a.onnx", target: Path | str = "/nowhere/b.tflite") -> About:
     models = [Model(Path(path).suffix[1:], str(path), "0" * 64) for path in (source, target)]
-    return About(models[0], models[1], Options(), {"numpy": "2"}, "8 drawn inputs", 7)
+    return About(
+        source=models[0], target=models[1], options=Options(), versions={"numpy": "2"}, data="8 drawn inputs", seed=7
+    )
 
 
 def wrong_pads(folder: Path) -> tuple[Localization, About]:
@@ -71,7 +109,7 @@ def wrong_pads(folder: Path) -> tuple[Localization, About]:
     work = folder / "activations"
     work.mkdir()
     result = localize_networks(networks[0], networks[1], [(feeds, feeds)], work, Options()).result
-    return result, About(models[0], models[1], Options(), {"onnx": onnx.__version__})
+    return result, About(source=models[0], target=models[1], options=Options(), versions={"onnx": onnx.__version__})
 
 
 def with_names(result: Localization, name: str, places: Collection[int]) -> Localization:

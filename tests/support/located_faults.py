@@ -10,7 +10,17 @@ from conrepair.localize.result import Localization, LocatedFault
 def located(name: str, introduced: float, kind: Kind = Kind.PARAMETERS, layers: tuple[str, ...] = ()) -> LocatedFault:
     names = layers or (name,)
     return LocatedFault(
-        kind, names, names, "", introduced, 2 * introduced, 1e-6, introduced, (f"of {name}",), name, name
+        kind=kind,
+        source_layers=names,
+        target_layers=names,
+        step="",
+        introduced_error=introduced,
+        full_run_error=2 * introduced,
+        noise_floor=1e-6,
+        confidence=introduced,
+        evidence=(f"of {name}",),
+        source_tensor=name,
+        target_tensor=name,
     )
 
 

@@ -51,7 +51,7 @@ def audited(
     fed: dict[str, Any] = {"base": case.recipe}
     ours, row = _audit([right, _model(_TARGET, target["model"], fed)], photos, folder, repair=True)
     seconds = time.perf_counter() - started
-    located, repair = row.localization, row.repair
+    located, repair = row.localized.result, row.repaired.result
     again, patch = target["model"], Patch()
     if repair is not None:
         patch = Patch() if repair.patch is None else read_patch(Path(repair.patch))[0]
@@ -67,7 +67,7 @@ def audited(
     return OlderRow(
         case.name,
         "measured",
-        photos=0 if row.run is None else row.run.count,
+        photos=0 if row.ran.run is None else row.ran.run.count,
         classes=_classes(ours),
         before=_differing(row),
         after=_differing(after),
@@ -105,7 +105,7 @@ def _audit(models: Sequence[Mapping[str, Any]], photos: int, folder: Path, *, re
         display = stack.enter_context(ProgressDisplay(quiet=True))
         result = run_audit(parse_config(config, "benchmark"), Path.cwd(), display, stack)
         source, target = (_row(result, name) for name in (_SOURCE, _TARGET))
-        problem = source.problem or target.problem or target.not_localized or target.not_repaired
+        problem = source.problem or target.problem or target.localized.problem or target.repaired.problem
     if problem is not None:
         raise ConrepairError(problem.message)
     return source, target
@@ -117,7 +117,7 @@ def _row(result: AuditResult, name: str) -> Row:
 
 def _classes(row: Row) -> int:
     """How many classes are some photo's best one."""
-    return 0 if row.run is None else len(np.unique(next(iter(row.run.arrays.values())).argmax(-1)))
+    return 0 if row.ran.run is None else len(np.unique(next(iter(row.ran.run.arrays.values())).argmax(-1)))
 
 
 def _differing(row: Row) -> float | None:

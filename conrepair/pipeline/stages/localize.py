@@ -75,7 +75,7 @@ def _with_other_samples(
 
 def _worst_samples(state: State, row: Row, item: Executed) -> tuple[int, ...]:
     """The samples that differ most, where nothing was found on others and they weren't among these."""
-    found, compared = row.localization, row.comparison
+    found, compared = row.localized.result, row.comparison
     if found is None or found.verdict is not Verdict.UNDECIDED or compared is None or item.build is not None:
         return ()
     worst = compared.worst

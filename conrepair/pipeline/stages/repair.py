@@ -35,7 +35,7 @@ def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> t
         result[place] = with_repair(rows[place], state.scheduler.results[task.name], problem_of)
     with state.display.stage("advise", len(places)) as stage:
         for place in places:
-            known = result[place].repair
+            known = result[place].repaired.result
             if known is not None and known.interrupted:
                 continue
             result[place] = with_advice(result[place], _advice(state, executed[place], rows[place], executed))
@@ -46,15 +46,15 @@ def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> t
 def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]) -> tuple[Advice, ...]:
     """Other ways to make a target with layers at fault."""
     subject, reference = state.subject(item.model), state.subject(item.reference)
-    if item.source is None or reference.source is None or row.localization is None or item.build is not None:
+    if item.source is None or reference.source is None or row.localized.result is None or item.build is not None:
         return ()
-    if all(fault.kind is Kind.PREPROCESSING and fault.at_input for fault in row.localization.faults):
+    if all(fault.kind is Kind.PREPROCESSING and fault.at_input for fault in row.localized.result.faults):
         return ()  # no conversion brought that in
     chain = next((chain for chain in subject.chains() if chain[-1].name == item.row_name), None)
     refusal = ""
     if chain is not None:
         steps = [Step(link.step, link.changed) for link in chain]
-        guilty = {fault.step.partition(",")[0] for fault in row.localization.faults}
+        guilty = {fault.step.partition(",")[0] for fault in row.localized.result.faults}
         ways, whose = suggestions(steps, guilty, reference.source.model), subject
     else:
         source, description = reference.source.model, item.source.description
@@ -66,14 +66,14 @@ def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]
         return localized(state, [made])[made.row_name].localization
 
     attempt = partial(try_route, state, whose, executed)
-    return advise(ways, row.localization, attempt, localize, state.config.repair.advice_seconds, refusal)
+    return advise(ways, row.localized.result, attempt, localize, state.config.repair.advice_seconds, refusal)
 
 
 def _repair_task(state: State, item: Executed, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
     own = state.config.repair.model_dump(include={"seconds", "unseen", "edits", "bake_recipe"}, mode="json")
     count = state.config.localize.samples + state.config.repair.unseen
-    first = () if row.localization is None else row.localization.first
+    first = () if row.localized.result is None else row.localized.result.first
     task = localization_task(state, item, photos=count, first=first)
     dataset = state.subject(item.model).dataset
     labels = () if dataset is None else dataset.labels

@@ -152,12 +152,12 @@ class State:
 
 def problem_from(error: ConrepairError) -> Problem:
     """An error of ours, for a row."""
-    return Problem(str(error), exit_code=int(error.exit_code))
+    return Problem(message=str(error), exit_code=int(error.exit_code))
 
 
 def problem_of(result: Result) -> Problem:
     """Why a task has no result, for a row."""
     failure = result.failure
     if failure is None:
-        return Problem(f"not tried: {result.blocked_by} failed")
+        return Problem(message=f"not tried: {result.blocked_by} failed")
     return problem_of_failure(failure)

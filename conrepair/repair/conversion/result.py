@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["Mending", "Stop", "TriedRemedy"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Stop:
     """What a converter stops at.
 
@@ -53,7 +53,7 @@ class TriedRemedy:
     mends: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mending:
     """What was tried for a conversion that failed.
 

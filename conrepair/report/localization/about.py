@@ -12,7 +12,7 @@ from conrepair.report.result import AuditResult, LocalizedStep, Row
 __all__ = ["About", "about_step"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class About:
     """The circumstances of a localization.
 
@@ -48,12 +48,12 @@ def about_step(step: LocalizedStep, row: Row, result: AuditResult) -> About:
     seed = result.config.get("dataset", {}).get("synthetic")
     compared = step.compared
     return About(
-        compared.source,
-        compared.target,
-        step.localization.options,
-        result.versions,
-        result.datasets.get(row.reference, ""),
-        seed["seed"] if seed else None,
-        compared.build,
-        compared.build_sha256,
+        source=compared.source,
+        target=compared.target,
+        options=step.localization.options,
+        versions=result.versions,
+        data=result.datasets.get(row.reference, ""),
+        seed=seed["seed"] if seed else None,
+        build=compared.build,
+        build_sha256=compared.build_sha256,
     )

@@ -79,9 +79,17 @@ def test_recipe_and_ranking_are_in_it_when_there_are_any() -> None:
     )
     ranking = Suspiciousness(suspects, (), 20, 17, settings, None)
     recipe = RecipeFinding(
-        dataclasses.asdict(named_recipe("torchvision")), "as it is", True, ("RGB instead of BGR",), 1e-6, 0.5, 8, 12,
-        True, "RGB instead of BGR",
-    )  # fmt: skip
+        recipe=dataclasses.asdict(named_recipe("torchvision")),
+        arrangement="as it is",
+        found=True,
+        changes=("RGB instead of BGR",),
+        error=1e-6,
+        error_before=0.5,
+        photos=8,
+        runs=12,
+        complete=True,
+        evidence="RGB instead of BGR",
+    )
     document = strict(text_of(localizations.made(2, {1: 0.5}, suspiciousness=ranking, recipe=recipe)))
     jsonschema.validate(document, localization_schema())
     assert [layer["target_layer"] for layer in document["suspiciousness"]["layers"]] == ["guilty", "innocent"]

@@ -17,18 +17,46 @@ from conrepair.repair.verify import Agreement
 from conrepair.report.repair.summary import print_repair, repair_line, why_left
 
 FAULT = LocatedFault(
-    Kind.PARAMETERS, ("conv",), ("conv",), "", 0.5, 0.4, 1e-6, 1.0, ("the weights are scaled by 1.5",), "a", "b"
+    kind=Kind.PARAMETERS,
+    source_layers=("conv",),
+    target_layers=("conv",),
+    step="",
+    introduced_error=0.5,
+    full_run_error=0.4,
+    noise_floor=1e-6,
+    confidence=1.0,
+    evidence=("the weights are scaled by 1.5",),
+    source_tensor="a",
+    target_tensor="b",
 )
-FAULTY = Localization(Verdict.FAULTY, "`conv` introduces 0.5", (FAULT,), (), (), (), 8, 0.4)
-CLEAN = Localization(Verdict.EQUIVALENT, "clean", (), (), (), (), 8, 1e-6)
+FAULTY = Localization(
+    verdict=Verdict.FAULTY,
+    reason="`conv` introduces 0.5",
+    faults=(FAULT,),
+    layers=(),
+    unmatched_source=(),
+    unmatched_target=(),
+    samples=8,
+    output_error=0.4,
+)
+CLEAN = Localization(
+    verdict=Verdict.EQUIVALENT,
+    reason="clean",
+    faults=(),
+    layers=(),
+    unmatched_source=(),
+    unmatched_target=(),
+    samples=8,
+    output_error=1e-6,
+)
 REPAIRED = RepairResult(
-    FAULTY,
-    CLEAN,
-    ("the weight of `conv` is the source's",),
-    (),
-    None,
-    Agreement(64, 0.4, 12, 20, 9),
-    Agreement(64, 2e-6, 0, 20, 18),
+    before=FAULTY,
+    after=CLEAN,
+    edits=("the weight of `conv` is the source's",),
+    effects=(),
+    model=None,
+    unseen_before=Agreement(64, 0.4, 12, 20, 9),
+    unseen_after=Agreement(64, 2e-6, 0, 20, 18),
     tried=1,
     seconds=2.0,
     in_time=True,

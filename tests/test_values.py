@@ -1,0 +1,42 @@
+"""Results are read by name: a value of many fields takes them by name alone."""
+
+import dataclasses
+import importlib
+import inspect
+
+import pytest
+
+MODULES = (
+    "conrepair.evaluate.compare",
+    "conrepair.evaluate.run",
+    "conrepair.localize.input_relation",
+    "conrepair.localize.options",
+    "conrepair.localize.recipe_finding",
+    "conrepair.localize.result",
+    "conrepair.metrics.statistics",
+    "conrepair.metrics.tensors",
+    "conrepair.repair.conversion.result",
+    "conrepair.repair.result",
+    "conrepair.report.localization.about",
+    "conrepair.report.result",
+)
+MANY = 7
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_values_of_many_fields_take_them_by_name(name: str) -> None:
+    module = importlib.import_module(name)
+    values = [
+        value
+        for value in map(module.__dict__.get, module.__all__)
+        if inspect.isclass(value) and dataclasses.is_dataclass(value)
+    ]
+    large = [value for value in values if len(dataclasses.fields(value)) >= MANY]
+    positional = [
+        f"{value.__name__}.{field.name}"
+        for value in large
+        for field in dataclasses.fields(value)
+        if field.init and not field.kw_only
+    ]
+    assert values
+    assert not positional
