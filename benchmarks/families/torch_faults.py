@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.families.architecture import Change, Fault, Writing
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 
 __all__ = [
     "attribute",

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 import conrepair.faults
-from conrepair.faults.fault import Fault, Kind
+from conrepair.faults.fault import Fault
+from conrepair.graph.kinds import Kind
 
 __all__ = ["faults"]
 

@@ -8,9 +8,10 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.edits import Array, constant_of, numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import WEIGHTS, parameter_changed
 from conrepair.faults.places import biases, nodes_with, weights
+from conrepair.graph.kinds import Kind
 
 __all__ = ["bias_fault", "changed_tensor", "flipped", "normalization_fault", "weights_fault"]
 

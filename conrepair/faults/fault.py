@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -11,29 +10,13 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import Editor
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
 
-__all__ = ["OF_INPUTS", "Change", "Fault", "Kind", "Native", "Place"]
+__all__ = ["Change", "Fault", "Native", "Place"]
 
 Place = onnx_ir.Node | onnx_ir.Value
 P = TypeVar("P", bound=Place)
-
-
-class Kind(enum.StrEnum):
-    """What sort of thing is wrong, as a diagnosis calls it."""
-
-    PREPROCESSING = "preprocessing"
-    INPUT = "input"
-    STRUCTURE = "structure"
-    PARAMETERS = "parameters"
-    HYPERPARAMETERS = "hyperparameters"
-    GRAPH = "graph"
-    PRECISION = "precision"
-    COMPILATION = "compilation"
-
-
-OF_INPUTS = frozenset({Kind.PREPROCESSING, Kind.INPUT})
-"""Kinds of what's done to inputs, by who feeds them or by the first operators of a file."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.registry import open_editor
-from conrepair.faults.fault import Fault, Kind
+from conrepair.faults.fault import Fault
 from conrepair.faults.inject import ATTEMPTS, LEAST_EFFECT, inject, prepared
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.onnx_passes.files import load
 from conrepair.onnx_passes.verify import relative_error

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.evaluate.answers import as_scores
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.final_activation import explain_final_activation

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.activations import Activations
 from conrepair.localize.alignment import Alignment
 from conrepair.localize.isolation import Isolation, add_result

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.hidden import Explained
 from conrepair.localize.result import Coverage, LocatedFault, Rule
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.matching import Pair
 from conrepair.localize.result import LocatedFault
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from conrepair.data.feeds import Feeds as NamedFeeds
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.answers import Answer
 from conrepair.localize.pieces import Pieces

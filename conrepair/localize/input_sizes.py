@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from conrepair.data.declared_sizes import Sizes, resized_inputs, sizes_in_words
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization, LocatedFault
 

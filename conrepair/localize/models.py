@@ -13,8 +13,8 @@ from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.operation import NotEditableError
 from conrepair.editors.registry import open_editor
-from conrepair.faults.fault import OF_INPUTS
 from conrepair.frameworks.model import Model
+from conrepair.graph.kinds import OF_INPUTS
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.activations import Activations
 from conrepair.localize.input_sizes import of_other_sizes

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.input_relation import explain_inputs
 from conrepair.localize.matching import Pair

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.options import Options
 from conrepair.localize.recipe_finding import RecipeFinding
 from conrepair.localize.suspiciousness import Suspiciousness

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
 from conrepair.graph.intervals import Interval, intervals
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
 from conrepair.localize.diagnosis.zero_points import ZERO_POINTS

@@ -18,8 +18,8 @@ from conrepair.backends.registry import COMPILERS
 from conrepair.backends.tvm.build import BUILD
 from conrepair.backends.tvm.options import TvmOptions, read_options
 from conrepair.backends.tvm.runnable import TvmRunnable
-from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
+from conrepair.graph.kinds import Kind
 from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.opening import Build
 from conrepair.localize.result import Localization, LocatedFault

@@ -11,8 +11,8 @@ from pathlib import Path
 from conrepair.data.feeds import DataReference
 from conrepair.data.prepare import PhotoPreparation
 from conrepair.data.recipe import Recipe
-from conrepair.faults.fault import OF_INPUTS
 from conrepair.frameworks.model import Model
+from conrepair.graph.kinds import OF_INPUTS
 from conrepair.localize.localize import Found
 from conrepair.localize.models import Subject
 from conrepair.localize.recipe_words import changes_in_words

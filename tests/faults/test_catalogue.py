@@ -13,8 +13,9 @@ import pytest
 
 from conrepair import faults as package
 from conrepair.faults.catalogue import faults
-from conrepair.faults.fault import Fault, Kind
+from conrepair.faults.fault import Fault
 from conrepair.faults.inject import Injection, inject
+from conrepair.graph.kinds import Kind
 
 OPSET = 21
 SIZES: dict[str, tuple[int, ...]] = {

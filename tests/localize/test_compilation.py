@@ -12,7 +12,7 @@ import small_models as small
 
 from conrepair.backends.tvm.opencl_run import find_device
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.networks.tvm import open_build
 from conrepair.runtime.errors import DeviceError, ModelLoadError
 

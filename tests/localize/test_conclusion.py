@@ -10,7 +10,7 @@ from random_graphs import SHAPE, graph_of
 
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.conclusion import concluded
 from conrepair.localize.coverage import coverage_of
 from conrepair.localize.hidden import Explained

@@ -17,8 +17,8 @@ from rewritten_networks import damaged, feeds_of, opened, renamed
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.faults.catalogue import faults
-from conrepair.faults.fault import Kind
 from conrepair.faults.inject import inject
+from conrepair.graph.kinds import Kind
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization

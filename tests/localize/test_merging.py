@@ -6,7 +6,7 @@ import math
 
 from located_faults import located
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.merging import merge
 
 

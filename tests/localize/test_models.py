@@ -13,9 +13,9 @@ from native_models import keras_file, tensorflow_file, tflite_file, torch_file
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.graph.kinds import Kind
 from conrepair.localize.models import Subject, localize_models, rounded_outputs
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization

@@ -11,7 +11,7 @@ from localized import CLASSES, WEIGHTS, Variant, localized, pictures
 from onnx_networks import drawn
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.result import Localization, LocatedFault
 
 TWO = f"float[batch, {CLASSES}] y, float[batch, {CLASSES}] scores"

@@ -13,7 +13,7 @@ from onnx_networks import drawn, written
 from small_models import model_of, relative_l2
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 
 FACTOR = np.float32(0.25)
 NORMALISING = "m = Sub (image, mean)\n n = Div (m, deviation)"

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from rewritten_networks import feeds_of, opened, residual_blocks
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization

@@ -16,8 +16,8 @@ from small_models import model_of
 
 from conrepair.data.feeds import DataReference
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
 from conrepair.frameworks.registry import framework
+from conrepair.graph.kinds import Kind
 from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.options import Options
 from conrepair.localize.saturation import SATURATES, SHIFTED, is_small

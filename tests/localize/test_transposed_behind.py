@@ -11,7 +11,7 @@ from onnx_networks import drawn, written
 from small_models import model_of
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.exchanged_behind import exchanged_behind
 from conrepair.localize.layout import Layout
 from conrepair.localize.localize import localize_networks

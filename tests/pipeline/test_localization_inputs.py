@@ -14,7 +14,7 @@ from PIL import Image
 
 from conrepair.cli import main
 from conrepair.config.load import parse_config
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.result import Localization
 from conrepair.pipeline.audit import run_audit
 from conrepair.report.result import AuditResult

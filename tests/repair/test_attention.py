@@ -12,9 +12,9 @@ from attention_modules import STEPS, WORDS, Encoder, exported
 
 from conrepair.data.feeds import DataReference
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.graph.kinds import Kind
 from conrepair.localize.models import Subject
 from conrepair.localize.options import Options
 from conrepair.repair.options import RepairOptions

@@ -11,7 +11,7 @@ import pytest
 from recurrent_networks import Weights, by_gate, keras_network, scaled, subjects, tflite_file
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.options import Options
 from conrepair.repair.options import RepairOptions
 from conrepair.repair.repair import repair_models

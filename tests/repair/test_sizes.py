@@ -9,10 +9,10 @@ import pytest
 
 from conrepair.data.feeds import DataReference
 from conrepair.editors.registry import open_editor
-from conrepair.faults.fault import Kind
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.graph.kinds import Kind
 from conrepair.localize.models import Subject, localize_models
 from conrepair.localize.options import Options
 from conrepair.repair.options import RepairOptions

@@ -12,9 +12,9 @@ import onnx
 import small_models as small
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx import OnnxRunnable
+from conrepair.graph.kinds import Kind
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.options import Options
 from conrepair.localize.result import LayerRow, Localization, LocatedFault

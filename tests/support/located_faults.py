@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.result import Localization, LocatedFault
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.attention.faults.site import AttentionFault, Site
 from benchmarks.attention.rotation import turned
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULTS"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.common.injecting.fault import Means, OwnFault
 from benchmarks.common.injecting.numbers import BIASES, WEIGHTS
-from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
+from conrepair.graph.kinds import Kind
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["BY_TFLITE"]

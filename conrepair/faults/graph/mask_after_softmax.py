@@ -6,7 +6,8 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.attention import masked_sums, scores_at
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

@@ -7,7 +7,8 @@ import onnx_ir
 
 from conrepair.faults.attention import masked_sums, scores_at
 from conrepair.faults.edits import bypass
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

@@ -7,9 +7,10 @@ import onnx_ir
 
 from conrepair.editors.editor import Editor
 from conrepair.faults.edits import bypass, constant_of
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import nodes_of, on_nodes, shape_of
 from conrepair.faults.places import is_float, nodes_with
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]

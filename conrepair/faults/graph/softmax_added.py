@@ -9,9 +9,10 @@ import onnx_ir
 
 from conrepair.editors.editor import Step
 from conrepair.faults.edits import insert_behind
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import float_outputs, inserted_at
 from conrepair.faults.places import is_float, rank_of
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph
 
 __all__ = ["FAULT"]

@@ -7,9 +7,10 @@ import onnx_ir
 
 from conrepair.editors.editor import Editor
 from conrepair.faults.edits import bypass
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import nodes_of, on_nodes
 from conrepair.faults.places import nodes_with
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]

@@ -8,9 +8,10 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import Editor
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import nodes_of, on_nodes, shape_of
 from conrepair.faults.places import nodes_with, rank_of, sizes_of
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import attributes_changed, shape_of
 from conrepair.faults.places import nodes_with, rank_of
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Attribute, Node
 
 __all__ = ["FAULT"]

@@ -6,9 +6,10 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.edits import constant_of, numbers_of, set_constant
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import nodes_with
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

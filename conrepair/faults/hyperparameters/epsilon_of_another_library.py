@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir
 
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import operators
+from conrepair.graph.kinds import Kind
 
 __all__ = ["EPSILONS", "FAULT", "other_epsilon"]
 

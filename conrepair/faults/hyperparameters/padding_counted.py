@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from conrepair.faults.families import flipped
-from conrepair.faults.fault import Fault, Kind
+from conrepair.faults.fault import Fault
 from conrepair.faults.native import attributes_changed
 from conrepair.faults.places import nodes_with
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from conrepair.faults.families import flipped
-from conrepair.faults.fault import Fault, Kind
+from conrepair.faults.fault import Fault
 from conrepair.faults.places import operators
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

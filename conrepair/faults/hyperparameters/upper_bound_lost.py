@@ -6,8 +6,9 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.edits import constant_of
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.places import nodes_with
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

@@ -8,8 +8,9 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import Editor
-from conrepair.faults.fault import Change, Fault, Kind, Native
+from conrepair.faults.fault import Change, Fault, Native
 from conrepair.faults.places import rank_of, sizes_of
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]

@@ -7,9 +7,10 @@ import onnx_ir
 
 from conrepair.faults.edits import Array, constant_of
 from conrepair.faults.families import changed_tensor
-from conrepair.faults.fault import Fault, Kind
+from conrepair.faults.fault import Fault
 from conrepair.faults.native import parameter_changed
 from conrepair.faults.places import nodes_with
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

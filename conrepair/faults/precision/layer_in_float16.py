@@ -9,9 +9,10 @@ import onnx_ir
 
 from conrepair.editors.editor import Step
 from conrepair.faults.edits import insert_behind
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import inserted_behind
 from conrepair.faults.places import is_float, nodes_with
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from conrepair.faults.families import weights_fault
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

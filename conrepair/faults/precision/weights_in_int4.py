@@ -6,7 +6,7 @@ import numpy as np
 
 from conrepair.faults.edits import Array
 from conrepair.faults.families import weights_fault
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

@@ -9,10 +9,11 @@ import onnx_ir
 
 from conrepair.editors.editor import Step
 from conrepair.faults.edits import insert_behind
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import image_inputs as image_inputs_native
 from conrepair.faults.native import inserted_at
 from conrepair.faults.places import image_inputs, sizes_of
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

@@ -10,10 +10,11 @@ import onnx_ir
 
 from conrepair.editors.editor import Step
 from conrepair.faults.edits import dtype_of, insert_behind
-from conrepair.faults.fault import Change, Fault, Kind
+from conrepair.faults.fault import Change, Fault
 from conrepair.faults.native import float_inputs as float_inputs_native
 from conrepair.faults.native import inserted_at
 from conrepair.faults.places import float_inputs
+from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
 

@@ -9,8 +9,9 @@ import onnx_ir
 
 from conrepair.editors.editor import Editor
 from conrepair.faults.edits import graph_of
-from conrepair.faults.fault import Change, Fault, Kind, Native
+from conrepair.faults.fault import Change, Fault, Native
 from conrepair.faults.places import sizes_of
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import is_read
 from conrepair.localize.diagnosis.steps import Step

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 
 __all__ = ["SAME", "Found", "Values", "by_channel", "reordered", "scaled", "some_rows", "span"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node, Parameter
 from conrepair.localize.diagnosis.computing import Values, compute
 from conrepair.localize.diagnosis.finding import Finding

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.diagnosis.carried import carried_differences
 from conrepair.localize.diagnosis.changes import change_findings
 from conrepair.localize.diagnosis.finding import Finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conrepair.faults.fault import OF_INPUTS, Kind
+from conrepair.graph.kinds import OF_INPUTS, Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localize.diagnosis.composites import composite_findings
 from conrepair.localize.diagnosis.differences import static_findings

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.biases import bias_lost_before, with_whole_biases

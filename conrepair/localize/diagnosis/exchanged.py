@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localize.diagnosis.attention import gives_scores
 from conrepair.localize.diagnosis.finding import Finding

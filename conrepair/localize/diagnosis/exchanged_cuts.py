@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localize.diagnosis.attention import ROLES, roles_of
 from conrepair.localize.diagnosis.finding import Finding

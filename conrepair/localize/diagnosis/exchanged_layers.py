@@ -10,7 +10,7 @@ import functools
 import itertools
 from collections.abc import Iterator, Sequence
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localize.diagnosis.exchanged_cuts import Exchange, fed_exchanged
 from conrepair.localize.diagnosis.finding import Finding

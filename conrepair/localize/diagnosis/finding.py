@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 
 __all__ = ["Finding"]
 

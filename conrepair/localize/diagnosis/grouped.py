@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region, Side

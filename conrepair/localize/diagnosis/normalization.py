@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localize.diagnosis.channelwise import CHANNELWISE
 from conrepair.localize.diagnosis.parameters import Difference, stored_as

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.differences import called, kind_of_extra
 from conrepair.localize.diagnosis.extras import together

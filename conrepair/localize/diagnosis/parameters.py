@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.graph.per_channel import per_channel
 from conrepair.localize.diagnosis.changed import SAME, Found, Values, by_channel, reordered, scaled, some_rows, span

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.gates import PARTS, WAYS, carried_gates, gate_differences

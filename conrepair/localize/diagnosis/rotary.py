@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localize.diagnosis.attributes import axis_map
 from conrepair.localize.diagnosis.finding import Finding

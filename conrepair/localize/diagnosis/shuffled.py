@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region, Side

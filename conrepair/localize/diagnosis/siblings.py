@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.differences import called, kind_of_extra

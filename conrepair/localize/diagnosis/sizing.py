@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 from conrepair.localize.diagnosis.finding import Finding
 from conrepair.localize.diagnosis.region import Region, Side

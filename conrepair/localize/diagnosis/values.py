@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
 
 __all__ = ["relation"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localize.diagnosis.differences import pairings_of
 from conrepair.localize.diagnosis.finding import Finding

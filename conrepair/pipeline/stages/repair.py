@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from conrepair.data.feeds import sample_order
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.result import Localization
 from conrepair.pipeline.advising import advise
 from conrepair.pipeline.evaluation import Executed

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from conrepair.editors.editor import Editor
 from conrepair.editors.operation import Operation
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.localize import Found
 from conrepair.repair.edits import AddOutput, DropOutput, ExchangeInputs, ExchangeOutputs, Graft, MoveOutputs
 from conrepair.repair.proposals.proposal import Proposal

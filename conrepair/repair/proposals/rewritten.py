@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from conrepair.editors.operation import NotEditableError, Operation
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.differences import layouts_of
 from conrepair.localize.diagnosis.parameters import compare_parameters

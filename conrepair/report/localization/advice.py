@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
+from conrepair.graph.kinds import Kind
 from conrepair.localize.diagnosis.zero_points import ZERO_POINTS
 from conrepair.localize.result import OPERAND, Localization, LocatedFault
 from conrepair.localize.saturation import SATURATES, SHIFTED

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 import conrepair
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
 from conrepair.frameworks.model import Model
+from conrepair.graph.kinds import Kind
 from conrepair.localize.result import Localization
 from conrepair.report.encode import encode
 from conrepair.report.localization.about import About

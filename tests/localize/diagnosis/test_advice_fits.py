@@ -11,7 +11,7 @@ from onnx_networks import drawn, written
 from small_models import model_of
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.options import Options
 from conrepair.localize.result import LocatedFault

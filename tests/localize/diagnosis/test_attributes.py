@@ -9,7 +9,7 @@ import numpy as np
 import onnx_networks
 import pytest
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Attribute
 from conrepair.localize.diagnosis.attributes import attribute_differences
 from conrepair.localize.diagnosis.readings import as_written

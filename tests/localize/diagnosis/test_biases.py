@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import rewritten_networks as networks
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.options import Options
 from conrepair.localize.result import LocatedFault

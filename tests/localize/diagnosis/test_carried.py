@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter
 from conrepair.localize.diagnosis.carried import carried_differences
 from conrepair.localize.diagnosis.finding import Finding

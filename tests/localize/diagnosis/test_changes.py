@@ -8,7 +8,7 @@ import pytest
 from onnx_networks import drawn, specs, written
 from small_models import model_of
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.localize import localize_networks
 from conrepair.localize.options import Options
 from conrepair.localize.result import LocatedFault

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_networks
 import pytest
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localize.diagnosis.normalization import explain_folding, lacks_normalization
 from conrepair.localize.diagnosis.parameters import compare_parameters

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Parameter
 from conrepair.localize.diagnosis.parameters import compare_parameters, difference
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Parameter
 from conrepair.localize.diagnosis.parameters import compare_parameters
 from conrepair.localize.diagnosis.portions import portion_of

@@ -10,7 +10,7 @@ from localized import WEIGHTS, Variant, localized, pictures
 from onnx_networks import drawn
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 
 NUMBERS = {
     "mean": np.float32([0.485, 0.456, 0.406]).reshape(3, 1, 1),

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.diagnosis.values import relation
 
 Array = np.ndarray

@@ -9,7 +9,7 @@ import pytest
 import rewritten_networks as networks
 from random_graphs import graph_of
 
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.diagnosis.region import region_of
 from conrepair.localize.diagnosis.wiring import wiring_findings
 from conrepair.localize.layout import layouts

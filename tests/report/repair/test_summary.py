@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.fault import Kind
+from conrepair.graph.kinds import Kind
 from conrepair.localize.result import Localization, LocatedFault
 from conrepair.repair.result import RepairResult
 from conrepair.repair.storage import Storage
