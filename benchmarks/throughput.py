@@ -34,7 +34,7 @@ from conrepair.config.model import DatasetConfig
 from conrepair.data.named_recipes import named_recipe
 from conrepair.data.photos import read_photo_folder
 from conrepair.frameworks.model import Model, from_json, to_json
-from conrepair.pipeline.datasets import resolve_dataset
+from conrepair.pipeline.from_config import resolve_dataset
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.store import Store

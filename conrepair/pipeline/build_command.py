@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from conrepair.backends.tvm import settings
 from conrepair.backends.tvm.target import parse_target
 from conrepair.config.load import explain
-from conrepair.config.model import ModelConfig, TvmConfig
+from conrepair.config.model import TvmConfig
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.compiling import (
     backend_options,
@@ -25,10 +25,13 @@ from conrepair.pipeline.compiling import (
     plan_preparation,
 )
 from conrepair.pipeline.evaluation import error_of, problem_of_failure
+from conrepair.pipeline.from_config import backend_choice
 from conrepair.pipeline.jobs import conversion_payload
-from conrepair.pipeline.options import given, parse_input, slug
+from conrepair.pipeline.options import given, input_specs, slug
 from conrepair.pipeline.scheduler import Scheduler, Task
+from conrepair.pipeline.settings import BackendChoice
 from conrepair.pipeline.sources import framework_needs, model_of, source_task
+from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
 from conrepair.runtime.files import whole_output
 from conrepair.runtime.progress import ProgressDisplay, say
@@ -55,14 +58,13 @@ def build(options: argparse.Namespace) -> int:
     path, output = Path(options.model).resolve(), Path(options.output or "").absolute()
     detect_framework(path)
     _check_output(path, output, options)
-    inputs = [parse_input(text) for text in options.input] or None
-    model = ModelConfig.model_validate(given({"name": slug(path), "path": str(path), "inputs": inputs}))
+    model = Subject(name=slug(path), origin=OnDisk(path), declared=input_specs(options.input))
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
         store = stack.enter_context(Store(scratch / "store"))
         display = stack.enter_context(ProgressDisplay(quiet=options.quiet))
         scheduler = Scheduler(store, stack.enter_context(Workers(1)))
-        entry, via = _built(model, config, scheduler, display, options)
+        entry, via = _built(model, backend_choice(config, Path.cwd()), scheduler, display, options)
         with whole_output(output) as temporary:
             shutil.copytree(entry.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
     record = entry.result["build"]
@@ -106,14 +108,14 @@ def tvm_config(options: argparse.Namespace, device: str = "local") -> TvmConfig:
 
 
 def _built(
-    model: ModelConfig,
-    config: TvmConfig,
+    model: Subject,
+    config: BackendChoice,
     scheduler: Scheduler,
     display: ProgressDisplay,
     options: argparse.Namespace,
 ) -> tuple[Entry, str]:
     """Describe, convert where that's needed, compile; each in a worker."""
-    entry = _done(source_task(model, Path.cwd(), options.timeout), scheduler, display)
+    entry = _done(source_task(model, options.timeout), scheduler, display)
     source = model_of(entry)
     preparation = plan_preparation(model.name, source.model, config)
     inputs = source.description.inputs
@@ -123,9 +125,7 @@ def _built(
             conversion.name, "convert", _always(payload), needs=conversion.step.needs, timeout=options.timeout
         )
         source = model_of(_done(task, scheduler, display))
-    payload = compile_payload(
-        source.model, config, backend_options(config, Path.cwd()), options.batch_size, runs=False
-    )
+    payload = compile_payload(source.model, config, backend_options(config), options.batch_size, runs=False)
     needs = framework_needs(source.model.framework) | {config.name}
     task = Task(
         *(_BUILD, "compile", _always(payload)),

@@ -14,6 +14,7 @@ from conrepair.config.model import AuditConfig, BackendConfig
 from conrepair.converters.routes import find_route
 from conrepair.frameworks.model import Model, to_json
 from conrepair.pipeline.plan import Conversion
+from conrepair.pipeline.settings import BackendChoice
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
 
@@ -75,7 +76,7 @@ def check_options(config: BackendConfig) -> None:
     backend(config.name).check(config.options)
 
 
-def plan_preparation(name: str, model: Model, config: BackendConfig) -> Preparation | None:
+def plan_preparation(name: str, model: Model, config: BackendChoice) -> Preparation | None:
     """What to convert a model to for a backend; None when it takes the model as it is.
 
     Args:
@@ -100,29 +101,29 @@ def plan_preparation(name: str, model: Model, config: BackendConfig) -> Preparat
     return Preparation(tuple(conversions))
 
 
-def backend_options(config: BackendConfig, base: Path) -> dict[str, Any]:
+def backend_options(config: BackendChoice) -> dict[str, Any]:
     """Options of a backend as a job takes them, a folder that it reads as an absolute path with its hash.
 
     Raises:
         ConfigError: if the folder doesn't exist.
     """
-    options = config.options
+    options = dict(config.options)
     for key, use in (("database", "start anew"), ("built", "compile")):
         if options.get(key) is not None:
-            folder = base / options[key]
+            folder = Path(options[key])
             if not folder.is_dir():
                 raise ConfigError(f"backend {config.label}: {key} {folder} is no folder; leave it out to {use}")
             options |= {key: str(folder), f"{key}_sha256": sha256_of(folder)}
     return options
 
 
-def compile_progress(config: BackendConfig) -> Callable[[Path], str]:
+def compile_progress(config: BackendChoice) -> Callable[[Path], str]:
     """What a running compilation says of itself, by its folder."""
     return partial(COMPILERS[config.name].progress, config.options)
 
 
 def compile_payload(
-    model: Model, config: BackendConfig, options: Mapping[str, Any], batch_size: int, *, runs: bool
+    model: Model, config: BackendChoice, options: Mapping[str, Any], batch_size: int, *, runs: bool
 ) -> dict[str, Any]:
     """The argument of the job `compile`.
 

@@ -13,7 +13,8 @@ from conrepair.config.legacy.read import account_lines, moved, read_any, runnabl
 from conrepair.config.legacy.translate import Translation
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig
-from conrepair.pipeline.plan import active_models, check_converters
+from conrepair.pipeline.from_config import active_models
+from conrepair.pipeline.plan import check_converters
 from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
 from conrepair.runtime.files import write_json
 from conrepair.runtime.progress import say
@@ -59,7 +60,7 @@ def check_config(options: argparse.Namespace) -> int:
     loaded = read_any(path)
     config = runnable_config(path, loaded)
     check_converters(config)
-    count = len(active_models(config))
+    count = len(active_models(config.models))
     if not count and not config.architectures:
         raise ConfigError(f"{path}: $.models: every model has skip_analysis; nothing is left to do")
     form = "a configuration" if loaded.translation is None else "a configuration of ConRepAIr"

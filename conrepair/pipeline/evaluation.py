@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.config.model import AuditConfig, TvmConfig
 from conrepair.data.declared_sizes import sizes_in_words, sizes_wanted
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
@@ -20,10 +19,10 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, UNORDERED_OUTPUTS
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
-from conrepair.pipeline.places import backend_of, place_of
 from conrepair.pipeline.scheduler import Result
-from conrepair.pipeline.sources import Source
-from conrepair.report.result import Build, Problem, Ran, Row
+from conrepair.pipeline.settings import BackendChoice, Settings
+from conrepair.pipeline.subject import Source
+from conrepair.report.result import Build, Place, Problem, Ran, Row
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE, Failure
@@ -41,7 +40,7 @@ class Executed:
         model: Name of the configured model.
         reference: Name of the configured model that is its specification.
         conversion: Converters joined by +, "" for the model itself.
-        backend: Where it ran.
+        on: Where it ran.
         kind: "reference", "target" or "intermediate".
         source: The model, if there is one.
         made: Name of the task that made the model.
@@ -61,7 +60,7 @@ class Executed:
     model: str
     reference: str
     conversion: str
-    backend: str
+    on: BackendChoice
     kind: str
     source: Source | None
     problem: Problem | None = None
@@ -76,6 +75,11 @@ class Executed:
     via: str = ""
     build_task: str | None = None
     build: Entry | None = None
+
+    @property
+    def backend(self) -> str:
+        """How reports call where it ran."""
+        return self.on.label
 
     @property
     def row_name(self) -> str:
@@ -125,12 +129,12 @@ def error_of(problem: Problem, what: str = "") -> ConrepairError:
 
 
 def evaluate(
-    config: AuditConfig, executed: Sequence[Executed], datasets: Mapping[str, Dataset | None]
+    settings: Settings, executed: Sequence[Executed], datasets: Mapping[str, Dataset | None]
 ) -> tuple[tuple[Row, ...], tuple[Comparison, ...]]:
     """Judge every run against its reference.
 
     Args:
-        config: Tolerances, top_k, and whether to evaluate at all.
+        settings: Tolerances, top_k, and whether to evaluate at all.
         executed: In the order of the rows.
         datasets: By model name, for the labels.
 
@@ -143,9 +147,9 @@ def evaluate(
     rows = []
     for item in executed:
         dataset = datasets.get(item.model)
-        rows.append(_row(config, item, runs, references.get(item.reference), dataset))
+        rows.append(_row(settings, item, runs, references.get(item.reference), dataset))
     pairs: list[Comparison] = []
-    if config.stages.evaluate:
+    if settings.stages.evaluate:
         for name in dict.fromkeys(item.reference for item in executed):
             reference = references.get(name)
             second, rounded = _second_opinion(reference), _rounded(reference)
@@ -158,8 +162,8 @@ def evaluate(
                 compare_runs(
                     one,
                     two,
-                    config.tolerance,
-                    top_k=config.top_k,
+                    settings.tolerance,
+                    top_k=settings.top_k,
                     second_opinion=second,
                     rounded=rounded,
                     source=None if reference is None else runs[id(reference)],
@@ -179,19 +183,23 @@ def _corrected(rows: Sequence[Row], pairs: Sequence[Comparison]) -> tuple[tuple[
 
 
 def _row(
-    config: AuditConfig,
+    settings: Settings,
     item: Executed,
     runs: Mapping[int, Run | None],
     reference: Executed | None,
     dataset: Dataset | None,
 ) -> Row:
     run = runs[id(item)]
-    backend = backend_of(config, item.model, item.backend)
     problem = item.problem or _execution_problem(item)
     other_sizes = ""
-    if config.stages.evaluate and item.problem is None and reference is not None and runs[id(reference)] is not None:
+    if (
+        settings.stages.evaluate
+        and item.problem is None
+        and reference is not None
+        and runs[id(reference)] is not None
+    ):
         other_sizes = _other_sizes(item, reference, problem, dataset)
-    if problem is not None and problem.kind == NO_DEVICE and isinstance(backend, TvmConfig) and backend.optional:
+    if problem is not None and problem.kind == NO_DEVICE and item.on.optional:
         problem = dataclasses.replace(problem, exit_code=int(ExitCode.EQUIVALENT))
     verdict, reason, comparison = None, "", None
     if other_sizes:
@@ -207,19 +215,19 @@ def _row(
         reason = "not run (stage execute is off)"
     elif item is reference:
         reason = "the specification"
-    elif not config.stages.evaluate:
+    elif not settings.stages.evaluate:
         reason = "not evaluated (stage evaluate is off)"
     elif reference is None:
         reason = f"not judged: its reference {item.reference} did not run"
         problem = Problem(message=reason, exit_code=int(ExitCode.MODEL_LOAD))
     else:
-        comparison = _compare(config, item, runs, reference)
+        comparison = _compare(settings, item, runs, reference)
         verdict, reason = comparison.verdict, comparison.reason
     return Row(
         model=item.model,
         conversion=item.conversion,
         backend=item.backend,
-        place=place_of(backend, item.source),
+        place=item.on.place or (Place(item.source.model.framework) if item.source is not None else None),
         kind=item.kind,
         verdict=verdict,
         reason=reason,
@@ -253,15 +261,15 @@ def _other_sizes(item: Executed, reference: Executed, problem: Problem | None, d
     return "" if wanted is None else sizes_in_words(fed, inputs, wanted)
 
 
-def _compare(config: AuditConfig, item: Executed, runs: Mapping[int, Run | None], reference: Executed) -> Comparison:
+def _compare(settings: Settings, item: Executed, runs: Mapping[int, Run | None], reference: Executed) -> Comparison:
     one, two = runs[id(reference)], runs[id(item)]
     if one is None or two is None:
         raise ValueError("both must have run")
     return compare_runs(
         one,
         two,
-        config.tolerance,
-        top_k=config.top_k,
+        settings.tolerance,
+        top_k=settings.top_k,
         second_opinion=_second_opinion(reference),
         rounded=_rounded(reference),
     )

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.config.model import AuditConfig, SuspiciousnessConfig
 from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
@@ -18,16 +17,15 @@ from conrepair.frameworks.model import from_json, to_json
 from conrepair.localize.options import Options
 from conrepair.localize.result import Localization
 from conrepair.localize.steps import attribute_steps
-from conrepair.localize.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.scheduler import Result
-from conrepair.pipeline.sources import Source
+from conrepair.pipeline.settings import Settings
+from conrepair.pipeline.subject import Source
 from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
 from conrepair.runtime.files import sha256_of
 
 __all__ = [
     "Localized",
-    "is_drawn",
     "localization_side",
     "options_of",
     "rows_to_localize",
@@ -61,20 +59,18 @@ class Localized:
 def rows_to_localize(
     executed: Sequence[Executed],
     rows: Sequence[Row],
-    debugged: Collection[str],
     *,
     when: str = "different",
-    drawn: bool = False,
+    drawn: Collection[str] = (),
 ) -> list[int]:
     """Places of the rows whose layers are looked at: one for each target, whatever it ran on, and builds.
 
     Args:
         executed: What was run.
         rows: Its rows.
-        debugged: Backends whose builds are looked into.
-        when: Of the configuration: "always" takes equivalent targets too, "excused" those alone that a budget
+        when: Of the settings: "always" takes equivalent targets too, "excused" those alone that a budget
             excuses; or accuses, where inputs are drawn.
-        drawn: Whether they are: then a budget proves nothing against a target.
+        drawn: Models whose inputs are: then a budget proves nothing against a target.
 
     Returns:
         None of models whose reference is random: all layers behind what is drawn would differ.
@@ -85,22 +81,17 @@ def rows_to_localize(
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
-        wanted = item.kind == "target" if item.build is None else item.backend in debugged
+        wanted = item.kind == "target" if item.build is None else item.on.options.get("debug_enabled", False)
         if not wanted or item.source is None or item.problem is not None or item.reference in random:
             continue
         if when == "excused":
-            is_asked = _needs_layers(row, drawn=drawn)
+            is_asked = _needs_layers(row, drawn=item.model in drawn)
         else:
             differs = row.verdict is not None and row.verdict not in alike
             is_asked = differs or (when == "always" and row.problem is None)
         if is_asked:
             found.setdefault(item.looked_at, place)
     return list(found.values())
-
-
-def is_drawn(config: AuditConfig) -> bool:
-    """Whether inputs are drawn at random."""
-    return config.dataset is None or config.dataset.synthetic is not None
 
 
 def _needs_layers(row: Row, *, drawn: bool) -> bool:
@@ -145,17 +136,18 @@ def localization_side(
     }
 
 
-def options_of(config: AuditConfig, intent: Intent | None) -> Options:
+def options_of(settings: Settings, intent: Intent | None, *, drawn: bool) -> Options:
     """What a localization is told.
 
     Args:
-        config: Samples and margins.
+        settings: Samples and margins.
         intent: The target's, if it's known.
+        drawn: Whether inputs are drawn at random.
     """
-    tolerance = config.tolerance
+    tolerance, layers = settings.tolerance, settings.layers
     return Options(
-        samples=config.localize.samples,
-        batch_size=config.localize.batch_size,
+        samples=layers.samples,
+        batch_size=layers.batch_size,
         noise_margin=tolerance.noise_margin,
         equivalent=tolerance.relative_l2,
         rtol=tolerance.rtol if "rtol" in tolerance.model_fields_set else None,
@@ -164,18 +156,12 @@ def options_of(config: AuditConfig, intent: Intent | None) -> Options:
         quantized_cosine=tolerance.quantized_cosine,
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
-        drawn=is_drawn(config),
-        latent_counts=config.localize.latent,
-        recipe_runs=config.localize.recipe_runs,
-        recipe_seconds=config.localize.recipe_seconds,
-        suspiciousness=_suspiciousness(config.localize.suspiciousness),
+        drawn=drawn,
+        latent_counts=layers.latent,
+        recipe_runs=layers.recipe_runs,
+        recipe_seconds=layers.recipe_seconds,
+        suspiciousness=layers.suspiciousness,
     )
-
-
-def _suspiciousness(config: SuspiciousnessConfig) -> SuspicionSettings | None:
-    if not config.enabled:
-        return None
-    return SuspicionSettings(config.similar_sample, config.dissimilar_sample, config.repetitions, config.seed)
 
 
 def steps_before(executed: Sequence[Executed], item: Executed) -> list[Executed]:

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from conrepair.config.model import AuditConfig
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.attempts import Attempts
 from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.settings import Settings
 from conrepair.repair.conversion.likeness import same_failure
 from conrepair.repair.conversion.remedies import Remedy, Step, all_rewritings, detours, exports, rewritings
 from conrepair.repair.conversion.result import Mending, Stop, TriedRemedy
@@ -30,9 +30,9 @@ _NORMALISE = "onnx-normalise"
 _SHARE, _LEAST = 0.1, 15.0  # of the time, and seconds, that one try on a piece may take
 
 
-def attempt_seconds(config: AuditConfig) -> float:
+def attempt_seconds(settings: Settings) -> float:
     """How long a converter may take on a piece: much less than on the whole, as hanging is a failure too."""
-    return min(config.limits.seconds, max(_LEAST, _SHARE * config.repair.seconds))
+    return min(settings.seconds, max(_LEAST, _SHARE * settings.repair.seconds))
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,34 @@
-"""From the configuration to what shall be done: sources, and the tree of conversions from each."""
+"""From what a model shall be converted to, to the tree of conversions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.config.model import AuditConfig, ConversionConfig, ModelConfig
+from conrepair.config.model import AuditConfig
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import converter
 from conrepair.converters.routes import Route, find_route, pinned_route
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["Conversion", "active_models", "check_converters", "plan_conversions"]
+__all__ = ["Conversion", "Goal", "check_converters", "plan_conversions"]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A conversion to try.
+
+    Attributes:
+        to: The format; None where the converters say it.
+        via: The converters to use, in this order; None: the best route.
+        options: By converter.
+    """
+
+    to: str | None = None
+    via: tuple[str, ...] | None = None
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,12 +59,6 @@ class Conversion:
         return {name: value for name, value in self.options.items() if value != self.step.options[name].default}
 
 
-def active_models(config: AuditConfig) -> list[ModelConfig]:
-    """The models to look at: `skip_analysis` leaves one out, and what is compared with it."""
-    skipped = {model.name for model in config.models if model.skip_analysis}
-    return [model for model in config.models if model.name not in skipped and model.compare_with not in skipped]
-
-
 def check_converters(config: AuditConfig) -> None:
     """Refuse pinned converters and options that don't exist, before anything is done.
 
@@ -71,39 +80,40 @@ def check_converters(config: AuditConfig) -> None:
                 raise ConfigError(f"{place}.conversions[{position}]: {error}") from error
 
 
-def plan_conversions(config: ModelConfig, model: Model) -> tuple[list[Conversion], dict[str, ConfigError]]:
+def plan_conversions(
+    name: str, goals: Sequence[Goal], model: Model
+) -> tuple[list[Conversion], dict[str, ConfigError]]:
     """The conversions of a model, parents before children; common beginnings of routes are shared.
 
     Args:
-        config: The source's configuration.
+        name: Of the task that makes the source.
+        goals: What it's converted to.
         model: The source.
 
     Returns:
-        The conversions, and why a wanted one is impossible, by what was wanted.
+        The conversions, and why a goal can't be reached, by what was wanted.
     """
     plan: dict[str, Conversion] = {}
     impossible: dict[str, ConfigError] = {}
-    for wanted in config.conversions:
-        if not wanted.enabled:
-            continue
+    for wanted in goals:
         try:
             route = _route(wanted, model)
             unused = sorted(set(wanted.options) - {step.name for step in route.steps})
             if unused:
                 raise ConfigError(f"options are given for {unused[0]}, which the route {route.name} doesn't use")
-            _add(plan, config.name, route, wanted)
+            _add(plan, name, route, wanted)
         except ConfigError as error:
             impossible["+".join(wanted.via) if wanted.via else f"to {wanted.to}"] = error
     return list(plan.values()), impossible
 
 
-def _route(wanted: ConversionConfig, model: Model) -> Route:
+def _route(wanted: Goal, model: Model) -> Route:
     if wanted.via:
         return pinned_route(wanted.via, model.framework, wanted.to)
     return find_route(model.framework, str(wanted.to), model=model)
 
 
-def _add(plan: dict[str, Conversion], source: str, route: Route, wanted: ConversionConfig) -> None:
+def _add(plan: dict[str, Conversion], source: str, route: Route, wanted: Goal) -> None:
     parent, chain, asked = source, "", None
     for position, step in enumerate(route.steps):
         options = step.complete(wanted.options.get(step.name, {}))

@@ -1,14 +1,12 @@
-"""Turn configured models into tasks that make or describe them."""
+"""Turn the models of a run into tasks that make or describe them."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.config.model import InputConfig, ModelConfig
 from conrepair.data.binding import image_layout
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import detect_framework
@@ -16,67 +14,29 @@ from conrepair.frameworks.factories import factory_code
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.scheduler import Task
-from conrepair.runtime.errors import ModelLoadError
+from conrepair.pipeline.subject import Made, OnDisk, Source, Subject
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.store import Entry
-from conrepair.zoo.catalog import zoo_model
-from conrepair.zoo.packages import ProgressCallback
 
-__all__ = ["Source", "declared_inputs", "framework_needs", "model_of", "source_task"]
-
-_TORCHVISION_INPUT = {"inception_v3": 299}
-_DEFAULT_IMAGE = 224
+__all__ = ["framework_needs", "model_of", "source_task"]
 
 
-@dataclass(frozen=True)
-class Source:
-    """A model that exists on disk and was loaded once.
-
-    Attributes:
-        model: Where it is.
-        description: What it consists of.
-    """
-
-    model: Model
-    description: Description
-
-
-def source_task(
-    config: ModelConfig,
-    base: Path,
-    timeout: float,
-    *,
-    like: str | None = None,
-    progress: ProgressCallback | None = None,
-) -> Task:
-    """The task that builds or describes a configured model.
+def source_task(subject: Subject, timeout: float, *, like: str | None = None) -> Task:
+    """The task that builds or describes a model.
 
     Args:
-        config: The model.
-        base: Folder that relative paths start from.
+        subject: The model; its origin is known.
         timeout: Of the task, in seconds.
         like: Name of the task of the model whose inputs it has, where its own file doesn't say them.
-        progress: Told about downloads.
 
     Raises:
-        ModelLoadError: if its file or weights don't exist.
-        FetchError: if the zoo's file can't be fetched.
+        ModelLoadError: if its file doesn't exist.
     """
-    if config.zoo is not None:
-        entry, path = zoo_model(config.zoo, progress=progress)
-        if entry.factory is None:
-            return _describe(config, path, timeout, like)
-        shape = entry.input_shape or ()
-        return _build(config, entry.factory, path, (TensorSpec("", shape, "float32", layout="NCHW"),), timeout)
-    if config.path is not None:
-        return _describe(config, base / config.path, timeout, like)
-    weights = None if config.weights is None else base / config.weights
-    if weights is not None and not weights.is_file():
-        raise ModelLoadError(
-            f"model '{config.name}': no such weights file {weights}. Check `weights`; relative paths start "
-            "at the configuration's folder."
-        )
-    return _build(config, str(config.factory), weights, _declared(config), timeout, base)
+    if isinstance(subject.origin, OnDisk):
+        return _describe(subject, subject.origin, timeout, like)
+    if subject.origin is None:
+        raise ValueError(f"{subject.name} has no origin")
+    return _build(subject, subject.origin, timeout)
 
 
 def model_of(entry: Entry) -> Source:
@@ -95,23 +55,17 @@ def framework_needs(framework: str) -> frozenset[str]:
     return frozenset({"tensorflow" if framework == "keras" else framework})
 
 
-def _describe(config: ModelConfig, path: Path, timeout: float, like: str | None) -> Task:
-    path = path.resolve()
+def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None) -> Task:
+    path = origin.path.resolve()
     framework = detect_framework(path)
-    model = Model(
-        framework,
-        str(path),
-        model_sha256(path),
-        inputs=declared_inputs(config.inputs),
-        trust=config.trust,
-    )
+    model = Model(framework, str(path), model_sha256(path), inputs=subject.declared, trust=origin.trust)
 
     def make(entries: Mapping[str, Entry]) -> dict[str, Any]:
         inputs = _taken_over(model_of(entries[str(like)]).description.inputs) if like is not None else model.inputs
         return {"model": to_json(dataclasses.replace(model, inputs=inputs)), "place": str(path)}
 
     depends = () if like is None else (like,)
-    return Task(config.name, "describe", make, depends, framework_needs(framework), timeout)
+    return Task(subject.name, "describe", make, depends, framework_needs(framework), timeout)
 
 
 def _taken_over(inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
@@ -128,43 +82,21 @@ def _as_torch_takes(spec: TensorSpec) -> TensorSpec:
     return dataclasses.replace(spec, shape=(batch, channels, height, width), layout="NCHW")
 
 
-def _build(
-    config: ModelConfig,
-    target: str,
-    weights: Path | None,
-    inputs: tuple[TensorSpec, ...],
-    timeout: float,
-    base: Path | None = None,
-) -> Task:
+def _build(subject: Subject, origin: Made, timeout: float) -> Task:
+    weights = origin.weights
     payload = {
-        "target": target,
-        "code": factory_code(target, base or Path.cwd()),
-        "kwargs": config.kwargs,
+        "target": origin.target,
+        "code": factory_code(origin.target, origin.base or Path.cwd()),
+        "kwargs": dict(origin.kwargs),
         "weights": None if weights is None else {"path": str(weights), "sha256": sha256_of(weights)},
-        "inputs": [to_json(spec) for spec in inputs],
-        "initialize": config.initialize,
-        "seed": config.seed,
+        "inputs": [to_json(spec) for spec in subject.declared],
+        "initialize": origin.initialize,
+        "seed": origin.seed,
     }
 
     def make(_: Mapping[str, Entry]) -> dict[str, Any]:
         return payload
 
-    package = target.split(".")[0]
+    package = origin.target.split(".")[0]
     needs = framework_needs("keras" if package in {"keras", "tensorflow"} else "torch")
-    return Task(config.name, "build", make, needs=needs, timeout=timeout)
-
-
-def _declared(config: ModelConfig) -> tuple[TensorSpec, ...]:
-    """The declared inputs; torchvision's classifiers all take one RGB picture."""
-    if config.inputs is None and (config.factory or "").startswith("torchvision"):
-        size = _TORCHVISION_INPUT.get(str(config.factory).partition(":")[2], _DEFAULT_IMAGE)
-        return (TensorSpec("", ("batch", 3, size, size), "float32", layout="NCHW"),)
-    return declared_inputs(config.inputs)
-
-
-def declared_inputs(inputs: tuple[InputConfig, ...] | None) -> tuple[TensorSpec, ...]:
-    """The declared inputs as specs; one without a name has the name ""."""
-    return tuple(
-        TensorSpec(item.name or "", item.shape, item.dtype, layout=item.layout, high=item.high)
-        for item in inputs or ()
-    )
+    return Task(subject.name, "build", make, needs=needs, timeout=timeout)

@@ -17,7 +17,7 @@ from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repair.advice import Advice
 from conrepair.repair.conversion.result import Mending
 from conrepair.repair.result import RepairResult
-from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.errors import ConrepairError, ExitCode
 
 __all__ = [
     "AuditResult",
@@ -73,6 +73,11 @@ class Problem:
     last_words: str = ""
     traceback: str = ""
     kind: str = ""
+
+    @classmethod
+    def of(cls, error: ConrepairError) -> Problem:
+        """An error of ours, for a row."""
+        return cls(message=str(error), exit_code=int(error.exit_code))
 
 
 @dataclass(frozen=True)
@@ -256,6 +261,7 @@ class AuditResult:
         rows: In the configuration's order.
         samples: Names of the samples, by dataset description.
         datasets: Dataset (in words) of each source model.
+        seeds: Of what was drawn, by source model.
         recipes: Preprocessing of each source model, as JSON; None where there are no photos.
         pairs: Comparisons of each run with every other of the same source, reference excluded.
         versions: Of the libraries.
@@ -278,6 +284,7 @@ class AuditResult:
     top_k: int = 5
     notes: tuple[str, ...] = field(default=())
     architectures: tuple[str, ...] = ()
+    seeds: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def comparisons(self) -> list[Comparison]:

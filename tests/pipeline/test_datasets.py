@@ -12,7 +12,8 @@ from PIL import Image
 
 from conrepair.config.model import DatasetConfig
 from conrepair.pipeline import datasets
-from conrepair.pipeline.datasets import Dataset, resolve_dataset
+from conrepair.pipeline.datasets import Dataset
+from conrepair.pipeline.from_config import resolve_dataset
 from conrepair.runtime.errors import DataError, FetchError
 from conrepair.zoo.catalog import PHOTOS
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import small_models as small
 
-from conrepair.config.model import ModelConfig
 from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.frameworks.model import Model, to_json
@@ -17,6 +16,7 @@ from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.pipeline.jobs import _with_declared_layouts, describe, execute
 from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.sources import source_task
+from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.runtime.errors import SourceChangedError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.store import Store
@@ -61,7 +61,7 @@ def test_outputs_of_what_was_replaced_are_not_used(tmp_path: Path, changed: str)
 def test_such_a_failure_is_not_kept(tmp_path: Path) -> None:
     """It would be found again when the old file is back."""
     path = small.onnx_convnet(tmp_path / "net.onnx")
-    task = source_task(ModelConfig(name="net", path="net.onnx"), tmp_path, 60.0)
+    task = source_task(Subject(name="net", origin=OnDisk(path)), 60.0)
     task = dataclasses.replace(task, keep_failure=True)
     before = path.read_bytes()
     with Workers(1) as workers, Store(tmp_path / "store") as store:

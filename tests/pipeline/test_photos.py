@@ -12,7 +12,8 @@ from conrepair.config.model import DatasetConfig
 from conrepair.data.feeds import DataReference
 from conrepair.data.named_recipes import named_recipe
 from conrepair.data.prepare import PreparedPhotos
-from conrepair.pipeline.datasets import Dataset, resolve_dataset
+from conrepair.pipeline.datasets import Dataset
+from conrepair.pipeline.from_config import resolve_dataset
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.store import Store

@@ -10,7 +10,8 @@ from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig, ModelConfig
 from conrepair.converters import routes
 from conrepair.frameworks.model import Model
-from conrepair.pipeline.plan import Conversion, active_models, check_converters, plan_conversions
+from conrepair.pipeline.from_config import active_models, goals_of
+from conrepair.pipeline.plan import Conversion, Goal, check_converters, plan_conversions
 from conrepair.runtime.errors import ConfigError
 
 
@@ -21,7 +22,7 @@ def model(*conversions: Any, name: str = "net") -> ModelConfig:
 def plan(*conversions: Any, framework: str = "torch") -> list[Conversion]:
     config = model(*conversions)
     check_converters(AuditConfig(models=(config,)))
-    steps, impossible = plan_conversions(config, Model(framework, "net", ""))
+    steps, impossible = plan_conversions(config.name, goals_of(config.conversions), Model(framework, "net", ""))
     for error in impossible.values():
         raise error
     return steps
@@ -148,7 +149,7 @@ def no_way_to_tflite(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_way_to_tflite")
 def test_an_impossible_conversion_leaves_the_others() -> None:
-    steps, impossible = plan_conversions(model("tflite", "torch"), Model("onnx", "net", ""))
+    steps, impossible = plan_conversions("net", (Goal("tflite"), Goal("torch")), Model("onnx", "net", ""))
     assert names(steps) == ["net/onnx2torch"]
     assert list(impossible) == ["to tflite"]
 
@@ -168,9 +169,7 @@ def test_pins_are_checked() -> None:
 
 def test_the_same_conversion_of_two_models_has_two_names() -> None:
     steps = [
-        step
-        for name in ("a", "b")
-        for step in plan_conversions(model("onnx", name=name), Model("torch", "net", ""))[0]
+        step for name in ("a", "b") for step in plan_conversions(name, (Goal("onnx"),), Model("torch", "net", ""))[0]
     ]
     assert names(steps) == ["a/torch-onnx-dynamo", "b/torch-onnx-dynamo"]
 
@@ -184,7 +183,7 @@ def audit(*models: dict[str, Any]) -> AuditConfig:
 
 def test_all_models_are_active() -> None:
     config = audit({"name": "a"}, {"name": "b", "compare_with": "a"})
-    assert [item.name for item in active_models(config)] == ["a", "b"]
+    assert [item.name for item in active_models(config.models)] == ["a", "b"]
 
 
 def test_a_skipped_model_takes_along_what_is_compared_with_it() -> None:
@@ -195,4 +194,4 @@ def test_a_skipped_model_takes_along_what_is_compared_with_it() -> None:
         {"name": "d", "compare_with": "c"},
         {"name": "e", "compare_with": "c", "skip_analysis": True},
     )
-    assert [item.name for item in active_models(config)] == ["c", "d"]
+    assert [item.name for item in active_models(config.models)] == ["c", "d"]

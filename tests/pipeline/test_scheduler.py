@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from conrepair.config.model import ModelConfig
 from conrepair.pipeline import scheduler as module
 from conrepair.pipeline.scheduler import NotStoredError, Result, Scheduler, Task
 from conrepair.pipeline.sources import model_of, source_task
+from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.runtime.errors import ConrepairError, DataError, ToolEnvironmentError
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.workers import Workers
@@ -289,9 +289,8 @@ def test_a_model_that_was_moved_is_used_at_its_new_place(
     old.write_bytes(model.SerializeToString())
 
     def describe(path: Path) -> Result:
-        config = ModelConfig.model_validate({"name": "net", "path": path.name})
         scheduler = Scheduler(Store(tmp_path / "store"), workers)
-        scheduler.run([source_task(config, path.parent, 30.0)], side_by_side=1)
+        scheduler.run([source_task(Subject(name="net", origin=OnDisk(path)), 30.0)], side_by_side=1)
         return scheduler.results["net"]
 
     assert model_of(entry(describe(old))).model.path == str(old)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from conrepair.config.model import BackendConfig
 from conrepair.pipeline.compiling import compile_payload, compile_progress, plan_preparation
 from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.sources import Source, framework_needs
+from conrepair.pipeline.settings import BackendChoice
+from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.backends import backends_of
 from conrepair.pipeline.stages.conversion import conversion_task
-from conrepair.pipeline.stages.state import State, Subject, problem_from
+from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.subject import Source, Subject
+from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 
 __all__ = ["compile_builds", "compile_task", "models_of", "prepare"]
 
 Made = tuple[Subject, str, Source]
-"""A configured model, the task that made it or what was converted from it, and that."""
+"""A model, the task that made it or what was converted from it, and that."""
 
 
 def models_of(state: State) -> Iterator[Made]:
@@ -25,7 +27,7 @@ def models_of(state: State) -> Iterator[Made]:
     for subject in state.subjects:
         if subject.source is None:
             continue
-        yield subject, subject.config.name, subject.source
+        yield subject, subject.name, subject.source
         for item in subject.conversions:
             made, _ = state.outcome(item.name)
             if made is not None:
@@ -36,23 +38,23 @@ def prepare(state: State, models: Iterable[Made]) -> None:
     """Convert models for backends that read other formats; what came of it is in `Subject.prepared`."""
     tasks: dict[str, Task] = {}
     for subject, name, source in models:
-        for config in backends_of(state, subject, source):
+        for config in backends_of(subject, source):
             tasks |= _plan(state, subject, name, source, config)
     unmade = [task for name, task in tasks.items() if name not in state.scheduler.results]
-    if not (state.config.stages.convert and state.config.stages.execute):
+    if not (state.settings.stages.convert and state.settings.stages.execute):
         state.scheduler.take_stored(unmade, "no earlier run made this conversion")
     elif unmade:
         with state.display.stage("convert", len(unmade)) as stage:
-            state.scheduler.run(unmade, side_by_side=state.config.limits.workers, advance=stage.advance)
+            state.scheduler.run(unmade, side_by_side=state.settings.workers, advance=stage.advance)
 
 
-def _plan(state: State, subject: Subject, name: str, source: Source, config: BackendConfig) -> dict[str, Task]:
+def _plan(state: State, subject: Subject, name: str, source: Source, config: BackendChoice) -> dict[str, Task]:
     if subject.source is None:
         return {}
     try:
         found = plan_preparation(name, source.model, config)
     except ConrepairError as error:
-        subject.prepared[name, config.label] = problem_from(error)
+        subject.prepared[name, config.label] = Problem.of(error)
         return {}
     subject.prepared[name, config.label] = found
     inputs = subject.inputs(subject.source)
@@ -61,17 +63,17 @@ def _plan(state: State, subject: Subject, name: str, source: Source, config: Bac
 
 
 def compile_task(
-    state: State, subject: Subject, name: str, source: Source, config: BackendConfig, options: Mapping[str, Any]
+    state: State, subject: Subject, name: str, source: Source, config: BackendChoice, options: Mapping[str, Any]
 ) -> Task:
     """The compilation of a model, or of a conversion of it, for a backend."""
-    batch_size = state.config.batch_size_of(subject.config)
+    batch_size = subject.batch_size
     payload = compile_payload(source.model, config, options, batch_size, runs=True)
     task = Task(
         name,
         "compile",
         lambda _: payload,
         needs=framework_needs(source.model.framework) | {config.name},
-        timeout=state.config.limits.seconds,
+        timeout=state.settings.seconds,
         alone=options.get("setting") == "tuned",
         progress=compile_progress(config),
     )
@@ -82,10 +84,10 @@ def compile_builds(state: State, builds: Sequence[Task]) -> None:
     """Compile side by side; what measures on the way (tuning) alone."""
     if not builds:
         return
-    if not state.config.stages.execute:
+    if not state.settings.stages.execute:
         state.scheduler.take_stored(builds, "stage execute is off, and no earlier run compiled this")
         return
     with state.display.stage("compile", len(builds)) as stage:
         others, alone = [[task for task in builds if task.alone is wanted] for wanted in (False, True)]
-        for tasks, side_by_side in ((others, state.config.limits.workers), (alone, 1)):
+        for tasks, side_by_side in ((others, state.settings.workers), (alone, 1)):
             state.scheduler.run(tasks, side_by_side=side_by_side, advance=stage.advance, show=stage.show)

@@ -10,7 +10,8 @@ from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.plan import Conversion, plan_conversions
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import model_of
-from conrepair.pipeline.stages.state import State, Subject
+from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.subject import Subject
 from conrepair.runtime.store import Entry
 
 __all__ = ["conversion_task", "convert", "plan"]
@@ -20,7 +21,9 @@ def plan(state: State) -> None:
     """Find the routes of every source."""
     for subject in state.subjects:
         if subject.source is not None:
-            subject.conversions, subject.impossible = plan_conversions(subject.config, subject.source.model)
+            subject.conversions, subject.impossible = plan_conversions(
+                subject.name, subject.goals, subject.source.model
+            )
 
 
 def convert(state: State) -> None:
@@ -31,7 +34,7 @@ def convert(state: State) -> None:
         if subject.source is not None
         for conversion in subject.conversions
     ]
-    if not state.config.stages.convert:
+    if not state.settings.stages.convert:
         state.scheduler.take_stored(tasks, "stage convert is off, and no earlier run made this conversion")
         for subject in state.subjects:
             subject.conversions = [
@@ -39,7 +42,7 @@ def convert(state: State) -> None:
             ]
         return
     with state.display.stage("convert", len(tasks)) as stage:
-        state.scheduler.run(tasks, side_by_side=state.config.limits.workers, advance=stage.advance)
+        state.scheduler.run(tasks, side_by_side=state.settings.workers, advance=stage.advance)
 
 
 def conversion_task(state: State, subject: Subject, conversion: Conversion, inputs: tuple[TensorSpec, ...]) -> Task:
@@ -58,7 +61,7 @@ def conversion_task(state: State, subject: Subject, conversion: Conversion, inpu
         payload,
         depends=(conversion.parent,),
         needs=step.needs,
-        timeout=state.config.limits.seconds,
+        timeout=state.settings.seconds,
         # Whether data can be read depends on more than the payload: the photos are still being decoded.
         keep_failure=not calibrates,
         prepare=lambda: step.prepare(state.display),

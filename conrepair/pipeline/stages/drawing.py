@@ -11,8 +11,9 @@ from conrepair.frameworks.model import from_json, to_json
 from conrepair.networks.synthetic_inputs import Chosen
 from conrepair.pipeline.datasets import with_ranges
 from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.sources import Source, framework_needs
-from conrepair.pipeline.stages.state import State, Subject
+from conrepair.pipeline.sources import framework_needs
+from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.subject import Source, Subject
 
 __all__ = ["draw"]
 
@@ -23,10 +24,10 @@ def draw(state: State) -> None:
     Args:
         state: Its datasets get the ranges, its notes what a person should know.
     """
-    groups = {subject.config.name: _group(state, subject) for subject in state.subjects if _draws(subject)}
+    groups = {subject.name: _group(state, subject) for subject in state.subjects if _draws(subject)}
     tasks = {name: _task(state, name, group) for name, group in groups.items()}
     with state.display.stage("draw", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), side_by_side=state.config.limits.workers, advance=stage.advance)
+        state.scheduler.run(list(tasks.values()), side_by_side=state.settings.workers, advance=stage.advance)
     for name, task in tasks.items():
         entry = state.scheduler.results[task.name].entry
         if entry is None:
@@ -39,18 +40,18 @@ def draw(state: State) -> None:
         for subject in groups[name]:
             if subject.dataset is not None:
                 subject.dataset = with_ranges(subject.dataset, chosen.limits)
-                state.datasets[subject.config.name] = subject.dataset
+                state.datasets[subject.name] = subject.dataset
 
 
 def _draws(subject: Subject) -> bool:
     """Whether inputs are drawn for a model that isn't compared with another."""
     drawn = subject.dataset is not None and subject.dataset.kind == "synthetic"
-    return drawn and subject.source is not None and subject.config.compare_with is None
+    return drawn and subject.source is not None and subject.compare_with is None
 
 
 def _group(state: State, subject: Subject) -> list[Subject]:
-    name = subject.config.name
-    return [subject, *(other for other in state.subjects if other.config.compare_with == name)]
+    name = subject.name
+    return [subject, *(other for other in state.subjects if other.compare_with == name)]
 
 
 def _task(state: State, name: str, group: list[Subject]) -> Task:
@@ -68,7 +69,7 @@ def _task(state: State, name: str, group: list[Subject]) -> Task:
         "count": dataset.count,
     }
     needs = frozenset[str]().union(*(framework_needs(item.model.framework) for _, item in made))
-    return Task(f"{name}, inputs", "draw_inputs", lambda _: payload, needs=needs, timeout=state.config.limits.seconds)
+    return Task(f"{name}, inputs", "draw_inputs", lambda _: payload, needs=needs, timeout=state.settings.seconds)
 
 
 def _reader(source: Source, inputs: Sequence[TensorSpec]) -> dict[str, Any]:

@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.backends.registry import COMPILERS
-from conrepair.config.model import BackendConfig
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.compiling import backend_options
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.sources import Source, framework_needs
+from conrepair.pipeline.settings import BackendChoice
+from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.backends import backends_of
 from conrepair.pipeline.stages.compilation import compile_builds, compile_task
-from conrepair.pipeline.stages.state import State, Subject, problem_from, problem_of
+from conrepair.pipeline.stages.state import State, problem_of
+from conrepair.pipeline.subject import Source, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.store import Entry
@@ -53,7 +54,7 @@ def execute(state: State) -> list[Executed]:
 def run_executions(state: State, executed: Sequence[Executed], runs: Runs) -> None:
     """Run tasks, and hand their results to the executions that they belong to."""
     compile_builds(state, runs.builds)
-    if state.config.stages.execute:
+    if state.settings.stages.execute:
         with state.display.stage("execute", len(runs.tasks)) as stage:
             state.scheduler.run(runs.tasks, side_by_side=1, advance=stage.advance)
     else:
@@ -67,7 +68,7 @@ def run_executions(state: State, executed: Sequence[Executed], runs: Runs) -> No
             item.result = state.scheduler.results[item.task]
             dataset = state.datasets.get(item.model)
             if item.result.entry is None and dataset is not None and dataset.sha256 in unreadable:
-                item.problem = problem_from(unreadable[dataset.sha256])
+                item.problem = Problem.of(unreadable[dataset.sha256])
         if item.second_task is not None:
             item.second = state.scheduler.results[item.second_task].entry
         if item.build_task is not None:
@@ -77,16 +78,16 @@ def run_executions(state: State, executed: Sequence[Executed], runs: Runs) -> No
 
 
 def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Executed]:
-    reference = subject.config.compare_with or subject.config.name
-    kind = "target" if subject.config.compare_with else "reference"
+    reference = subject.reference
+    kind = "target" if subject.compare_with else "reference"
     result = []
-    for config in backends_of(state, subject, subject.source):
-        item = Executed(subject.config.name, reference, "", config.label, kind, subject.source, subject.problem)
-        _plan_execution(state, subject, subject.config.name, item, config, runs)
+    for config in backends_of(subject, subject.source):
+        item = Executed(subject.name, reference, "", config, kind, subject.source, subject.problem)
+        _plan_execution(state, subject, subject.name, item, config, runs)
         result.append(item)
     for wanted, error in subject.impossible.items():
-        first = state.config.backends_of(subject.config)[0].label
-        result.append(Executed(subject.config.name, reference, wanted, first, "target", None, problem_from(error)))
+        first = subject.backends[0]
+        result.append(Executed(subject.name, reference, wanted, first, "target", None, Problem.of(error)))
     for conversion in subject.conversions:
         result += plan_conversion(state, subject, reference, conversion, runs)
     return result
@@ -99,8 +100,8 @@ def plan_conversion(
     made, problem = state.outcome(conversion.name)
     kind = "target" if conversion.final else "intermediate"
     result = []
-    for config in backends_of(state, subject, made):
-        item = Executed(subject.config.name, reference, conversion.route, config.label, kind, made, problem)
+    for config in backends_of(subject, made):
+        item = Executed(subject.name, reference, conversion.route, config, kind, made, problem)
         item.asked = conversion.asked
         item.origin = subject.source.description.precision if subject.source is not None else None
         _plan_execution(state, subject, conversion.name, item, config, runs)
@@ -109,7 +110,7 @@ def plan_conversion(
 
 
 def _plan_execution(
-    state: State, subject: Subject, name: str, executed: Executed, config: BackendConfig, runs: Runs
+    state: State, subject: Subject, name: str, executed: Executed, config: BackendChoice, runs: Runs
 ) -> None:
     """Add the tasks that run a model on a backend; what speaks against it is the item's problem.
 
@@ -136,18 +137,18 @@ def _plan_execution(
         return
     task_name = f"{executed.row_name}@{config.label}"
     try:
-        options = backend_options(config, state.base)
+        options = backend_options(config)
         payload = _execution(state, subject, source, config.name, options)
         if config.name in COMPILERS:
             build = compile_task(state, subject, f"{task_name}, build", source, config, options)
             runs.builds.append(build)
             executed.build_task = build.name
     except ConrepairError as error:
-        executed.problem = problem_from(error)
+        executed.problem = Problem.of(error)
         return
     runs.tasks.append(_execution_task(state, task_name, source, payload, executed.build_task))
     executed.task = task_name
-    if executed.kind == "reference" and config == backends_of(state, subject, original)[0]:
+    if executed.kind == "reference" and config == backends_of(subject, original)[0]:
         second = payload | {
             "backend": "libraries",
             "options": {"second_opinion": True},
@@ -173,7 +174,7 @@ def _execution_task(
         complete,
         depends=() if build_task is None else (build_task,),
         needs=framework_needs(source.model.framework) if build_task is None else frozenset({payload["backend"]}),
-        timeout=state.config.limits.seconds,
+        timeout=state.settings.seconds,
     )
     return state.kept(task)
 
@@ -188,6 +189,6 @@ def _execution(
         "options": dict(options),
         "data": to_json(data),
         "recipe": None if recipe is None else dataclasses.asdict(recipe),
-        "batch_size": state.config.batch_size_of(subject.config),
+        "batch_size": subject.batch_size,
         "limit": None,
     }

@@ -13,7 +13,6 @@ from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.localization import (
     Localized,
-    is_drawn,
     localization_side,
     options_of,
     rows_to_localize,
@@ -21,8 +20,9 @@ from conrepair.pipeline.localization import (
     with_localization,
 )
 from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.sources import Source, framework_needs
-from conrepair.pipeline.stages.state import State, Subject, problem_of
+from conrepair.pipeline.sources import framework_needs
+from conrepair.pipeline.stages.state import State, problem_of
+from conrepair.pipeline.subject import Source, Subject
 from conrepair.report.result import Compared, Row
 
 __all__ = ["localization_task", "localize", "localized"]
@@ -30,9 +30,8 @@ __all__ = ["localization_task", "localize", "localized"]
 
 def localize(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Name the layers at fault of targets, and the steps of their conversions."""
-    debugged = {config.label for config in state.config.backends if config.options.get("debug_enabled")}
-    config = state.config
-    wanted = rows_to_localize(executed, rows, debugged, when=config.localize.when, drawn=is_drawn(config))
+    drawn = {subject.name for subject in state.subjects if subject.drawn}
+    wanted = rows_to_localize(executed, rows, when=state.settings.layers.when, drawn=drawn)
     looked_into = {executed[place].looked_at: executed[place] for place in wanted}
     for place in wanted:
         if _differs_before_it_was_built(executed, rows, place):
@@ -80,7 +79,7 @@ def _worst_samples(state: State, row: Row, item: Executed) -> tuple[int, ...]:
         return ()
     worst = compared.worst
     samples = () if worst is None else tuple(place for place, _ in worst.worst_samples)
-    return samples if any(place >= state.config.localize.samples for place in samples) else ()
+    return samples if any(place >= state.settings.layers.samples for place in samples) else ()
 
 
 def localized(state: State, items: Sequence[Executed]) -> dict[str, Localized]:
@@ -143,7 +142,7 @@ def localization_task(
         photos: How many it may look at as files; default: as many as layers are compared on.
         first: Samples to look at before all others.
     """
-    count = state.config.localize.samples if photos is None else photos
+    count = state.settings.layers.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
     if item.source is None or reference.source is None:
         raise ValueError("nothing to localize")
@@ -156,13 +155,13 @@ def localization_task(
         data = dataclasses.replace(data, first=first)
         photo_files = _photos(whose, count, data.order if first else ())
         payload[side] = localization_side(source, whose.open_sizes_filled(source), data, recipe, photo_files)
-    settings = dataclasses.asdict(options_of(state.config, item.intent))
+    settings = dataclasses.asdict(options_of(state.settings, item.intent, drawn=target.drawn))
     return Task(
         f"{item.row_name}, localization{' of other samples' if first else ''}",
         "localize",
         lambda _: {**payload, "options": settings},
         needs=framework_needs(reference.source.model.framework) | framework_needs(item.source.model.framework),
-        timeout=state.config.limits.seconds,
+        timeout=state.settings.seconds,
     )
 
 
@@ -181,13 +180,13 @@ def _into_build(state: State, item: Executed, count: int) -> Task:
         "target": localization_side(compiled, inputs, *state.data_for(subject, compiled), photos)
         | {"build": {"path": str(item.build.folder), "sha256": item.build.result["sha256"]}},
     }
-    settings = dataclasses.asdict(options_of(state.config, item.intent))
+    settings = dataclasses.asdict(options_of(state.settings, item.intent, drawn=subject.drawn))
     return Task(
         f"{item.looked_at}, localization",
         "localize",
         lambda _: {**payload, "options": settings},
         needs=framework_needs(item.source.model.framework) | framework_needs(compiled.model.framework) | {"tvm"},
-        timeout=state.config.limits.seconds,
+        timeout=state.settings.seconds,
     )
 
 

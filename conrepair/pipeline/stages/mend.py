@@ -11,7 +11,8 @@ from conrepair.pipeline.attempts import Attempts
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.mending import Failed, Mender, attempt_seconds
 from conrepair.pipeline.stages.route import trial_of, try_route
-from conrepair.pipeline.stages.state import State, Subject
+from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.subject import Subject
 from conrepair.repair.conversion.remedies import Step
 from conrepair.report.result import Row
 
@@ -22,11 +23,11 @@ def mend(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tup
     """Find other ways for conversions that gave nothing; what they make is judged like all else."""
     items, result = list(executed), list(rows)
     wanted = [(row, failed) for subject in state.subjects for row, failed in _failed(state, subject, executed, rows)]
-    attempts = Attempts(state.scheduler, attempt_seconds(state.config))
+    attempts = Attempts(state.scheduler, attempt_seconds(state.settings))
     with state.display.stage("mend", len(wanted)) as stage:
         for row, failed in wanted:
             whose = state.subject(row.model)
-            mender = Mender(attempts, partial(try_route, state, whose, executed), state.config.repair.seconds)
+            mender = Mender(attempts, partial(try_route, state, whose, executed), state.settings.repair.seconds)
             mending, trial = mender.mend(failed)
             place = result.index(row)
             result[place] = dataclasses.replace(row, mending=mending)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from conrepair.data.feeds import sample_order
 from conrepair.graph.kinds import Kind
@@ -66,13 +67,19 @@ def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]
         return localized(state, [made])[made.row_name].localization
 
     attempt = partial(try_route, state, whose, executed)
-    return advise(ways, row.localized.result, attempt, localize, state.config.repair.advice_seconds, refusal)
+    return advise(ways, row.localized.result, attempt, localize, state.settings.repair.advice_seconds, refusal)
 
 
 def _repair_task(state: State, item: Executed, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
-    own = state.config.repair.model_dump(include={"seconds", "unseen", "edits", "bake_recipe"}, mode="json")
-    count = state.config.localize.samples + state.config.repair.unseen
+    wanted = state.settings.repair
+    own: dict[str, Any] = {
+        "seconds": wanted.seconds,
+        "unseen": wanted.unseen,
+        "edits": wanted.edits and list(wanted.edits),
+        "bake_recipe": wanted.bake_recipe,
+    }
+    count = state.settings.layers.samples + state.settings.repair.unseen
     first = () if row.localized.result is None else row.localized.result.first
     task = localization_task(state, item, photos=count, first=first)
     dataset = state.subject(item.model).dataset
@@ -84,6 +91,6 @@ def _repair_task(state: State, item: Executed, row: Row) -> Task:
         name=f"{item.looked_at}, repair",
         kind="repair",
         payload=lambda entries: {**task.payload(entries), **own},
-        timeout=state.config.limits.seconds + state.config.repair.seconds,
+        timeout=state.settings.seconds + state.settings.repair.seconds,
         continues=True,
     )

@@ -30,7 +30,7 @@ def measure_rounding(state: State, executed: Sequence[Executed], rows: Sequence[
     Returns:
         Whether anything was measured.
     """
-    if not state.config.stages.execute:
+    if not state.settings.stages.execute:
         return False
     wanted = {row.reference for row in rows if row.comparison is not None and row.comparison.open}
     items = [item for item in executed if item.kind == "reference" and item.model in wanted and item.second_task]
@@ -50,11 +50,11 @@ def _task(state: State, item: Executed) -> Task:
     source = localization_side(
         item.source, subject.open_sizes_filled(item.source), *state.data_for(subject, item.source)
     )
-    settings = dataclasses.asdict(options_of(state.config, None))
+    settings = dataclasses.asdict(options_of(state.settings, None, drawn=subject.drawn))
     return Task(
         f"{item.row_name}, rounding",
         "rounding",
         lambda _: {"source": source, "options": settings},
         needs=framework_needs(item.source.model.framework),
-        timeout=state.config.limits.seconds,
+        timeout=state.settings.seconds,
     )

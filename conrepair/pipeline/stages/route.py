@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from conrepair.config.model import ConversionConfig
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.evaluation import Executed, evaluate
 from conrepair.pipeline.mending import Trial
-from conrepair.pipeline.plan import Conversion, plan_conversions
+from conrepair.pipeline.plan import Conversion, Goal, plan_conversions
 from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.compilation import prepare
 from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.execution import Runs, plan_conversion, run_executions
-from conrepair.pipeline.stages.state import State, Subject
+from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.subject import Subject
 from conrepair.repair.conversion.remedies import Step
 from conrepair.runtime.workers import Failure
 
@@ -24,11 +24,10 @@ __all__ = ["trial_of", "try_route"]
 def try_route(state: State, subject: Subject, executed: Sequence[Executed], steps: Sequence[Step]) -> Trial:
     """Take a model along a route, and judge what comes out, as for a configured conversion."""
     if subject.source is None:
-        raise ValueError(f"{subject.config.name} was not made")
+        raise ValueError(f"{subject.name} was not made")
     options = {step.converter.name: dict(step.options) for step in steps}
-    wanted = ConversionConfig(via=tuple(step.converter.name for step in steps), options=options)
-    config = subject.config.model_copy(update={"conversions": (wanted,)})
-    chain, impossible = plan_conversions(config, subject.source.model)
+    wanted = Goal(via=tuple(step.converter.name for step in steps), options=options)
+    chain, impossible = plan_conversions(subject.name, (wanted,), subject.source.model)
     for error in impossible.values():
         return Trial(failure=Failure("refused", type(error).__name__, str(error)))
     inputs = subject.inputs(subject.source)
@@ -38,7 +37,7 @@ def try_route(state: State, subject: Subject, executed: Sequence[Executed], step
     trial = trial_of(state, subject, chain)
     if trial.failure is not None:
         return trial
-    reference = subject.config.compare_with or subject.config.name
+    reference = subject.reference
     outcomes = ((item.name, state.outcome(item.name)[0]) for item in chain)
     prepare(state, [(subject, name, source) for name, source in outcomes if source is not None])
     runs, items = Runs(), []
@@ -47,7 +46,7 @@ def try_route(state: State, subject: Subject, executed: Sequence[Executed], step
     fresh = ([task for task in planned if task.name not in known] for planned in (runs.builds, runs.tasks))
     run_executions(state, items, Runs(*fresh))
     right = [item for item in executed if item.model == reference and item.kind == "reference"]
-    rows, _ = evaluate(state.config, [*right, *items], state.datasets)
+    rows, _ = evaluate(state.settings, [*right, *items], state.datasets)
     made = rows[len(right) :]
     failures = [
         item.result.failure for item in items if item.result is not None and item.conversion == chain[-1].route

@@ -45,7 +45,6 @@ def about_step(step: LocalizedStep, row: Row, result: AuditResult) -> About:
         row: Of the target.
         result: The audit that it belongs to.
     """
-    seed = result.config.get("dataset", {}).get("synthetic")
     compared = step.compared
     return About(
         source=compared.source,
@@ -53,7 +52,7 @@ def about_step(step: LocalizedStep, row: Row, result: AuditResult) -> About:
         options=step.localization.options,
         versions=result.versions,
         data=result.datasets.get(row.reference, ""),
-        seed=seed["seed"] if seed else None,
+        seed=result.seeds.get(row.reference),
         build=compared.build,
         build_sha256=compared.build_sha256,
     )

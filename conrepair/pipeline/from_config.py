@@ -1,0 +1,270 @@
+"""From a configuration to plain values: what holds for the run, and the models that it looks at."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from conrepair.config.model import (
+    AuditConfig,
+    BackendConfig,
+    ConversionConfig,
+    DatasetConfig,
+    InputConfig,
+    ModelConfig,
+    OnnxRuntimeConfig,
+    SuspiciousnessConfig,
+    SyntheticConfig,
+    TvmConfig,
+)
+from conrepair.data.recipe import Recipe
+from conrepair.data.synthetic import SyntheticRange
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.localize.suspicion_draws import SuspicionSettings
+from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
+from conrepair.pipeline.plan import Goal
+from conrepair.pipeline.recipes import default_recipe, recipe_from_config
+from conrepair.pipeline.settings import BackendChoice, LayerSettings, RepairSettings, Settings, Stages
+from conrepair.pipeline.subject import Made, OnDisk, Subject
+from conrepair.report.result import Place, Problem
+from conrepair.runtime.errors import ConfigError, ConrepairError, ModelLoadError
+from conrepair.runtime.progress import ProgressDisplay
+from conrepair.zoo.catalog import zoo_model
+from conrepair.zoo.packages import ProgressCallback
+
+__all__ = [
+    "active_models",
+    "backend_choice",
+    "declared_inputs",
+    "goals_of",
+    "resolve_dataset",
+    "settings_of",
+    "subjects_of",
+]
+
+_TORCHVISION_INPUT = {"inception_v3": 299}
+_DEFAULT_IMAGE = 224
+
+
+def settings_of(config: AuditConfig) -> Settings:
+    """What holds for all models."""
+    layers = config.localize.model_dump(exclude={"suspiciousness"})
+    return Settings(
+        tolerance=config.tolerance,
+        layers=LayerSettings(**layers, suspiciousness=_suspiciousness(config.localize.suspiciousness)),
+        repair=RepairSettings(**config.repair.model_dump()),
+        stages=Stages(**config.stages.model_dump()),
+        top_k=config.top_k,
+        seconds=config.limits.seconds,
+        workers=config.limits.workers,
+    )
+
+
+def _suspiciousness(config: SuspiciousnessConfig) -> SuspicionSettings | None:
+    if not config.enabled:
+        return None
+    return SuspicionSettings(config.similar_sample, config.dissimilar_sample, config.repetitions, config.seed)
+
+
+def subjects_of(
+    config: AuditConfig, models: Sequence[ModelConfig], base: Path, display: ProgressDisplay
+) -> tuple[list[Subject], list[str]]:
+    """The models to look at, with their datasets and recipes.
+
+    Args:
+        config: The audit.
+        models: Those of it that are looked at now.
+        base: Folder that relative paths start from.
+        display: Shows downloads.
+
+    Returns:
+        The subjects (one whose dataset or file is unusable has a problem), and what a person should know.
+
+    Raises:
+        ConfigError: if a recipe is wrong.
+        DataError: if the dataset of every model is unusable.
+    """
+    active = active_models(models)
+    if not active:
+        raise ConfigError("$.models: every model has skip_analysis; nothing is left to do")
+    found, errors = _datasets(config, active, base, display)
+    subjects, notes = [], []
+    for model in active:
+        wanted = _dataset_config(config, model)
+        subject = _subject(config, model, base, display.transfer)
+        subject.dataset = found.get(wanted)
+        if subject.dataset is None:
+            subject.problem = Problem.of(errors[wanted])
+        subjects.append(subject)
+    recipes: dict[str, Recipe] = {}
+    for model, subject in zip(active, subjects, strict=True):
+        recipe, note = _recipe(model, subject, recipes)
+        if subject.dataset is not None and subject.dataset.kind == "photos":
+            subject.recipe = recipes[model.name] = recipe
+            notes += [note] if note else []
+    return subjects, notes
+
+
+def active_models(models: Sequence[ModelConfig]) -> list[ModelConfig]:
+    """The models to look at: `skip_analysis` leaves one out, and what is compared with it."""
+    skipped = {model.name for model in models if model.skip_analysis}
+    return [model for model in models if model.name not in skipped and model.compare_with not in skipped]
+
+
+def _dataset_config(config: AuditConfig, model: ModelConfig) -> DatasetConfig:
+    """What a model runs on: its own dataset, its reference's, or the audit's."""
+    for other in config.models:
+        if other.name == model.compare_with and other.dataset is not None:
+            return other.dataset
+    return model.dataset or config.dataset
+
+
+def _datasets(
+    config: AuditConfig, models: Sequence[ModelConfig], base: Path, display: ProgressDisplay
+) -> tuple[dict[DatasetConfig, Dataset], dict[DatasetConfig, ConrepairError]]:
+    found: dict[DatasetConfig, Dataset] = {}
+    errors: dict[DatasetConfig, ConrepairError] = {}
+    for wanted in dict.fromkeys(_dataset_config(config, model) for model in models):
+        try:
+            found[wanted] = resolve_dataset(wanted, base, progress=display.transfer)
+        except ConrepairError as error:
+            errors[wanted] = error
+    if errors and not found:
+        raise next(iter(errors.values()))
+    return found, errors
+
+
+def resolve_dataset(config: DatasetConfig, base: Path, *, progress: ProgressCallback | None = None) -> Dataset:
+    """Find a dataset's files.
+
+    Args:
+        config: What to use.
+        base: Folder that relative paths start from.
+        progress: Told about downloads.
+
+    Raises:
+        DataError: if it's missing, empty or damaged.
+        FetchError: if it can't be fetched.
+    """
+    if config.zoo is not None:
+        return zoo_dataset(config.zoo, config.limit, progress)
+    if config.folder is not None:
+        labels = config.labels
+        policy = labels if labels in {"auto", "subfolders", "filenames", "none"} else base / labels
+        return folder_of_photos(base / config.folder, labels=policy, limit=config.limit, name=config.folder)
+    if config.tensors is not None:
+        return tensor_file(base / config.tensors, config.limit)
+    drawn = config.synthetic or SyntheticConfig()
+    given = drawn.low is not None or drawn.high is not None
+    limits = SyntheticRange(drawn.seed, *drawn.ends, drawn.integer_high, given)
+    return synthetic(min(drawn.samples, config.limit or drawn.samples), limits)
+
+
+def _recipe(model: ModelConfig, subject: Subject, others: dict[str, Recipe]) -> tuple[Recipe, str]:
+    """A model's recipe, or that of what it's compared with; and a note where nobody said it."""
+    if model.recipe is not None:
+        try:
+            return recipe_from_config(model.recipe), ""
+        except ConrepairError as error:
+            raise ConfigError(f"model '{model.name}', recipe: {error}") from error
+    recipe, own = default_recipe(model)
+    if own or subject.dataset is None or subject.dataset.kind != "photos":
+        return recipe, ""
+    if model.compare_with in others:
+        return others[model.compare_with], ""
+    return recipe, (
+        f"{model.name}: no recipe (preprocessing) is configured; photos are given as raw pixels "
+        "0..255, so accuracy means little"
+    )
+
+
+def _subject(config: AuditConfig, model: ModelConfig, base: Path, progress: ProgressCallback) -> Subject:
+    """A model without what it's fed."""
+    subject = Subject(
+        name=model.name,
+        origin=None,
+        declared=_declared(model),
+        compare_with=model.compare_with,
+        goals=goals_of(model.conversions),
+        backends=tuple(backend_choice(item, base) for item in config.backends_of(model)),
+        batch_size=config.batch_size_of(model),
+    )
+    try:
+        _give_origin(subject, model, base, progress)
+    except ConrepairError as error:
+        subject.problem = Problem.of(error)
+    return subject
+
+
+def goals_of(conversions: Sequence[ConversionConfig]) -> tuple[Goal, ...]:
+    """What is to be tried of configured conversions: those that aren't disabled."""
+    return tuple(Goal(item.to, item.via, item.options) for item in conversions if item.enabled)
+
+
+def _give_origin(subject: Subject, model: ModelConfig, base: Path, progress: ProgressCallback) -> None:
+    if model.zoo is not None:
+        entry, path = zoo_model(model.zoo, progress=progress)
+        if entry.factory is None:
+            subject.origin = OnDisk(path, model.trust)
+            return
+        subject.origin = Made(
+            target=entry.factory, kwargs=model.kwargs, weights=path, initialize=model.initialize, seed=model.seed
+        )
+        subject.declared = (TensorSpec("", entry.input_shape or (), "float32", layout="NCHW"),)
+        return
+    if model.path is not None:
+        subject.origin = OnDisk(base / model.path, model.trust)
+        return
+    weights = None if model.weights is None else base / model.weights
+    if weights is not None and not weights.is_file():
+        raise ModelLoadError(
+            f"model '{model.name}': no such weights file {weights}. Check `weights`; relative paths start "
+            "at the configuration's folder."
+        )
+    subject.origin = Made(
+        target=str(model.factory),
+        kwargs=model.kwargs,
+        weights=weights,
+        initialize=model.initialize,
+        seed=model.seed,
+        base=base,
+    )
+
+
+def _declared(config: ModelConfig) -> tuple[TensorSpec, ...]:
+    """The declared inputs; torchvision's classifiers all take one RGB picture."""
+    if config.inputs is None and (config.factory or "").startswith("torchvision"):
+        size = _TORCHVISION_INPUT.get(str(config.factory).partition(":")[2], _DEFAULT_IMAGE)
+        return (TensorSpec("", ("batch", 3, size, size), "float32", layout="NCHW"),)
+    return _declared_inputs(config.inputs)
+
+
+def _declared_inputs(inputs: tuple[InputConfig, ...] | None) -> tuple[TensorSpec, ...]:
+    """The declared inputs as specs; one without a name has the name ""."""
+    return tuple(
+        TensorSpec(item.name or "", item.shape, item.dtype, layout=item.layout, high=item.high)
+        for item in inputs or ()
+    )
+
+
+def backend_choice(config: BackendConfig, base: Path) -> BackendChoice:
+    """A configured backend as a plain value; folders that it reads as absolute paths.
+
+    Args:
+        config: The backend.
+        base: Folder that relative paths start from.
+    """
+    options = dict(config.options)
+    for key in ("database", "built"):
+        if options.get(key) is not None:
+            options[key] = str(base / options[key])
+    choice = BackendChoice(name=config.name, label=config.label, options=options)
+    if isinstance(config, TvmConfig):
+        device = config.device
+        where = Place.device if device is None else device.name or f"{device.host}:{device.port}"
+        place = Place(config.name, config.target, config.setting, where, config.importer or "")
+        return dataclasses.replace(choice, place=place, optional=config.optional)
+    if isinstance(config, OnnxRuntimeConfig):
+        return dataclasses.replace(choice, place=Place(config.name, setting=config.optimization))
+    return choice

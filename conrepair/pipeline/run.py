@@ -1,0 +1,113 @@
+"""The stages, in their order, and what they come to: the same for two files and for a whole audit."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.evaluate.compare import Comparison
+from conrepair.pipeline.datasets import synthetic_in_words
+from conrepair.pipeline.evaluation import evaluate
+from conrepair.pipeline.fingerprint import library_versions
+from conrepair.pipeline.stages.compilation import models_of, prepare
+from conrepair.pipeline.stages.conversion import convert, plan
+from conrepair.pipeline.stages.drawing import draw
+from conrepair.pipeline.stages.execution import execute
+from conrepair.pipeline.stages.localize import localize
+from conrepair.pipeline.stages.mend import mend
+from conrepair.pipeline.stages.preparation import build
+from conrepair.pipeline.stages.repair import repair
+from conrepair.pipeline.stages.rounding import measure_rounding
+from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.subject import Subject
+from conrepair.report.result import AuditResult, Row
+
+__all__ = ["Part", "result_of", "run_stages"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What became of some of a run's models."""
+
+    subjects: list[Subject]
+    rows: tuple[Row, ...]
+    pairs: tuple[Comparison, ...]
+    notes: list[str]
+
+
+def run_stages(state: State) -> Part:
+    """Run the stages that the settings switch on.
+
+    Args:
+        state: The run; its subjects and notes are filled in.
+    """
+    build(state)
+    draw(state)
+    plan(state)
+    convert(state)
+    prepare(state, models_of(state))
+    executed = execute(state)
+    rows, pairs = evaluate(state.settings, executed, state.datasets)
+    if measure_rounding(state, executed, rows):
+        rows, pairs = evaluate(state.settings, executed, state.datasets)
+    stages, mended = state.settings.stages, state.settings.repair
+    if stages.repair and mended.conversions:
+        executed, rows = mend(state, executed, rows)
+    if stages.localize or (stages.repair and mended.targets):
+        rows = localize(state, executed, rows)
+    if stages.repair and mended.targets:
+        rows = repair(state, executed, rows)
+    return Part(state.subjects, rows, pairs, state.notes)
+
+
+def result_of(
+    parts: Sequence[Part],
+    *,
+    name: str,
+    folder: Path,
+    config: Mapping[str, Any],
+    seconds: float,
+    top_k: int,
+    architectures: Collection[str] = (),
+) -> AuditResult:
+    """What parts of a run come to.
+
+    Args:
+        parts: In the order of their rows.
+        name: Of the run.
+        folder: Where its files are, or will be.
+        config: What was asked for, as JSON.
+        seconds: Wall time.
+        top_k: Classes of an answer that were compared.
+        architectures: Names of models that are architectures of a list.
+    """
+    subjects = [subject for part in parts for subject in part.subjects]
+    data = {subject.name: _data(subject, subjects) for subject in subjects if subject.dataset}
+    return AuditResult(
+        name=name,
+        folder=folder,
+        rows=tuple(row for part in parts for row in part.rows),
+        samples={data[subject.name]: subject.dataset.names for subject in subjects if subject.dataset},
+        datasets=data,
+        seeds={item.name: item.dataset.limits.seed for item in subjects if item.dataset and item.drawn},
+        recipes={item.name: dataclasses.asdict(item.recipe) if item.recipe else None for item in subjects},
+        pairs=tuple(pair for part in parts for pair in part.pairs),
+        versions=library_versions(),
+        config=config,
+        seconds=seconds,
+        top_k=top_k,
+        notes=tuple(note for part in parts for note in part.notes),
+        architectures=tuple(subject.name for subject in subjects if subject.name in architectures),
+    )
+
+
+def _data(subject: Subject, subjects: Sequence[Subject]) -> str:
+    """What a model runs on, in words: what is drawn depends on the inputs of the model that it's compared with."""
+    reference = next((other for other in subjects if other.name == subject.reference), subject)
+    if subject.dataset is None or not subject.drawn or reference.source is None:
+        return "" if subject.dataset is None else subject.dataset.about
+    inputs = reference.source.description.inputs
+    return synthetic_in_words(subject.dataset.count, subject.dataset.limits, inputs)

@@ -1,0 +1,118 @@
+"""What a run is told, as plain values: a configuration or the arguments of a function say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from conrepair.config.model import EditKind, ToleranceConfig
+from conrepair.localize.suspicion_draws import SuspicionSettings
+from conrepair.report.result import Place
+
+__all__ = ["LIBRARIES", "BackendChoice", "LayerSettings", "RepairSettings", "Settings", "Stages"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendChoice:
+    """Where a model shall run.
+
+    Attributes:
+        name: Of the backend.
+        label: How reports call it.
+        options: What it's told.
+        place: In parts; None for each model's own library.
+        optional: Whether a device that isn't there is only said, and doesn't make the run fail.
+    """
+
+    name: str = "libraries"
+    label: str = "libraries"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    place: Place | None = None
+    optional: bool = False
+
+
+LIBRARIES = BackendChoice()
+"""Each model in its own framework."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stages:
+    """Which stages run; without `build`, `convert` or `execute` what earlier runs stored is taken."""
+
+    build: bool = True
+    convert: bool = True
+    execute: bool = True
+    evaluate: bool = True
+    localize: bool = False
+    repair: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerSettings:
+    """How layers at fault are looked for.
+
+    Attributes:
+        when: Which targets: those that differ, all, or those alone that the budget of quantization excuses though
+            they differ by more than eight bits usually cost (or accuses, on drawn inputs).
+        samples: Inputs that layers are compared on.
+        batch_size: At once, for models that leave it open.
+        latent: Whether faults that no input shows count as others do.
+        recipe_runs: Of a target whose photos are prepared wrongly, to find the right recipe.
+        recipe_seconds: For that.
+        suspiciousness: How layers are ranked; None: they aren't.
+    """
+
+    when: Literal["different", "always", "excused"] = "different"
+    samples: int = 8
+    batch_size: int = 4
+    latent: bool = False
+    recipe_runs: int = 300
+    recipe_seconds: float = 60.0
+    suspiciousness: SuspicionSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairSettings:
+    """How targets, and conversions that give none, are mended.
+
+    Attributes:
+        targets: Whether targets whose layers are at fault are.
+        conversions: Whether other ways are tried where a conversion gives nothing that runs.
+        seconds: For each; no further edit, or way, is tried then.
+        advice_seconds: To try other ways to convert, for each target at fault; 0: they're only named.
+        edits: Only such edits; None: all.
+        bake_recipe: Whether operators in front of the input do what photos need.
+        unseen: Inputs behind those that layers were compared on, to verify on.
+    """
+
+    targets: bool = True
+    conversions: bool = True
+    seconds: float = 300.0
+    advice_seconds: float = 60.0
+    edits: tuple[EditKind, ...] | None = None
+    bake_recipe: bool = False
+    unseen: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What holds for all models of a run.
+
+    Attributes:
+        tolerance: When answers are the same.
+        layers: How layers at fault are looked for.
+        repair: How they are mended.
+        stages: What is done at all.
+        top_k: Classes of an answer that are compared.
+        seconds: For one conversion or execution.
+        workers: Conversions side by side.
+    """
+
+    tolerance: ToleranceConfig = field(default_factory=ToleranceConfig)
+    layers: LayerSettings = field(default_factory=LayerSettings)
+    repair: RepairSettings = field(default_factory=RepairSettings)
+    stages: Stages = field(default_factory=Stages)
+    top_k: int = 5
+    seconds: float = 600.0
+    workers: int = 2

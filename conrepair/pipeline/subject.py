@@ -1,0 +1,137 @@
+"""A model that a run looks at: where it comes from, what it's fed, what becomes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conrepair.data.recipe import Recipe
+from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
+from conrepair.frameworks.model import Description, Model
+from conrepair.pipeline.compiling import Preparation
+from conrepair.pipeline.datasets import Dataset
+from conrepair.pipeline.plan import Conversion, Goal
+from conrepair.pipeline.settings import LIBRARIES, BackendChoice
+from conrepair.report.result import Problem
+from conrepair.runtime.errors import ConfigError
+
+__all__ = ["Made", "OnDisk", "Source", "Subject"]
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """A model that exists.
+
+    Attributes:
+        path: Of the file or folder.
+        trust: Whether code and pickles in it may run.
+    """
+
+    path: Path
+    trust: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A model that a factory makes.
+
+    Attributes:
+        target: "package.module:function".
+        kwargs: Its keyword arguments.
+        weights: File of weights to load; None: they're random.
+        initialize: How random weights are drawn: "as-built" or "variance-preserving".
+        seed: Of random weights.
+        base: Folder that the factory's module may lie in.
+    """
+
+    target: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    weights: Path | None = None
+    initialize: str = "as-built"
+    seed: int = 0
+    base: Path | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model that exists on disk and was loaded once.
+
+    Attributes:
+        model: Where it is.
+        description: What it consists of.
+    """
+
+    model: Model
+    description: Description
+
+
+@dataclass(kw_only=True)
+class Subject:
+    """A model on its way through a run.
+
+    Attributes:
+        name: Unique in the run.
+        origin: Where it comes from; None where that couldn't be told, which is the problem.
+        declared: Inputs, or sizes of them, that its file doesn't say.
+        compare_with: Name of the subject that is its specification; None: it's one itself.
+        goals: What it's converted to.
+        backends: Where it runs.
+        batch_size: How many samples it gets at once where it leaves that open.
+        dataset: What it runs on.
+        recipe: How photos become tensors; None where there are none.
+        source: The model, once it was made or described.
+        problem: Why it can't be looked at.
+        conversions: The steps towards its goals.
+        impossible: Why a goal can't be reached, by what was wanted.
+        prepared: What was converted for a backend, by model and backend.
+    """
+
+    name: str
+    origin: OnDisk | Made | None
+    declared: tuple[TensorSpec, ...] = ()
+    compare_with: str | None = None
+    goals: tuple[Goal, ...] = ()
+    backends: tuple[BackendChoice, ...] = (LIBRARIES,)
+    batch_size: int = 16
+    dataset: Dataset | None = None
+    recipe: Recipe | None = None
+    source: Source | None = None
+    problem: Problem | None = None
+    conversions: list[Conversion] = field(default_factory=list)
+    impossible: dict[str, ConfigError] = field(default_factory=dict)
+    prepared: dict[tuple[str, str], Preparation | Problem | None] = field(default_factory=dict)
+
+    @property
+    def reference(self) -> str:
+        """Name of its specification, which may be itself."""
+        return self.compare_with or self.name
+
+    @property
+    def drawn(self) -> bool:
+        """Whether its inputs are drawn at random."""
+        return self.dataset is not None and self.dataset.kind == "synthetic"
+
+    def inputs(self, source: Source) -> tuple[TensorSpec, ...]:
+        """A model's inputs, with what is declared about them filled in."""
+        return merge_declared(source.description.inputs, self.declared)
+
+    def open_sizes_filled(self, source: Source) -> tuple[TensorSpec, ...]:
+        """A model's inputs, maybe of a conversion that renamed them, with declared sizes where its own are open."""
+        return with_declared_sizes(source.description.inputs, self.declared)
+
+    def towards(self, goal: Goal) -> Subject:
+        """The same model, with another goal alone."""
+        return dataclasses.replace(self, goals=(goal,), conversions=[], impossible={})
+
+    def chains(self) -> Iterator[list[Conversion]]:
+        """The routes to the goals, conversion by conversion."""
+        by_name = {item.name: item for item in self.conversions}
+        for conversion in self.conversions:
+            chain = [conversion]
+            while chain[0].parent in by_name:
+                chain.insert(0, by_name[chain[0].parent])
+            if conversion.final:
+                yield chain
