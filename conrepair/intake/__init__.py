@@ -1,0 +1,1 @@
+"""What people hand over in Python, as files: models of any framework, data of any shape."""

@@ -1,0 +1,188 @@
+"""A model that somebody has in Python, as a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.data.tensors import read_tensors
+from conrepair.runtime.errors import ModelLoadError, UsageError
+
+__all__ = ["model_file"]
+
+_BATCH = 2
+_KNOWN = (
+    "a path, a torch.nn.Module, a torch.export.ExportedProgram, a TorchScript module, a keras.Model, an "
+    "onnx.ModelProto, an onnx_ir.Model, a TensorFlow function or module, or the bytes of a TFLite file"
+)
+
+
+def model_file(
+    model: Any, folder: Path, *, inputs: Sequence[TensorSpec] = (), data: Path | None = None
+) -> tuple[Path, bool]:
+    """Write a model into a folder, unless it's a path already.
+
+    Args:
+        model: See the message of `UsageError`.
+        folder: For the file; made where one is written.
+        inputs: As declared, for a module that is exported.
+        data: An .npz or .npy whose first samples are what a module is exported with.
+
+    Returns:
+        The path, and whether the model was an object: one's own, which is trusted.
+
+    Raises:
+        ModelLoadError: if the framework can't write it.
+        UsageError: if it's nothing that is known, or a module is given without inputs.
+    """
+    if isinstance(model, str | os.PathLike):
+        return Path(model).resolve(), False
+    kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(model).__mro__]
+    write = next((write for name, write in _WRITERS.items() if any(kind.startswith(name) for kind in kinds)), None)
+    if write is None:
+        raise UsageError(f"a {kinds[0]} is no model that is known. Give {_KNOWN}.")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return write(model, folder, inputs, data), True
+    except UsageError:
+        raise
+    except Exception as error:
+        words = str(error).strip().splitlines()
+        raise ModelLoadError(
+            f"the {type(model).__qualname__} can't be written as a file: {type(error).__name__}: "
+            f"{words[0] if words else ''}. Export it yourself, and give the file."
+        ) from error
+
+
+def _onnx(model: Any, folder: Path, *_: Any) -> Path:
+    import onnx
+
+    path = folder / "model.onnx"
+    large = model.ByteSize() > onnx.checker.MAXIMUM_PROTOBUF
+    onnx.save(model, path, save_as_external_data=large)
+    return path
+
+
+def _onnx_ir(model: Any, folder: Path, *_: Any) -> Path:
+    import onnx_ir
+
+    path = folder / "model.onnx"
+    onnx_ir.save(model, path)
+    return path
+
+
+def _keras(model: Any, folder: Path, *_: Any) -> Path:
+    path = folder / "model.keras"
+    model.save(path)
+    return path
+
+
+def _exported(model: Any, folder: Path, *_: Any) -> Path:
+    import torch
+
+    path = folder / "model.pt2"
+    torch.export.save(model, path)
+    return path
+
+
+def _scripted(model: Any, folder: Path, *_: Any) -> Path:
+    path = folder / "model.pt"
+    model.save(str(path))
+    return path
+
+
+def _module(model: Any, folder: Path, inputs: Sequence[TensorSpec], data: Path | None) -> Path:
+    """Export a module in its evaluation mode; its batch is left open where it can be."""
+    import torch
+
+    training = model.training
+    arguments = tuple(torch.from_numpy(array) for array in _examples(inputs, data))
+    model.eval()
+    try:
+        batch = torch.export.Dim("batch")
+        open_batch = [{0: batch} for _ in arguments] if _shares_batch(arguments) else None
+        try:
+            program = torch.export.export(model, arguments, dynamic_shapes=_by_argument(model, open_batch))
+        except Exception:  # noqa: BLE001 (a network whose batch is fixed is exported as it is, or says why not)
+            program = torch.export.export(model, arguments)
+    finally:
+        model.train(training)
+    return _exported(program, folder)
+
+
+def _shares_batch(arguments: Sequence[Any]) -> bool:
+    return all(array.ndim and len(array) == _BATCH for array in arguments)
+
+
+def _by_argument(model: Any, shapes: Sequence[Mapping[int, Any]] | None) -> Any:
+    """A list of shapes as torch wants them: in a tuple, or for `forward(*args)` in one inside of another."""
+    import inspect
+
+    if shapes is None:
+        return None
+    kinds = [item.kind for item in inspect.signature(model.forward).parameters.values()]
+    return (tuple(shapes),) if kinds[:1] == [inspect.Parameter.VAR_POSITIONAL] else tuple(shapes)
+
+
+def _examples(inputs: Sequence[TensorSpec], data: Path | None) -> list[Any]:
+    """Arrays that a module is exported with.
+
+    Raises:
+        UsageError: if nothing says what it takes.
+    """
+    if inputs:
+        return [
+            np.zeros([size if isinstance(size, int) else _BATCH for size in spec.shape], numpy_dtype(spec.dtype))
+            for spec in inputs
+        ]
+    if data is not None and data.suffix in {".npz", ".npy"}:
+        arrays = read_tensors(data)
+        return [np.ascontiguousarray(np.resize(array, (_BATCH, *array.shape[1:]))) for array in arrays.values()]
+    raise UsageError(
+        "a torch.nn.Module is exported with inputs, and none are known. Give arrays as data=, or "
+        'inputs=["batch,3,224,224"].'
+    )
+
+
+def _tensorflow(model: Any, folder: Path, *_: Any) -> Path:
+    import tensorflow as tf
+
+    path = folder / "saved_model"
+    if isinstance(model, tf.Module):
+        tf.saved_model.save(model, path)
+        return path
+    function = model
+    if hasattr(model, "get_concrete_function"):
+        if getattr(model, "input_signature", None) is None:
+            raise UsageError("a tf.function needs an input_signature, or give what get_concrete_function returns.")
+        function = model.get_concrete_function()
+    module = tf.Module()
+    module.held = getattr(function, "variables", ())
+    tf.saved_model.save(module, path, signatures=function)
+    return path
+
+
+def _tflite(model: Any, folder: Path, *_: Any) -> Path:
+    path = folder / "model.tflite"
+    path.write_bytes(model)
+    return path
+
+
+_WRITERS: dict[str, Callable[..., Path]] = {  # by the beginning of a class's name, or of one that it inherits
+    "torch.jit._script.ScriptModule": _scripted,
+    "torch.jit._script.RecursiveScriptModule": _scripted,
+    "torch.export.exported_program.ExportedProgram": _exported,
+    "torch.nn.modules.module.Module": _module,
+    "keras.src.models.model.Model": _keras,
+    "onnx.onnx_ml_pb2.ModelProto": _onnx,
+    "onnx.onnx_ml.ModelProto": _onnx,
+    "onnx_ir._core.Model": _onnx_ir,
+    "onnx_ir.Model": _onnx_ir,
+    "tensorflow.python": _tensorflow,
+    "builtins.bytes": _tflite,
+}
