@@ -1,3 +1,35 @@
 """conrepair audits what happens to a neural network when its representation changes."""
 
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conrepair.api import audit, compare, inspect, localize, repair
+    from conrepair.runtime.errors import ConrepairError
+
 __version__ = "0.1.0"
+__all__ = ["ConrepairError", "__version__", "audit", "compare", "inspect", "localize", "repair"]
+
+_ERRORS = "conrepair.runtime.errors"
+
+
+class _Package(ModuleType):
+    """Two verbs have the names of rooms (`localize`, `repair`): importing a room doesn't hide its verb."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in __all__ or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    """Import a verb when it's asked for: `import conrepair` alone costs next to nothing."""
+    if name in __all__:
+        return getattr(importlib.import_module(_ERRORS if name == "ConrepairError" else "conrepair.api"), name)
+    raise AttributeError(f"module 'conrepair' has no attribute {name!r}")

@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from conrepair.config.legacy.detect import is_legacy
-from conrepair.config.model import AuditConfig
+from conrepair.config.model import AuditConfig, RecipeConfig
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["explain", "load_config", "parse_config", "read_json"]
+__all__ = ["explain", "load_config", "parse_config", "read_json", "read_recipe"]
 
 _MISSING: Any = object()
 
@@ -87,6 +87,21 @@ def parse_config(value: Any, where: str) -> AuditConfig:
             f"{where}: the configuration doesn't fit the schema (conrepair/config/schema.json):\n"
             + "\n".join(explain(error, value))
         ) from error
+
+
+def read_recipe(value: Any) -> RecipeConfig:
+    """Check a recipe that was already read.
+
+    Args:
+        value: Its fields.
+
+    Raises:
+        ConfigError: naming every field at fault.
+    """
+    try:
+        return RecipeConfig.model_validate(value)
+    except ValidationError as error:
+        raise ConfigError("the recipe isn't right:\n" + "\n".join(explain(error, value))) from error
 
 
 def explain(error: ValidationError, value: Any) -> list[str]:

@@ -11,8 +11,8 @@ from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, to_json
 from conrepair.networks.tvm import imported_model
-from conrepair.pipeline.build_audit import is_build
-from conrepair.pipeline.evaluation import error_of, problem_of_failure
+from conrepair.pipeline.evaluation import problem_of_failure
+from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.sources import framework_needs
 from conrepair.repair.build_change import changed_options, read_build_patch, write_changed
 from conrepair.repair.patch import CONVERTED, RECIPE, read_patch
@@ -79,7 +79,7 @@ def _apply_to_build(path: Path, build: Path, model: Model | None, folder: Path, 
         job = Job("conrepair.pipeline.jobs:compile", payload, made, needs, seconds)
         outcome = stack.enter_context(Workers(1)).call(job)
         if not isinstance(outcome, Success):
-            raise error_of(problem_of_failure(outcome), "compile")
+            raise problem_of_failure(outcome).as_error("compile")
         temporary = stack.enter_context(whole_output(folder))
         temporary.mkdir()
         write_changed(build, change, made, temporary / STEM)

@@ -24,7 +24,7 @@ from conrepair.pipeline.compiling import (
     compile_progress,
     plan_preparation,
 )
-from conrepair.pipeline.evaluation import error_of, problem_of_failure
+from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.from_config import backend_choice
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.options import given, input_specs, slug
@@ -151,7 +151,7 @@ def _done(task: Task, scheduler: Scheduler, display: ProgressDisplay) -> Entry:
     if result.entry is None:
         if result.failure is None:
             raise ValueError("a task without dependencies is never blocked")
-        raise error_of(problem_of_failure(result.failure), task.kind)
+        raise problem_of_failure(result.failure).as_error(task.kind)
     return result.entry
 
 

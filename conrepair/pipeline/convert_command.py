@@ -18,7 +18,6 @@ from conrepair.frameworks.detect import detect_framework, detect_suffix
 from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.audit import run_audit
-from conrepair.pipeline.evaluation import error_of
 from conrepair.pipeline.options import dataset_of, given, given_recipe, input_specs, parse_input, read_options, slug
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.result import AuditResult
@@ -145,7 +144,7 @@ def _failure(result: AuditResult) -> ConrepairError:
     mendings = [row.mending for row in result.rows if row.mending is not None]
     told = [line for mending in mendings for line in mending_lines(mending)]
     words = "\n".join([problem.explanation, *told]).strip()
-    return error_of(dataclasses.replace(problem, explanation=words), first.conversion)
+    return dataclasses.replace(problem, explanation=words).as_error(first.conversion)
 
 
 def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None:

@@ -23,13 +23,11 @@ from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.settings import BackendChoice, Settings
 from conrepair.pipeline.subject import Source
 from conrepair.report.result import Build, Place, Problem, Ran, Row
-from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE, Failure
 
-__all__ = ["Executed", "error_of", "evaluate", "problem_of_failure"]
-
-_LAST_WORDS = 5  # lines of what a tool printed
+__all__ = ["Executed", "evaluate", "problem_of_failure"]
 
 
 @dataclass
@@ -112,20 +110,6 @@ def problem_of_failure(failure: Failure) -> Problem:
         traceback=failure.traceback,
         kind=failure.kind,
     )
-
-
-def error_of(problem: Problem, what: str = "") -> ConrepairError:
-    """A problem as the error that a command ends with, the tool's last words included.
-
-    Args:
-        problem: What happened.
-        what: Written in front: the step, or what couldn't be done.
-    """
-    message = f"{what}: {problem.message}" if what else problem.message
-    words = "".join(f"\n  | {line}" for line in problem.last_words.splitlines()[-_LAST_WORDS:])
-    error = ConrepairError("\n".join(part for part in (message, problem.explanation) if part) + words)
-    error.exit_code = ExitCode(problem.exit_code)
-    return error
 
 
 def evaluate(

@@ -13,7 +13,6 @@ from conrepair.config.load import parse_config
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.build_command import tvm_config
-from conrepair.pipeline.evaluation import error_of
 from conrepair.pipeline.options import dataset_of, given, parse_input, slug
 from conrepair.report.result import Row
 from conrepair.report.write import row_json
@@ -85,4 +84,4 @@ def _kernels(path: Path) -> str:
 def _failure(row: Row) -> Exception:
     if row.problem is None:
         return ValueError("a row that didn't run has a problem")
-    return error_of(row.problem, row.backend)
+    return row.problem.as_error(row.backend)

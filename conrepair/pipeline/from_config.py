@@ -36,7 +36,6 @@ from conrepair.zoo.packages import ProgressCallback
 __all__ = [
     "active_models",
     "backend_choice",
-    "declared_inputs",
     "goals_of",
     "resolve_dataset",
     "settings_of",

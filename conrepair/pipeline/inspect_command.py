@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
 
-from conrepair.frameworks.detect import detect_framework
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Description, Model, from_json, to_json
-from conrepair.pipeline.evaluation import error_of, problem_of_failure
+from conrepair.frameworks.model import Description, Model, to_json
+from conrepair.pipeline.described import load_error, read_file
 from conrepair.pipeline.options import input_specs
-from conrepair.pipeline.sources import framework_needs
+from conrepair.pipeline.session import Session
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import output_console, say
-from conrepair.runtime.scratch import SCRATCH, scratch_folder
-from conrepair.runtime.workers import Failure, Job, Outcome, Workers
 
 __all__ = ["inspect"]
-
-_TIMEOUT = 600.0
 
 
 def inspect(options: argparse.Namespace) -> int:
@@ -36,19 +29,12 @@ def inspect(options: argparse.Namespace) -> int:
     Raises:
         ConrepairError: why it can't be run, once what could be read was shown.
     """
-    path = Path(options.model).resolve()
-    inputs = input_specs(options.input)
-    model = Model(detect_framework(path), str(path), model_sha256(path), inputs=inputs)
-    with scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch, Workers(1) as workers:
-        outcome = _call("describe", model, workers, scratch)
-        read = _call("contents", model, workers, scratch) if isinstance(outcome, Failure) else outcome
-    found = {} if isinstance(read, Failure) else read.value
-    if "description" in found:
-        description = from_json(Description, found["description"])
-        _show(description, model, found.get("missing", ()), as_json=options.format == "json")
-    if isinstance(outcome, Failure):
-        what = "" if outcome.kind == "refused" else f"{model.path} can't be loaded"
-        raise error_of(problem_of_failure(outcome), what)
+    with Session() as session:
+        found = read_file(Path(options.model).resolve(), session, input_specs(options.input))
+    if found.description is not None:
+        _show(found.description, found.model, found.missing, as_json=options.format == "json")
+    if found.problem is not None:
+        raise load_error(found)
     return int(ExitCode.EQUIVALENT)
 
 
@@ -75,11 +61,3 @@ def _show(description: Description, model: Model, missing: Sequence[str], *, as_
     for name, text in rows:
         table.add_row(name, escape(text))
     output_console().print(table)
-
-
-def _call(kind: str, model: Model, workers: Workers, scratch: Path) -> Outcome:
-    folder = scratch / kind
-    folder.mkdir()
-    payload = {"model": to_json(model)}
-    needs = framework_needs(model.framework)
-    return workers.call(Job(f"conrepair.pipeline.jobs:{kind}", payload, folder, needs, _TIMEOUT))

@@ -5,27 +5,60 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from conrepair.converters.routes import Route
+from conrepair.data.named_recipes import named_recipe
+from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import from_json
+from conrepair.pipeline.pair import Asked
 from conrepair.runtime.errors import ConfigError, UsageError
 
 __all__ = [
+    "asked_of",
     "dataset_of",
     "given",
     "given_recipe",
     "input_specs",
-    "localize_section",
+    "names_of",
     "parse_input",
     "read_options",
+    "recipe_of",
     "slug",
 ]
 
-_LAYERS = 8  # samples that layers are compared on; outputs are compared on all
+
+def asked_of(options: argparse.Namespace, *, layers: bool) -> Asked:
+    """What a command line asks for: two files, and what they're fed.
+
+    Args:
+        options: Of a verb that takes two files.
+        layers: Whether it looks at every layer: of data that are given only so many samples as of drawn ones then.
+
+    Raises:
+        ConfigError: if an option's value can't be meant.
+    """
+    source, target = Path(options.source).resolve(), Path(options.target).resolve()
+    between = tuple(Path(text).resolve() for text in getattr(options, "intermediate", ()))
+    return Asked(
+        source=source,
+        target=target,
+        between=between,
+        names=names_of((source, *between, target), numbered=layers),
+        data=None if options.data is None else Path(options.data).absolute(),
+        limit=options.samples if layers and options.data is not None else None,
+        recipe=recipe_of(options.recipe),
+        target_recipe=recipe_of(options.target_recipe),
+        inputs=input_specs(options.input),
+        samples=options.samples,
+        seed=options.seed,
+        low=options.low,
+        high=options.high,
+        batch_size=16 if layers else options.batch_size,
+    )
 
 
 def dataset_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -40,20 +73,6 @@ def dataset_of(options: argparse.Namespace) -> dict[str, Any]:
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """Those that aren't None."""
     return {key: value for key, value in values.items() if value is not None}
-
-
-def localize_section(options: argparse.Namespace) -> dict[str, Any]:
-    """How layers are looked at, as a configuration takes it.
-
-    Args:
-        options: Of a command that looks at every layer.
-    """
-    return {
-        "when": "always",
-        "samples": min(_LAYERS, options.samples),
-        "batch_size": options.batch_size,
-        "latent": options.latent,
-    }
 
 
 def given_recipe(text: str | None) -> Any:
@@ -92,14 +111,51 @@ def parse_input(text: str) -> dict[str, Any]:
     return {"name": name or None, "shape": shape, "dtype": dtype or "float32"}
 
 
-def input_specs(texts: Sequence[str]) -> tuple[TensorSpec, ...]:
-    """The inputs that --input declares.
+def names_of(paths: Sequence[Path], *, numbered: bool) -> tuple[str, ...]:
+    """Names of the models of a run by their files.
+
+    Args:
+        paths: The source first, the target last.
+        numbered: Whether their places are part of them; else those of two files of one name say which is which.
+    """
+    names = [slug(path) for path in paths]
+    if numbered:
+        return tuple(f"{name}-{place}" for place, name in enumerate(names))
+    if len(set(names)) == len(names):
+        return tuple(names)
+    return f"{names[0]}-source", *names[1:-1], f"{names[-1]}-target"
+
+
+def recipe_of(value: str | Path | Mapping[str, Any] | Recipe | None) -> Recipe | None:
+    """A recipe as it's given: by its name, the path of a JSON file, or its fields.
+
+    Raises:
+        ConfigError: if a file can't be read, or a field isn't known.
+        DataError: if there's no recipe of that name.
+    """
+    if value is None or isinstance(value, Recipe):
+        return value
+    found = given_recipe(str(value)) if isinstance(value, str | Path) else dict(value)
+    if isinstance(found, str):
+        return named_recipe(found)
+    from conrepair.config.load import read_recipe
+    from conrepair.pipeline.recipes import recipe_from_config
+
+    return recipe_from_config(read_recipe(found))
+
+
+def input_specs(texts: Sequence[str | TensorSpec]) -> tuple[TensorSpec, ...]:
+    """The inputs that are declared.
 
     Raises:
         ConfigError: if there's no shape in one.
     """
-    values = [parse_input(text) for text in texts]
-    return tuple(from_json(TensorSpec, value | {"name": value["name"] or ""}) for value in values)
+    return tuple(text if isinstance(text, TensorSpec) else _input_spec(text) for text in texts)
+
+
+def _input_spec(text: str) -> TensorSpec:
+    value = parse_input(text)
+    return from_json(TensorSpec, value | {"name": value["name"] or ""})
 
 
 def read_options(texts: Sequence[str], route: Route) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import ConfigError
 from conrepair.zoo.catalog import MODELS
 
-__all__ = ["default_recipe", "recipe_from_config", "sized_recipe"]
+__all__ = ["default_recipe", "raw_recipe", "recipe_from_config", "sized_recipe"]
 
 _DEFAULT_PHOTO_SIZE = 224
 
@@ -65,6 +65,11 @@ def default_recipe(model: ModelConfig) -> tuple[Recipe, bool]:
         if matches:
             return named_recipe(max(matches)[1]), True
     return named_recipe("raw"), False
+
+
+def raw_recipe() -> Recipe:
+    """Pixels as they are, which nobody said are right."""
+    return named_recipe("raw")
 
 
 def sized_recipe(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:

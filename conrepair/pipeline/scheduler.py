@@ -13,13 +13,14 @@ from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.executor import Executor
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
-from conrepair.runtime.workers import Failure, Job, Lane, Success, Workers
+from conrepair.runtime.workers import Failure, Job, Success
 
-__all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
+__all__ = ["JOBS", "NotStoredError", "Result", "Scheduler", "Task"]
 
-_JOBS = "conrepair.pipeline.jobs"
+JOBS = "conrepair.pipeline.jobs"
 _STOPPED = "stopped"
 _STOPPED_KINDS = {"timeout", "memory", "crash"}
 _DIED_KINDS = {"memory", "crash"}
@@ -98,7 +99,7 @@ class Scheduler:
         recall: Run nothing. Then results whose files were released will do as well.
     """
 
-    def __init__(self, store: Store, workers: Workers, *, reuse: bool = True, recall: bool = False) -> None:
+    def __init__(self, store: Store, workers: Executor, *, reuse: bool = True, recall: bool = False) -> None:
         self._store = store
         self._workers = workers
         self._reuse = reuse
@@ -249,7 +250,7 @@ class Scheduler:
         limits = {"seconds": task.timeout, "memory_gb": self._workers.memory_gb}
         return job_key(task.kind, {"job": work.key, "limits": limits}, "")
 
-    def _start(self, task: Task, work: _Work, lane: Lane) -> _Running:
+    def _start(self, task: Task, work: _Work, lane: Any) -> _Running:
         scratch = self._store.scratch()
         folder = scratch.__enter__()
         payload = work.payload
@@ -260,7 +261,7 @@ class Scheduler:
             journal.mkdir(exist_ok=True)
             forget_tried(journal, self._whose)
             payload = payload | {"journal": str(journal), "whose": self._whose}
-        job = Job(f"{_JOBS}:{task.kind}", payload, folder, task.needs, task.timeout)
+        job = Job(f"{JOBS}:{task.kind}", payload, folder, task.needs, task.timeout)
         return _Running(task, job, work, lane, self._workers.start(lane, job), scratch)
 
     def _finish(self, running: _Running) -> Result | None:
@@ -340,7 +341,7 @@ class _Running:
     task: Task
     job: Job
     work: _Work
-    lane: Lane
+    lane: Any
     future: Any
     scratch: Any
 

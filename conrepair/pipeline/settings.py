@@ -9,8 +9,20 @@ from typing import Any, Literal
 from conrepair.config.model import EditKind, ToleranceConfig
 from conrepair.localize.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
+from conrepair.runtime.errors import ConfigError
 
-__all__ = ["LIBRARIES", "BackendChoice", "LayerSettings", "RepairSettings", "Settings", "Stages"]
+__all__ = [
+    "LIBRARIES",
+    "BackendChoice",
+    "LayerSettings",
+    "RepairSettings",
+    "Settings",
+    "Stages",
+    "answer_settings",
+    "layer_settings",
+]
+
+_LAYERS = 8  # samples that layers are compared on; outputs are compared on all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,3 +128,56 @@ class Settings:
     top_k: int = 5
     seconds: float = 600.0
     workers: int = 2
+
+
+def answer_settings(rtol: float | None, atol: float | None, *, timeout: float) -> Settings:
+    """How two files' answers are compared; layers are looked at where only a budget excuses the target.
+
+    Args:
+        rtol: Relative tolerance of each element; None: the usual one.
+        atol: The absolute one. Where one of both is given, they decide alone: the bound on the whole is for defaults.
+        timeout: Seconds for each model.
+
+    Raises:
+        ConfigError: if a tolerance is negative.
+    """
+    given = {name: value for name, value in (("rtol", rtol), ("atol", atol)) if value is not None}
+    for name, value in given.items():
+        if not value >= 0:
+            raise ConfigError(f"{name} is {value:g}: give at least 0")
+    return Settings(
+        tolerance=ToleranceConfig(**given, relative_l2=None) if given else ToleranceConfig(),
+        layers=LayerSettings(when="excused"),
+        stages=Stages(localize=True),
+        seconds=timeout,
+        workers=1,
+    )
+
+
+def layer_settings(
+    samples: int,
+    *,
+    batch_size: int,
+    margin: float | None,
+    latent: bool,
+    timeout: float,
+    repair: RepairSettings | None = None,
+) -> Settings:
+    """How two files' layers are looked at.
+
+    Args:
+        samples: Inputs that outputs are compared on.
+        batch_size: For models that leave it open.
+        margin: A fault is so many times the noise floor.
+        latent: Whether faults that no input shows count.
+        timeout: Seconds for each model.
+        repair: How the target is mended; None: it isn't.
+    """
+    return Settings(
+        tolerance=ToleranceConfig() if margin is None else ToleranceConfig(noise_margin=margin),
+        layers=LayerSettings(when="always", samples=min(_LAYERS, samples), batch_size=batch_size, latent=latent),
+        repair=repair or RepairSettings(),
+        stages=Stages(localize=True, repair=repair is not None),
+        seconds=timeout,
+        workers=1,
+    )

@@ -32,6 +32,8 @@ __all__ = [
     "Row",
 ]
 
+_LAST_WORDS = 5  # lines of what a tool printed
+
 
 @dataclass(frozen=True)
 class Place:
@@ -78,6 +80,18 @@ class Problem:
     def of(cls, error: ConrepairError) -> Problem:
         """An error of ours, for a row."""
         return cls(message=str(error), exit_code=int(error.exit_code))
+
+    def as_error(self, what: str = "") -> ConrepairError:
+        """As the error that a command ends with, the tool's last words included.
+
+        Args:
+            what: Written in front: the step, or what couldn't be done.
+        """
+        message = f"{what}: {self.message}" if what else self.message
+        words = "".join(f"\n  | {line}" for line in self.last_words.splitlines()[-_LAST_WORDS:])
+        error = ConrepairError("\n".join(part for part in (message, self.explanation) if part) + words)
+        error.exit_code = ExitCode(self.exit_code)
+        return error
 
 
 @dataclass(frozen=True)

@@ -390,16 +390,35 @@ def _run(function: str, payload: dict[str, Any], folder: str, log: str) -> tuple
     with _output_to(Path(log)):
         started = time.perf_counter()
         try:
-            module, _, name = function.partition(":")
-            value = getattr(importlib.import_module(module), name)(payload, Path(folder))
-            value = json.loads(json.dumps(value, allow_nan=False))
+            value = json.loads(json.dumps(called(function, payload, Path(folder)), allow_nan=False))
         # The boundary of the process: whatever the third-party code raised is the job's result.
         except BaseException as error:  # noqa: BLE001
-            return "failure", _describe_exception(error, Path(folder))
+            return "failure", describe_exception(error, Path(folder))
         return "success", {"value": value, "seconds": time.perf_counter() - started}
 
 
-def _describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
+def called(function: str, payload: dict[str, Any], folder: Path) -> Any:
+    """Do a job in this process.
+
+    Args:
+        function: "package.module:name".
+        payload: Its argument.
+        folder: Where it writes.
+
+    Returns:
+        What it returns.
+    """
+    module, _, name = function.partition(":")
+    return getattr(importlib.import_module(module), name)(payload, folder)
+
+
+def describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
+    """What the fields of a `Failure` say of an exception that a job raised.
+
+    Args:
+        error: What it raised.
+        folder: Of the job.
+    """
     error = missing_library(error) or error
     storage = explain_write_error(error, folder.parent) or explain_write_error(error, Path(tempfile.gettempdir()))
     result: dict[str, Any] = {

@@ -17,9 +17,9 @@ from conrepair.cli import main
 from conrepair.faults.catalogue import faults
 from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
-from conrepair.pipeline.repair_command import refused
 from conrepair.repair.advice import Advice
 from conrepair.report.result import LocalizedTarget, Problem, RepairedTarget, Row
+from conrepair.report.results import refused
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import feeds_of, tflite_file
 from tests.support.sized_networks import exported

@@ -1,0 +1,312 @@
+"""The verbs, from Python: `conrepair.compare(source, target)` and the like.
+
+Models are paths or objects (modules, exported programs, Keras and ONNX models, TensorFlow functions, TFLite bytes);
+data are paths, arrays, mappings of arrays by input, or anything that gives batches. Libraries run in a worker
+process, so a script must guard its main part (`if __name__ == "__main__":`), unless `in_process=True` is given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from conrepair.data.recipe import Recipe
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Description
+from conrepair.intake.data import data_file
+from conrepair.intake.models import model_file
+from conrepair.pipeline.described import describe_file
+from conrepair.pipeline.options import input_specs, names_of, recipe_of
+from conrepair.pipeline.pair import Asked
+from conrepair.pipeline.session import Session
+from conrepair.pipeline.settings import RepairSettings, answer_settings, layer_settings
+from conrepair.pipeline.verbs import compare_pair, localize_pair, repair_pair
+from conrepair.report.result import AuditResult
+from conrepair.report.results import Compared, Localized, Repaired
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
+
+__all__ = ["audit", "compare", "inspect", "localize", "repair"]
+
+Value = TypeVar("Value", Compared, Repaired)
+_Inputs = Sequence[str | TensorSpec]
+_Recipe = str | Path | Mapping[str, Any] | Recipe | None
+
+
+def compare(
+    source: Any,
+    target: Any,
+    *,
+    data: Any = None,
+    recipe: _Recipe = None,
+    target_recipe: _Recipe = None,
+    inputs: _Inputs = (),
+    rtol: float | None = None,
+    atol: float | None = None,
+    samples: int = 32,
+    seed: int = 0,
+    low: float | None = None,
+    high: float | None = None,
+    batch_size: int = 16,
+    timeout: float = 600.0,
+    trust: bool = False,
+    in_process: bool = False,
+) -> Compared:
+    """Compare a model with its conversion by their answers.
+
+    Args:
+        source: The model that is right: a path or an object.
+        target: Its conversion.
+        data: What they're fed, first axis samples; default: inputs are drawn.
+        recipe: Preprocessing of photos: a name, a recipe.json, or its fields.
+        target_recipe: The same for the target, where it's another one.
+        inputs: Of models that don't say them, each "[NAME=]batch,3,224,224[:dtype]".
+        rtol: Relative tolerance of each element; default 1e-4. Where one of both is given, they decide alone.
+        atol: Absolute tolerance of each element; default 1e-5.
+        samples: How many inputs are drawn, or taken of data that is iterated over.
+        seed: Of inputs that are drawn.
+        low: Lower end of their range; default: what the models are made for.
+        high: The upper end.
+        batch_size: For models that leave it open.
+        timeout: Seconds for each model; not in process.
+        trust: Whether code and pickles in the files may run.
+        in_process: Whether everything runs in this process, for objects and for files of one's own: a debugger
+            works, but a library that crashes takes the process along, and nothing is stopped for its time.
+
+    Returns:
+        With `verdict`, `reason`, `faults`, `save(folder)`.
+
+    Raises:
+        ConrepairError: if a model or the data is unusable, with what to do.
+    """
+    settings = answer_settings(rtol, atol, timeout=timeout)
+    with _Opened(in_process) as opened:
+        asked = opened.asked(
+            [source, target], data, recipe, target_recipe, inputs, numbered=False, collected=samples,
+            samples=samples, seed=seed, low=low, high=high, batch_size=batch_size, trust=trust,
+        )  # fmt: skip
+        return opened.kept(compare_pair(asked, settings, opened.session))
+
+
+def localize(
+    source: Any,
+    target: Any,
+    *,
+    between: Sequence[Any] = (),
+    data: Any = None,
+    recipe: _Recipe = None,
+    target_recipe: _Recipe = None,
+    inputs: _Inputs = (),
+    samples: int = 32,
+    seed: int = 0,
+    low: float | None = None,
+    high: float | None = None,
+    batch_size: int = 4,
+    margin: float | None = None,
+    latent: bool = False,
+    timeout: float = 600.0,
+    trust: bool = False,
+    in_process: bool = False,
+) -> Localized:
+    """Name the layers in which a conversion stops being its source.
+
+    Args:
+        source: The model that is right: a path or an object.
+        target: Its conversion, or a folder that `build` wrote.
+        between: Models on the way, in order: the fault's step is named then.
+        data: As for `compare`; so many samples of it as are asked for.
+        recipe: As for `compare`.
+        target_recipe: As for `compare`.
+        inputs: As for `compare`.
+        samples: Inputs that outputs are compared on; layers are on the first of them.
+        seed: As for `compare`.
+        low: As for `compare`.
+        high: As for `compare`.
+        batch_size: For models that leave it open.
+        margin: A fault is so many times the noise floor; default 10.
+        latent: Whether faults that no input shows count as others do; else they're named.
+        timeout: As for `compare`.
+        trust: As for `compare`.
+        in_process: As for `compare`.
+
+    Returns:
+        With `verdict`, `reason`, `faults`, `save(folder)`.
+
+    Raises:
+        ConrepairError: if a model can't be loaded or looked into.
+    """
+    settings = layer_settings(samples, batch_size=batch_size, margin=margin, latent=latent, timeout=timeout)
+    with _Opened(in_process) as opened:
+        asked = opened.asked(
+            [source, *between, target], data, recipe, target_recipe, inputs, collected=samples,
+            samples=samples, seed=seed, low=low, high=high, limit=None if data is None else samples, trust=trust,
+        )  # fmt: skip
+        return localize_pair(asked, settings, opened.session)
+
+
+def repair(
+    source: Any,
+    target: Any,
+    *,
+    output: str | Path | None = None,
+    data: Any = None,
+    recipe: _Recipe = None,
+    target_recipe: _Recipe = None,
+    inputs: _Inputs = (),
+    samples: int = 72,
+    seed: int = 0,
+    low: float | None = None,
+    high: float | None = None,
+    batch_size: int = 4,
+    margin: float | None = None,
+    latent: bool = False,
+    seconds: float = 300.0,
+    advice: float = 0.0,
+    bake_recipe: bool = False,
+    timeout: float = 600.0,
+    trust: bool = False,
+    in_process: bool = False,
+) -> Repaired:
+    """Mend a conversion with the smallest change, in its own format.
+
+    Args:
+        source: The model that is right: a path or an object.
+        target: Its conversion, or a folder that `build` wrote; it's only read.
+        output: Folder for the repaired model, patch.json and repair.json, as by `save`; default: nothing is written,
+            and the repaired model lies in a folder that goes with the result.
+        data: As for `localize`.
+        recipe: As for `compare`.
+        target_recipe: As for `compare`.
+        inputs: As for `compare`.
+        samples: How many inputs are drawn: a few that layers are looked at with, the others to verify on.
+        seed: As for `compare`.
+        low: As for `compare`.
+        high: As for `compare`.
+        batch_size: For models that leave it open.
+        margin: As for `localize`.
+        latent: As for `localize`; what counts is mended.
+        seconds: After which no further edit is tried.
+        advice: Seconds to try other ways to convert the source.
+        bake_recipe: Whether operators in front of the input do what photos need.
+        timeout: As for `compare`.
+        trust: As for `compare`.
+        in_process: As for `compare`.
+
+    Returns:
+        With `mended`, `model` (the repaired file), `verdict`, `faults` (as it came), `save(folder)`.
+
+    Raises:
+        ConrepairError: if a model can't be loaded or looked into; with an output also where it can't be edited.
+    """
+    wanted = RepairSettings(seconds=seconds, advice_seconds=advice, conversions=False, bake_recipe=bake_recipe)
+    settings = layer_settings(
+        samples, batch_size=batch_size, margin=margin, latent=latent, timeout=timeout, repair=wanted
+    )
+    with _Opened(in_process) as opened:
+        asked = opened.asked(
+            [source, target], data, recipe, target_recipe, inputs, collected=samples,
+            samples=samples, seed=seed, low=low, high=high, limit=None if data is None else samples, trust=trust,
+        )  # fmt: skip
+        done = repair_pair(asked, settings, opened.session)
+        return opened.kept(done) if output is None else done.save(output)
+
+
+def inspect(
+    model: Any, *, inputs: _Inputs = (), timeout: float = 600.0, trust: bool = False, in_process: bool = False
+) -> Description:
+    """Say what a model consists of: inputs, outputs, operators, weights.
+
+    Args:
+        model: A path or an object.
+        inputs: As for `compare`.
+        timeout: In seconds; not in process.
+        trust: Whether code and pickles in the file may run.
+        in_process: As for `compare`.
+
+    Raises:
+        ConrepairError: if it can't be loaded.
+    """
+    declared = input_specs(inputs)
+    with _Opened(in_process) as opened:
+        path, own = model_file(model, opened.session.room / "given", inputs=declared)
+        return describe_file(path, opened.session, declared, timeout=timeout, trust=trust or own)
+
+
+def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> AuditResult:
+    """Run the audit that a configuration describes, and write its folder.
+
+    Args:
+        config: A JSON file, or what it says (paths start at the current folder then).
+        quiet: Whether no progress is shown.
+
+    Raises:
+        ConrepairError: if the configuration is wrong.
+    """
+    from conrepair.config.load import parse_config
+    from conrepair.pipeline.commands import run_and_write
+    from conrepair.pipeline.config_command import load_for_run
+
+    if isinstance(config, Mapping):
+        return run_and_write(parse_config(dict(config), "the configuration"), Path.cwd(), quiet=quiet)
+    path = Path(config)
+    return run_and_write(load_for_run(path, quiet=quiet), path.absolute().parent, quiet=quiet)
+
+
+class _Opened:
+    """A session for one call, with what was handed over as files; it ends with the call, or with its result."""
+
+    def __init__(self, in_process: bool) -> None:
+        self._stack = contextlib.ExitStack()
+        self._in_process = in_process
+
+    def __enter__(self) -> _Opened:
+        room = self._stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
+        self._work = contextlib.ExitStack()
+        self.session = self._work.enter_context(Session(room, in_process=self._in_process))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._work.__exit__(*error)
+        self._stack.__exit__(*error)
+
+    def kept(self, result: Value) -> Value:
+        """A result whose files stay as long as it does."""
+        weakref.finalize(result, self._stack.pop_all().close)
+        return result
+
+    def asked(
+        self,
+        models: Sequence[Any],
+        data: Any,
+        recipe: _Recipe,
+        target_recipe: _Recipe,
+        inputs: _Inputs,
+        *,
+        collected: int,
+        numbered: bool = True,
+        trust: bool = False,
+        **others: Any,
+    ) -> Asked:
+        """What is asked for, objects written as files."""
+        given = self.session.room / "given"
+        declared = input_specs(inputs)
+        file = data_file(data, given, limit=collected)
+        written = [
+            model_file(model, given / str(place), inputs=declared, data=file) for place, model in enumerate(models)
+        ]
+        source, *between, target = (path for path, _ in written)
+        return Asked(
+            source=source,
+            target=target,
+            between=tuple(between),
+            names=names_of([path for path, _ in written], numbered=numbered),
+            data=file,
+            recipe=recipe_of(recipe),
+            target_recipe=recipe_of(target_recipe),
+            inputs=declared,
+            trust=trust or all(own for _, own in written),
+            **others,
+        )

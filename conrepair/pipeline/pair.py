@@ -1,0 +1,214 @@
+"""A source and what was made of it, as they're asked for: plain values that need no configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.tvm.build import BUILD
+from conrepair.data.recipe import Recipe
+from conrepair.data.synthetic import SyntheticRange
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.model import to_json
+from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file
+from conrepair.pipeline.recipes import raw_recipe
+from conrepair.pipeline.session import Session
+from conrepair.pipeline.settings import LIBRARIES, BackendChoice, Settings
+from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.report.result import AuditResult, Place, Row
+from conrepair.runtime.errors import ConfigError, UsageError
+
+__all__ = ["Asked", "is_build", "layered_rows", "subjects_of_pair"]
+
+_ARRAYS = {".npz", ".npy"}
+_BUILD_LABEL = "build"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Two files, and what they're fed.
+
+    Attributes:
+        source: The model that is right.
+        target: Its conversion, or a folder that `build` wrote.
+        between: Models on the way, in order.
+        names: Of the models, in their order; default: by their files.
+        data: Folder of photos, or .npz/.npy; None: inputs are drawn.
+        limit: Take so many samples of the data; None: all.
+        recipe: How photos become tensors; None: raw pixels.
+        target_recipe: The same for the target; None: as for the source.
+        inputs: Of models whose files don't say them.
+        samples: How many inputs are drawn.
+        seed: Of these.
+        low: Lower end of their range; None: what the files are made for.
+        high: The upper end.
+        batch_size: How many samples at once, for models that leave it open.
+        trust: Whether code and pickles in the files may run.
+    """
+
+    source: Path
+    target: Path
+    between: tuple[Path, ...] = ()
+    names: tuple[str, ...] = ()
+    data: Path | None = None
+    limit: int | None = None
+    recipe: Recipe | None = None
+    target_recipe: Recipe | None = None
+    inputs: tuple[TensorSpec, ...] = ()
+    samples: int = 32
+    seed: int = 0
+    low: float | None = None
+    high: float | None = None
+    batch_size: int = 16
+    trust: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be meant.
+
+        Raises:
+            ConfigError: if so.
+        """
+        for name in ("samples", "batch_size", "limit"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} is {value}: give at least 1")
+        if self.seed < 0:
+            raise ConfigError(f"seed is {self.seed}: give at least 0")
+        low, high = self._ends
+        if low > high:
+            raise ConfigError(f"low ({low:g}) is above high ({high:g})")
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return -1.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the target is a build."""
+        return is_build(self.target)
+
+    def check(self) -> None:
+        """Say at once what isn't there, or can't be asked for.
+
+        Raises:
+            ModelLoadError: if a file is missing, or of no known format.
+            UsageError: if a build is asked for what it hasn't.
+        """
+        for path in (self.source, *self.between, *(() if self.compiled else (self.target,))):
+            detect_framework(path)
+        if self.compiled and self.between:
+            raise UsageError("a build is compared with the model that it was compiled of: leave --intermediate out.")
+        if self.compiled and self.target_recipe is not None:
+            raise UsageError(
+                "a build is fed as its source is, so --target-recipe has no meaning for it. Leave it out."
+            )
+
+    def dataset(self) -> Dataset:
+        """What the models run on.
+
+        Raises:
+            DataError: if it's missing, empty or damaged.
+        """
+        if self.data is None:
+            given = self.low is not None or self.high is not None
+            return synthetic(self.samples, SyntheticRange(self.seed, *self._ends, None, given))
+        if self.data.suffix in _ARRAYS:
+            return tensor_file(self.data, self.limit)
+        return folder_of_photos(self.data, limit=self.limit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the record."""
+        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        values |= {name: None if values[name] is None else str(values[name]) for name in ("source", "target", "data")}
+        values["between"] = [str(path) for path in self.between]
+        values["inputs"] = [to_json(spec) for spec in self.inputs]
+        for name in ("recipe", "target_recipe"):
+            values[name] = None if values[name] is None else dataclasses.asdict(values[name])
+        return values
+
+
+def is_build(path: Path) -> bool:
+    """Whether a folder is a build of TVM."""
+    return (path / BUILD).is_file()
+
+
+def subjects_of_pair(asked: Asked) -> tuple[list[Subject], list[str]]:
+    """The models to look at, the source first; and what a person should know.
+
+    Raises:
+        DataError: if the data is unusable.
+    """
+    dataset = asked.dataset()
+    photos = dataset.kind == "photos"
+    paths = (asked.source, *asked.between, *(() if asked.compiled else (asked.target,)))
+    first = asked.names[0]
+    subjects = [
+        Subject(
+            name=name,
+            origin=OnDisk(path, asked.trust),
+            declared=() if place else asked.inputs,
+            compare_with=first if place else None,
+            batch_size=asked.batch_size,
+            dataset=dataset,
+            recipe=(asked.recipe or raw_recipe()) if photos else None,
+        )
+        for place, (name, path) in enumerate(zip(asked.names, paths, strict=False))
+    ]
+    if asked.compiled:
+        # Each kernel's results are computed anew where layers are compared: one sample shows that they can be.
+        options = _tvm_options(built=str(asked.target), debug_enabled=True, debug_samples=1)
+        built = BackendChoice(name="tvm", label=_BUILD_LABEL, options=options, place=Place("tvm", "llvm", "O2"))
+        subjects[0].backends = (LIBRARIES, built)
+    elif photos and asked.target_recipe is not None:
+        subjects[-1].recipe = asked.target_recipe
+    notes = []
+    if photos and asked.recipe is None:
+        notes.append(
+            f"{first}: no recipe (preprocessing) is given; photos are given as raw pixels 0..255, so accuracy means "
+            "little"
+        )
+    return subjects, notes
+
+
+def _tvm_options(**changes: Any) -> dict[str, Any]:
+    from conrepair.config.model import TvmConfig
+
+    return TvmConfig(name="tvm").options | changes
+
+
+def layered_rows(asked: Asked, settings: Settings, session: Session) -> tuple[AuditResult, list[Row]]:
+    """Look at every layer of a source and what was made of it.
+
+    Args:
+        asked: The files.
+        settings: With the stage that localizes.
+        session: Where.
+
+    Returns:
+        The run, and a row for each file, in their order.
+
+    Raises:
+        ConrepairError: what kept the source or the target from being looked at (not: from being repaired).
+    """
+    asked.check()
+    subjects, notes = subjects_of_pair(asked)
+    result = session.run(settings, subjects, asked=asked.to_dict(), notes=notes)
+    if asked.compiled:
+        rows = {row.backend: row for row in result.rows}
+        found = [rows[LIBRARIES.label], rows[_BUILD_LABEL]]
+    else:
+        by_name = {row.model: row for row in result.rows}
+        found = [by_name[subject.name] for subject in subjects]
+    _check_rows((found[0], found[-1]))
+    return result, found
+
+
+def _check_rows(rows: Sequence[Row]) -> None:
+    for row in rows:
+        problem = row.localized.problem or (row.problem if row.localized.result is None else None)
+        if problem is not None:
+            raise problem.as_error()

@@ -1,0 +1,107 @@
+"""Where a few models are looked at: a folder for what is made, and what runs the jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conrepair.pipeline.photos import PhotoRoom
+from conrepair.pipeline.run import result_of, run_stages
+from conrepair.pipeline.scheduler import JOBS, Scheduler
+from conrepair.pipeline.settings import Settings
+from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.subject import Subject
+from conrepair.report.result import AuditResult
+from conrepair.runtime.executor import Executor, InProcess
+from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
+from conrepair.runtime.store import Store
+from conrepair.runtime.workers import Job, Outcome, Workers
+
+__all__ = ["Session"]
+
+
+class Session:
+    """Runs the stages for a few models. Use as a context manager; what was made is there until it's left.
+
+    Args:
+        room: Folder of what is made; default: one that is removed.
+        in_process: Whether jobs run in this process and not in a worker.
+        quiet: Whether no progress is shown.
+    """
+
+    def __init__(self, room: Path | None = None, *, in_process: bool = False, quiet: bool = True) -> None:
+        self._stack = contextlib.ExitStack()
+        self._room, self._in_process, self._quiet = room, in_process, quiet
+
+    def __enter__(self) -> Session:
+        with contextlib.ExitStack() as stack:
+            room = self._room or stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
+            self.room = room
+            self.store = stack.enter_context(Store(room / "store"))
+            folders = (str(Path.cwd()),)
+            self._executor: Executor
+            if self._in_process:
+                self._executor = stack.enter_context(InProcess())
+            else:
+                self._executor = stack.enter_context(Workers(1, folders))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def call(self, kind: str, payload: Mapping[str, Any], *, needs: frozenset[str], timeout: float) -> Outcome:
+        """Do one job, and keep nothing of it.
+
+        Args:
+            kind: Of the job.
+            payload: Its argument.
+            needs: Frameworks it imports.
+            timeout: In seconds.
+        """
+        with self.store.scratch() as folder:
+            job = Job(f"{JOBS}:{kind}", payload, folder, needs, timeout)
+            lane = self._executor.idle_lane(needs)
+            return self._executor.outcome(lane, job, self._executor.start(lane, job))
+
+    def run(
+        self,
+        settings: Settings,
+        subjects: Sequence[Subject],
+        *,
+        name: str = "run",
+        folder: Path | None = None,
+        asked: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
+    ) -> AuditResult:
+        """Run the stages.
+
+        Args:
+            settings: Which, and how.
+            subjects: The models.
+            name: Of the run.
+            folder: Where its files will be.
+            asked: What was asked for, as JSON, for the record.
+            notes: What a person should know already.
+        """
+        started = time.perf_counter()
+        photos = PhotoRoom(self.store, reuse=True)
+        try:
+            with ProgressDisplay(quiet=self._quiet) as display:
+                scheduler = Scheduler(self.store, self._executor)
+                part = run_stages(State(settings, subjects, display, scheduler, photos, notes=notes))
+        finally:
+            photos.close()
+        return result_of(
+            [part],
+            name=name,
+            folder=folder or self.room / name,
+            config=asked or {},
+            seconds=time.perf_counter() - started,
+            top_k=settings.top_k,
+        )

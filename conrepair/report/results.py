@@ -1,0 +1,288 @@
+"""What the verbs come to, as values that say the verdict, the faults, and write their files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.localize.result import Localization, LocatedFault
+from conrepair.repair.result import RepairResult
+from conrepair.report.encode import encode
+from conrepair.report.localization.about import About
+from conrepair.report.localization.document import localization_document
+from conrepair.report.localization.write import check_localization_folder, write_localization
+from conrepair.report.repair.summary import repair_line
+from conrepair.report.repair.write import advice_in, check_repair_folder, made_anew, write_refusal, write_repair
+from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.write import check_folder, report_json, write_audit
+from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.words import shortened
+
+__all__ = ["Compared", "Localized", "Repaired", "refused"]
+
+_FAULTS, _NAME = 6, 60
+
+
+def _fault_lines(faults: tuple[LocatedFault, ...]) -> list[str]:
+    lines = []
+    for fault in faults[:_FAULTS]:
+        layer = next(iter(fault.target_layers or (fault.target_tensor,)))
+        evidence = f": {fault.evidence[0]}" if fault.evidence else ""
+        lines.append(f"  {fault.kind.value} at {shortened(layer, _NAME)}{evidence}")
+    if len(faults) > _FAULTS:
+        lines.append(f"  and {len(faults) - _FAULTS} more")
+    return lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """What a comparison of answers came to.
+
+    Attributes:
+        run: All of it.
+        store: Where files of it are until it's saved.
+    """
+
+    run: AuditResult
+    store: Path
+
+    @property
+    def row(self) -> Row:
+        """The target's."""
+        return self.run.rows[-1]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Of the target; None where it can't be told, see `reason`."""
+        return self.row.verdict
+
+    @property
+    def reason(self) -> str:
+        """In words."""
+        return self.row.reason
+
+    @property
+    def faults(self) -> tuple[LocatedFault, ...]:
+        """Layers at fault, where the target was looked into; `localize` always does."""
+        return () if self.row.localized.result is None else self.row.localized.result.faults
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why something is missing."""
+        return next((row.problem for row in self.run.rows if row.problem is not None), None)
+
+    @property
+    def exit_code(self) -> int:
+        """As the command line's."""
+        return self.run.exit_code
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the report, the answers and their comparison; the folder appears whole.
+
+        Args:
+            folder: That of an earlier comparison is replaced.
+
+        Returns:
+            The folder.
+
+        Raises:
+            StorageError: if it can't be written.
+            UsageError: if the folder holds something else.
+        """
+        place = Path(folder).absolute()
+        check_folder(place, [Path(row.ran.artifact.path) for row in self.run.rows if row.ran.artifact is not None])
+        write_audit(dataclasses.replace(self.run, folder=place), self.store)
+        return place
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values; those of report.json."""
+        value: dict[str, Any] = json.loads(json.dumps(report_json(self.run)))
+        return value
+
+    def __str__(self) -> str:
+        verdict = "not compared" if self.verdict is None else self.verdict.value
+        return "\n".join([f"{verdict}: {self.reason}", *_fault_lines(self.faults)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Localized:
+    """Where a target stops being its source.
+
+    Attributes:
+        localization: All that was found.
+        about: The circumstances.
+    """
+
+    localization: Localization
+    about: About
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the target."""
+        return self.localization.verdict
+
+    @property
+    def reason(self) -> str:
+        """In words."""
+        return self.localization.reason
+
+    @property
+    def faults(self) -> tuple[LocatedFault, ...]:
+        """Layers at fault, the guiltiest first."""
+        return self.localization.faults
+
+    @property
+    def exit_code(self) -> int:
+        """As the command line's."""
+        return int(ExitCode.EQUIVALENT if self.localization.is_right else ExitCode.DIFFERENT)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write localization.json and what is made of it; the folder appears whole.
+
+        Args:
+            folder: That of an earlier localization is replaced.
+
+        Returns:
+            The folder.
+
+        Raises:
+            StorageError: if it can't be written.
+            UsageError: if the folder holds something else.
+        """
+        place = Path(folder).absolute()
+        check_localization_folder(place, (self.about.source.path, self.about.target.path))
+        write_localization(self.localization, place, self.about)
+        return place
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values; those of localization.json."""
+        return localization_document(self.localization, self.about).model_dump(mode="json")
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.verdict.value}: {self.reason}", *_fault_lines(self.faults)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repaired:
+    """What a repair came to.
+
+    Attributes:
+        row: Of the target; its files are where the repair made them, until it's saved.
+    """
+
+    row: Row
+
+    @property
+    def before(self) -> Localization:
+        """The target as it came."""
+        if self.row.localized.result is None:
+            raise ValueError("a target that wasn't localized")
+        return self.row.localized.result
+
+    @property
+    def result(self) -> RepairResult | None:
+        """What was changed; None where no layer is at fault, or it couldn't be tried."""
+        return self.row.repaired.result
+
+    @property
+    def mended(self) -> bool:
+        """Whether the target is the source's equal now, or was before."""
+        return self.before.is_right if self.result is None else self.result.mended
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the target as it is now."""
+        done = self.result
+        if done is None or not done.edits or not done.mended:
+            return self.before.verdict
+        return done.after.verdict
+
+    @property
+    def reason(self) -> str:
+        """In words."""
+        return self.before.reason if self.result is None else repair_line(self.result)
+
+    @property
+    def faults(self) -> tuple[LocatedFault, ...]:
+        """What was at fault in the target as it came."""
+        return self.before.faults
+
+    @property
+    def model(self) -> Path | None:
+        """The repaired model's file; None where nothing was changed in one."""
+        return None if self.result is None or self.result.model is None else Path(self.result.model.path)
+
+    @property
+    def exit_code(self) -> int:
+        """As the command line's."""
+        if self.result is not None and self.result.interrupted:
+            return int(ExitCode.INTERRUPTED)
+        return int(ExitCode.EQUIVALENT if self.mended else ExitCode.DIFFERENT)
+
+    @property
+    def tells(self) -> bool:
+        """Whether there's anything to write: an edit, or that a fault is left."""
+        done = self.result
+        return done is not None and bool(done.edits or (done.before.faults and not done.interrupted))
+
+    def save(self, folder: str | Path) -> Repaired:
+        """Write the repaired model, patch.json and repair.json; the folder appears whole, where there's anything.
+
+        Args:
+            folder: That of an earlier repair is replaced.
+
+        Returns:
+            The result, with its files where they are now.
+
+        Raises:
+            ConrepairError: why the repair couldn't be tried, once what is known was written.
+            StorageError: if it can't be written.
+            UsageError: if the folder holds something else.
+        """
+        place = Path(folder).absolute()
+        compared = self.row.localized.steps[-1].compared if self.row.localized.steps else None
+        check_repair_folder(
+            place, () if compared is None else (Path(compared.source.path), Path(compared.target.path))
+        )
+        if self.row.repaired.problem is not None:
+            raise refused(self.row, place)
+        if self.result is None or not self.tells:
+            return self
+        written = write_repair(self.result, place, self.row.repaired.advice)
+        advice = advice_in(self.row.repaired.advice, place)
+        repaired = dataclasses.replace(self.row.repaired, result=written, advice=advice)
+        return Repaired(row=dataclasses.replace(self.row, repaired=repaired))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        if self.result is None:
+            return {"mended": self.mended, "reason": self.reason, "edits": [], "notes": list(self.before.notes)}
+        return {**encode(self.result), "advice": encode(self.row.repaired.advice)}
+
+    def __str__(self) -> str:
+        words = "mended" if self.mended else "not mended"
+        return "\n".join([f"{words}: {self.reason}", *_fault_lines(self.faults)])
+
+
+def refused(row: Row, folder: Path) -> ConrepairError:
+    """Why a target can't be repaired, once what is known of it was written.
+
+    Args:
+        row: Of a target that was localized, and not repaired.
+        folder: For what is known.
+    """
+    problem = row.repaired.problem
+    if problem is None or row.localized.result is None:
+        raise ValueError("a target that was repaired, or not localized")
+    if problem.circumstance:  # no room, no memory: the same command goes on with the search
+        return problem.as_error()
+    reason = " ".join(part for part in (problem.message, problem.explanation) if part)
+    write_refusal(reason, row.localized.result, folder, row.repaired.advice)
+    kept = f"written: {folder}"
+    if name := made_anew(row.repaired.advice):
+        kept += f", with {name}: made anew, no layer is at fault in it"
+    return dataclasses.replace(problem, explanation="\n".join(filter(None, (problem.explanation, kept)))).as_error()

@@ -1,0 +1,75 @@
+"""Where jobs run: what a scheduler asks of it, and the simplest one, this process."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import time
+from typing import Any, Protocol
+
+from conrepair.runtime.workers import Failure, Job, Outcome, Success, called, describe_exception
+
+__all__ = ["Executor", "InProcess"]
+
+
+class Executor(Protocol):
+    """A place where jobs run; only plain jobs travel there."""
+
+    memory_gb: float | None
+
+    @property
+    def watch_seconds(self) -> float:
+        """How often to call `stop_oversized`."""
+
+    def idle_lane(self, needs: frozenset[str]) -> Any:
+        """A slot that is free for a job; None where all are busy."""
+
+    def start(self, lane: Any, job: Job) -> concurrent.futures.Future[Any]:
+        """Run a job in a slot; returns a future for `outcome`."""
+
+    def outcome(self, lane: Any, job: Job, future: Any) -> Outcome:
+        """Wait for the future of `start` and say how the job ended; frees the slot."""
+
+    def stop_oversized(self) -> None:
+        """Stop the jobs that hold more memory than they may."""
+
+
+class InProcess:
+    """Runs each job at once, in this process: for debuggers, for objects, and where every library is trusted.
+
+    A library that crashes takes the process along, and nothing is stopped for its time or memory.
+    """
+
+    memory_gb: float | None = None
+    watch_seconds = 0.0
+
+    def __enter__(self) -> InProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def idle_lane(self, _: frozenset[str]) -> InProcess:
+        """It's always free: jobs run one behind the other."""
+        return self
+
+    def start(self, _: Any, job: Job) -> concurrent.futures.Future[Any]:
+        """Run a job to its end."""
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        started = time.perf_counter()
+        try:
+            value = json.loads(json.dumps(called(job.function, dict(job.payload), job.folder), allow_nan=False))
+        # The same boundary as a worker's: whatever third-party code raises is the job's result.
+        except Exception as error:  # noqa: BLE001
+            future.set_result(Failure(**describe_exception(error, job.folder)))
+        else:
+            future.set_result(Success(value, time.perf_counter() - started))
+        return future
+
+    def outcome(self, _: Any, __: Job, future: Any) -> Outcome:
+        """How the job ended."""
+        result: Outcome = future.result()
+        return result
+
+    def stop_oversized(self) -> None:
+        """Nothing runs while this is asked."""

@@ -1,0 +1,52 @@
+"""For tests of one's own: `assert_equivalent(source, target)`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from conrepair.api import localize
+from conrepair.runtime.words import shortened
+
+__all__ = ["assert_equivalent"]
+
+_LINES, _WIDTH = 10, 200
+_REPORTS = "CONREPAIR_REPORTS"
+
+
+def assert_equivalent(
+    source: Any, target: Any, *, data: Any = None, report: str | Path | None = None, **options: Any
+) -> None:
+    """Fail where a conversion isn't its source's equal, and name the layer at fault.
+
+    Args:
+        source: The model that is right: a path or an object.
+        target: Its conversion.
+        data: What they're fed; default: inputs are drawn.
+        report: Folder that keeps the localization where it fails; default: one below the folder that the environment
+            variable CONREPAIR_REPORTS names, where it's set.
+        **options: Others of `conrepair.localize`.
+
+    Raises:
+        AssertionError: with the guilty layer and its fault, in ten lines at most.
+        ConrepairError: if one of them can't be loaded or looked into.
+    """
+    __tracebackhide__ = True
+    found = localize(source, target, data=data, **options)
+    if found.localization.is_right:
+        return
+    lines = [shortened(line, _WIDTH) for line in str(found).splitlines()][: _LINES - 1]
+    if report is None and (reports := os.environ.get(_REPORTS)):
+        report = _free(Path(reports))
+    if report is not None:
+        lines.append(f"report: {found.save(report)}")
+    raise AssertionError("\n".join(lines))
+
+
+def _free(reports: Path) -> Path:
+    """A folder that isn't there yet, named by the test that runs."""
+    test = os.environ.get("PYTEST_CURRENT_TEST", "localization").split(" ")[0].split("::")[-1]
+    name = "".join(letter if letter.isalnum() else "-" for letter in test).strip("-") or "localization"
+    places = (reports / (name if not number else f"{name}-{number}") for number in range(10_000))
+    return next(place for place in places if not place.exists())

@@ -1,0 +1,177 @@
+"""The verbs from Python: paths and objects, in this process and in a worker."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from localized import WEIGHTS, Variant
+
+import conrepair
+from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.registry import framework
+from conrepair.runtime.files import sha256_of
+from conrepair.testing import assert_equivalent
+
+LAYER = next(iter(WEIGHTS))
+
+
+@pytest.fixture
+def right(tmp_path: Path) -> Path:
+    return Path(Variant(size=(12, 12)).write(tmp_path / "right.onnx").path)
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    weights = {LAYER: WEIGHTS[LAYER] * 1.5}
+    return Path(Variant(size=(12, 12), weights=weights).write(tmp_path / "wrong.onnx").path)
+
+
+def test_answers_are_compared(right: Path, wrong: Path, tmp_path: Path) -> None:
+    same = conrepair.compare(right, right, in_process=True)
+    assert (same.verdict, same.exit_code, same.faults) == (Verdict.EQUIVALENT, 0, ())
+    found = conrepair.compare(right, wrong, in_process=True)
+    assert (found.verdict, found.exit_code) == (Verdict.FAULTY, 1)
+    assert str(found).startswith("faulty: ")
+    folder = found.save(tmp_path / "report")
+    report = json.loads((folder / "report.json").read_text())
+    assert report["rows"][-1]["verdict"] == "faulty"
+    assert report["config"]["source"] == str(right)
+    assert found.to_dict()["rows"] == report["rows"]
+
+
+def test_a_given_tolerance_decides_alone(right: Path, wrong: Path) -> None:
+    assert conrepair.compare(right, wrong, rtol=0.0, atol=1e6, in_process=True).verdict is Verdict.EQUIVALENT
+    with pytest.raises(conrepair.ConrepairError, match="atol is -1"):
+        conrepair.compare(right, wrong, atol=-1.0, in_process=True)
+
+
+def test_layers_at_fault_are_named(right: Path, wrong: Path, tmp_path: Path) -> None:
+    found = conrepair.localize(right, wrong, in_process=True)
+    (fault,) = found.faults
+    assert (found.verdict, found.exit_code) == (Verdict.FAULTY, 1)
+    assert fault.kind.value in str(found)
+    folder = found.save(tmp_path / "layers")
+    assert json.loads((folder / "localization.json").read_text()) == found.to_dict()
+
+
+def test_a_worker_says_what_this_process_says(right: Path, wrong: Path) -> None:
+    here, there = (conrepair.localize(right, wrong, in_process=where) for where in (True, False))
+    assert here.faults == there.faults
+    assert here.reason == there.reason
+
+
+def test_a_conversion_is_mended(right: Path, wrong: Path, tmp_path: Path) -> None:
+    before = sha256_of(wrong)
+    done = conrepair.repair(right, wrong, output=tmp_path / "out", samples=16)
+    assert done.faults
+    assert done.mended
+    assert done.exit_code == 0
+    assert done.model is not None
+    assert done.model.parent == tmp_path / "out"
+    onnxruntime.InferenceSession(done.model, providers=["CPUExecutionProvider"])
+    assert done.result is not None
+    assert done.result.model is not None
+    assert framework("onnx").describe(done.result.model).inputs
+    assert done.result.patch == str(tmp_path / "out" / "patch.json")
+    assert sha256_of(wrong) == before
+    again = conrepair.repair(right, done.model, output=tmp_path / "none", samples=16, in_process=True)
+    assert again.result is None
+    assert again.mended
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_repaired_model_is_there_as_long_as_its_result(right: Path, wrong: Path) -> None:
+    done = conrepair.repair(right, wrong, samples=16, in_process=True)
+    model = done.model
+    assert model is not None
+    assert conrepair.compare(right, model, in_process=True).exit_code == 0
+    del done
+    assert not model.exists()
+
+
+def test_objects_need_no_file(right: Path, wrong: Path) -> None:
+    one, two = onnx.load(right), onnx.load(wrong)
+    by_name = conrepair.localize(right, wrong, in_process=True).faults
+    assert conrepair.localize(one, two, in_process=True).faults == by_name
+    assert conrepair.inspect(one, in_process=True).format == "ONNX"
+
+
+def test_data_of_any_shape_is_taken(right: Path, wrong: Path) -> None:
+    spec = conrepair.inspect(right, in_process=True).inputs[0]
+    shape = [size if isinstance(size, int) else 1 for size in spec.shape[1:]]
+    array = np.random.default_rng(3).standard_normal((6, *shape)).astype(np.float32)
+    errors = []
+    for data in (array, {spec.name: array}, iter([(array[:4], 0), (array[4:], 1)])):
+        found = conrepair.compare(right, wrong, data=data, in_process=True)
+        assert found.row.ran.run is not None
+        assert found.row.ran.run.count == len(array)
+        errors.append(found.reason)
+    assert len(set(errors)) == 1
+
+
+def test_one_s_mistakes_are_explained(right: Path, tmp_path: Path) -> None:
+    with pytest.raises(conrepair.ConrepairError, match="no model that is known"):
+        conrepair.compare(right, 3, in_process=True)
+    with pytest.raises(conrepair.ConrepairError, match=r"missing\.onnx"):
+        conrepair.compare(right, tmp_path / "missing.onnx", in_process=True)
+    with pytest.raises(conrepair.ConrepairError, match="gave no batch"):
+        conrepair.localize(right, right, data=iter(()), in_process=True)
+    with pytest.raises(conrepair.ConrepairError, match=r"low .* is above high"):
+        conrepair.compare(right, right, low=2.0, high=1.0, in_process=True)
+    with pytest.raises(conrepair.ConrepairError, match="samples is 0"):
+        conrepair.localize(right, right, samples=0, in_process=True)
+
+
+def test_a_damaged_file_is_said_in_this_process_too(right: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.onnx"
+    damaged.write_bytes(right.read_bytes()[:-200])
+    with pytest.raises(conrepair.ConrepairError) as caught:
+        conrepair.localize(right, damaged, in_process=True)
+    assert int(caught.value.exit_code) == 3
+
+
+def test_results_are_frozen(right: Path) -> None:
+    found = conrepair.localize(right, right, in_process=True)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.about = None  # type: ignore[misc, assignment]
+
+
+def test_an_assertion_names_the_guilty_layer(right: Path, wrong: Path, tmp_path: Path) -> None:
+    assert_equivalent(right, right, in_process=True)
+    with pytest.raises(AssertionError) as caught:
+        assert_equivalent(right, wrong, report=tmp_path / "report", in_process=True)
+    lines = str(caught.value).splitlines()
+    assert len(lines) <= 10
+    (fault,) = conrepair.localize(right, wrong, in_process=True).faults
+    assert fault.target_layers[0] in lines[1]
+    assert lines[-1] == f"report: {tmp_path / 'report'}"
+    assert (tmp_path / "report" / "localization.json").is_file()
+
+
+def test_reports_of_a_session_are_kept_by_test(
+    right: Path, wrong: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONREPAIR_REPORTS", str(tmp_path / "reports"))
+    for name in ("one", "one-1"):
+        monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/test_net.py::one (call)")
+        with pytest.raises(AssertionError, match=f"report: .*{name}$"):
+            assert_equivalent(right, wrong, in_process=True)
+
+
+def test_an_import_costs_nothing_and_rooms_don_t_hide_verbs() -> None:
+    code = (
+        "import sys, conrepair; loaded = set(sys.modules)\n"
+        "assert not {'numpy', 'pydantic', 'rich', 'onnx', 'conrepair.api'} & loaded, loaded\n"
+        "import conrepair.localize.models, conrepair.repair.result\n"
+        "assert callable(conrepair.localize) and callable(conrepair.repair)\n"
+        "assert sorted(conrepair.__all__) == conrepair.__all__\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
