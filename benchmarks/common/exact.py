@@ -11,7 +11,7 @@ from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from benchmarks.common.plain_graph import Array
-from conrepair.config.model import ToleranceConfig
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict, combine_floor, judge
 from conrepair.metrics.tensors import compare_tensors
 
@@ -100,7 +100,7 @@ def compared(expected: Mapping[str, Array], given: Mapping[str, Array], rounding
         rounding: Relative L2 between the source and itself in float64.
         operators: How many the source has.
     """
-    tolerance = ToleranceConfig()
+    tolerance = Tolerance()
     floor = combine_floor(rounding, operators, "float32", exact=True, rounded=rounding)
     verdicts = [Verdict.EQUIVALENT]
     for one, two in _pairs(expected, given):

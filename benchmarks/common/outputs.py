@@ -10,9 +10,9 @@ import onnx
 
 from benchmarks.common.located import rounding_of
 from benchmarks.common.target import Data
-from conrepair.config.model import ToleranceConfig
 from conrepair.editors.registry import open_editor
 from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict, combine_floor, judge
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
@@ -41,7 +41,7 @@ def outputs_verdict(source: Mapping[str, Any], target: Mapping[str, Any], data: 
     small = ours.framework == "onnx" and Path(ours.path).stat().st_size <= _SMALL
     measured = rounding_of(onnx.load(ours.path), feeds) if small else None
     floor = combine_floor(measured, len(open_editor(ours).graph.nodes), "float32", exact=True, rounded=measured)
-    tolerance = ToleranceConfig()
+    tolerance = Tolerance()
     for pair in pairs:
         one, two = fit(pair, expected[pair.reference], given[pair.candidate])
         count = min(len(one), len(two))  # one of them may have a batch of its own

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.config.model import ToleranceConfig
 from conrepair.evaluate.answers import (
     holds_probabilities,
     is_scores,
@@ -20,6 +19,7 @@ from conrepair.evaluate.answers import (
 from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import (
     HALF_PRECISIONS,
     Integers,
@@ -174,7 +174,7 @@ class Comparison:
 def compare_runs(
     reference: Run,
     candidate: Run,
-    tolerance: ToleranceConfig,
+    tolerance: Tolerance,
     *,
     top_k: int = 5,
     second_opinion: Run | None = None,
@@ -215,7 +215,7 @@ def compare_runs(
 def compare_outputs(
     reference: Run,
     candidate: Run,
-    tolerance: ToleranceConfig,
+    tolerance: Tolerance,
     *,
     top_k: int = 5,
     second_opinion: Run | None = None,
@@ -266,7 +266,7 @@ def _compare_output(
     pair: OutputPair,
     reference: Run,
     candidate: Run,
-    tolerance: ToleranceConfig,
+    tolerance: Tolerance,
     top_k: int,
     others: _Others,
     *,

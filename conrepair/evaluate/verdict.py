@@ -13,7 +13,7 @@ import enum
 import math
 from dataclasses import dataclass
 
-from conrepair.config.model import ToleranceConfig
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.metrics.tensors import TensorError
 
 __all__ = [
@@ -176,7 +176,7 @@ def combine_floor(
     return Floor(max(other, estimate), measured=other >= estimate, precision=precision)
 
 
-def rounding_could_excuse(error: TensorError, floor: Floor, tolerance: ToleranceConfig, *, exact: bool) -> bool:
+def rounding_could_excuse(error: TensorError, floor: Floor, tolerance: Tolerance, *, exact: bool) -> bool:
     """Whether a difference beyond a floor may turn out to be rounding once that's measured a second time.
 
     Args:
@@ -194,7 +194,7 @@ def rounding_could_excuse(error: TensorError, floor: Floor, tolerance: Tolerance
 def judge(
     error: TensorError,
     floor: Floor,
-    tolerance: ToleranceConfig,
+    tolerance: Tolerance,
     *,
     quantized: bool,
     top1_difference: float | None,
@@ -254,7 +254,7 @@ def judge(
     )
 
 
-def _is_noise(error: TensorError, floor: float, tolerance: ToleranceConfig) -> bool:
+def _is_noise(error: TensorError, floor: float, tolerance: Tolerance) -> bool:
     most = min(tolerance.noise_margin * floor, _LARGEST_NOISE)
     return error.relative_l2 <= most and error.cosine >= _NOISE_COSINE
 
@@ -267,7 +267,7 @@ def _is_as_bad(error: TensorError, floor: float) -> bool:
 
 
 def _judge_integers(
-    error: TensorError, integers: Integers, tolerance: ToleranceConfig, top1_difference: float | None
+    error: TensorError, integers: Integers, tolerance: Tolerance, top1_difference: float | None
 ) -> tuple[Verdict, str]:
     """Judge a target of a source that is quantized already, and so has nothing to lose by quantization."""
     found = f"{_answers(top1_difference)}relative error {error.relative_l2:.1e}"
@@ -298,14 +298,12 @@ def _answers(top1_difference: float | None) -> str:
     return "" if top1_difference is None else f"{top1_difference:.1%} of the top-1 answers differ, "
 
 
-def _over_budget(error: TensorError, tolerance: ToleranceConfig, top1_difference: float | None) -> bool:
+def _over_budget(error: TensorError, tolerance: Tolerance, top1_difference: float | None) -> bool:
     over_answers = top1_difference is not None and top1_difference > tolerance.quantized_top1
     return over_answers or error.cosine < tolerance.quantized_cosine
 
 
-def _judge_quantized(
-    error: TensorError, tolerance: ToleranceConfig, top1_difference: float | None
-) -> tuple[Verdict, str]:
+def _judge_quantized(error: TensorError, tolerance: Tolerance, top1_difference: float | None) -> tuple[Verdict, str]:
     measured = f"{_answers(top1_difference)}cosine {error.cosine:.4f}, SQNR {error.sqnr_db:.1f} dB"
     if _over_budget(error, tolerance, top1_difference):
         return Verdict.FAULTY, (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.config.model import ToleranceConfig
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.metrics.tensors import CHUNK_ELEMENTS
 
@@ -32,7 +32,7 @@ def differing_share(one: Array, two: Array) -> float:
 def judge_whole(
     reference: Array,
     candidate: Array,
-    tolerance: ToleranceConfig,
+    tolerance: Tolerance,
     *,
     quantized: bool,
     narrow: str,

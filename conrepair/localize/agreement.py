@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from conrepair.config.model import ToleranceConfig
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
 from conrepair.evaluate.run import HeldRun
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import HALF_PRECISIONS
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localize.activations import Activations
@@ -97,11 +97,11 @@ class Answers:
         return None if held is None else _run("second", self._reference.network, held, self._rows, exact=exact)
 
 
-def _tolerance_of(options: Options) -> ToleranceConfig:
-    """What counts as equal, as a configuration says it."""
-    given = {"rtol": options.rtol, "atol": options.atol}
-    return ToleranceConfig(
-        **{name: value for name, value in given.items() if value is not None},
+def _tolerance_of(options: Options) -> Tolerance:
+    """What counts as equal."""
+    return Tolerance.of(
+        rtol=options.rtol,
+        atol=options.atol,
         relative_l2=options.equivalent,
         noise_margin=options.noise_margin,
         quantized_top1=options.quantized_top1,

@@ -21,6 +21,7 @@ from conrepair.config.model import (
 from conrepair.data.recipe import Recipe
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.localize.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
 from conrepair.pipeline.plan import Goal
@@ -50,7 +51,7 @@ def settings_of(config: AuditConfig) -> Settings:
     """What holds for all models."""
     layers = config.localize.model_dump(exclude={"suspiciousness"})
     return Settings(
-        tolerance=config.tolerance,
+        tolerance=Tolerance(**config.tolerance.model_dump(), given=config.tolerance.given),
         layers=LayerSettings(**layers, suspiciousness=_suspiciousness(config.localize.suspiciousness)),
         repair=RepairSettings(**config.repair.model_dump()),
         stages=Stages(**config.stages.model_dump()),

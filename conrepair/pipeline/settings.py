@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from conrepair.config.model import EditKind, ToleranceConfig
+from conrepair.config.model import EditKind
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.localize.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
 from conrepair.runtime.errors import ConfigError
@@ -121,7 +122,7 @@ class Settings:
         workers: Conversions side by side.
     """
 
-    tolerance: ToleranceConfig = field(default_factory=ToleranceConfig)
+    tolerance: Tolerance = field(default_factory=Tolerance)
     layers: LayerSettings = field(default_factory=LayerSettings)
     repair: RepairSettings = field(default_factory=RepairSettings)
     stages: Stages = field(default_factory=Stages)
@@ -146,7 +147,7 @@ def answer_settings(rtol: float | None, atol: float | None, *, timeout: float) -
         if not value >= 0:
             raise ConfigError(f"{name} is {value:g}: give at least 0")
     return Settings(
-        tolerance=ToleranceConfig(**given, relative_l2=None) if given else ToleranceConfig(),
+        tolerance=Tolerance.of(**given, relative_l2=None) if given else Tolerance(),
         layers=LayerSettings(when="excused"),
         stages=Stages(localize=True),
         seconds=timeout,
@@ -174,7 +175,7 @@ def layer_settings(
         repair: How the target is mended; None: it isn't.
     """
     return Settings(
-        tolerance=ToleranceConfig() if margin is None else ToleranceConfig(noise_margin=margin),
+        tolerance=Tolerance() if margin is None else Tolerance(noise_margin=margin),
         layers=LayerSettings(when="always", samples=min(_LAYERS, samples), batch_size=batch_size, latent=latent),
         repair=repair or RepairSettings(),
         stages=Stages(localize=True, repair=repair is not None),

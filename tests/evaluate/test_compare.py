@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from conrepair.config.model import ToleranceConfig
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.evaluate.compare import accuracy, compare_runs
 from conrepair.evaluate.run import Run
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 
 MakeRun = Callable[..., Run]
@@ -60,11 +60,11 @@ def logits() -> np.ndarray:
 
 
 def judge(reference: Run, candidate: Run, **options: float | None) -> Verdict:
-    return compare_runs(reference, candidate, ToleranceConfig(**options)).verdict
+    return compare_runs(reference, candidate, Tolerance.of(**options)).verdict
 
 
 def test_equal_outputs_are_equivalent(make_run: MakeRun, logits: np.ndarray) -> None:
-    result = compare_runs(make_run("a", logits), make_run("b", logits), ToleranceConfig())
+    result = compare_runs(make_run("a", logits), make_run("b", logits), Tolerance())
     assert result.verdict is Verdict.EQUIVALENT
     (output,) = result.outputs
     assert output.answers is not None
@@ -81,19 +81,19 @@ def test_rounding_is_noise_and_more_is_a_fault(make_run: MakeRun, logits: np.nda
     second = make_run("second", (logits * (1 + 3e-6 * noise)).astype(np.float64)[:16])
     rounded = make_run("b", (logits * (1 + 5e-6 * generator.normal(size=logits.shape))).astype(np.float32))
     result = compare_runs(
-        reference, rounded, ToleranceConfig(rtol=0, atol=1e-9, relative_l2=1e-9), second_opinion=second
+        reference, rounded, Tolerance.of(rtol=0, atol=1e-9, relative_l2=1e-9), second_opinion=second
     )
     assert result.verdict is Verdict.NOISE
     assert result.outputs[0].floor_measured
     shifted = make_run("c", (logits * (1 + 1e-3 * noise)).astype(np.float32))
-    assert compare_runs(reference, shifted, ToleranceConfig(), second_opinion=second).verdict is Verdict.FAULTY
+    assert compare_runs(reference, shifted, Tolerance(), second_opinion=second).verdict is Verdict.FAULTY
 
 
 def test_a_source_that_differs_from_itself_decides_nothing(make_run: MakeRun, logits: np.ndarray) -> None:
     """In float64, by a fifth: a target that differs as much isn't accused, one that differs more is."""
     noise = np.random.default_rng(1).normal(size=(3, *logits.shape))
     second = dataclasses.replace(make_run("second", (logits * (1 + 0.2 * noise[0]))[:16]), exact=True)
-    reference, tolerance = make_run("a", logits), ToleranceConfig()
+    reference, tolerance = make_run("a", logits), Tolerance()
     for size, verdict in ((0.3, Verdict.UNDECIDED), (0.8, Verdict.FAULTY)):
         other = make_run(f"b{size}", logits * (1 + size * noise[1]).astype(np.float32))
         result = compare_runs(reference, other, tolerance, second_opinion=second)
@@ -103,7 +103,7 @@ def test_a_source_that_differs_from_itself_decides_nothing(make_run: MakeRun, lo
 def test_a_second_opinion_that_is_itself_wrong_excuses_nothing(make_run: MakeRun, logits: np.ndarray) -> None:
     second = make_run("second", logits[:16] * 1.5)
     faulty = make_run("b", logits * np.float32(1.01))
-    result = compare_runs(make_run("a", logits), faulty, ToleranceConfig(), second_opinion=second)
+    result = compare_runs(make_run("a", logits), faulty, Tolerance(), second_opinion=second)
     assert result.verdict is Verdict.FAULTY
     assert not result.outputs[0].floor_measured
 
@@ -114,7 +114,7 @@ def test_a_fault_that_softmax_hides_is_still_a_fault(make_run: MakeRun) -> None:
     wrong = logits + np.random.default_rng(1).normal(size=logits.shape) * 1e-3
     one, two = (softmax(values, axis=1).astype(np.float32) for values in (logits, wrong))
     assert np.abs(one - two).max() < 1e-5
-    result = compare_runs(make_run("a", one), make_run("b", two), ToleranceConfig())
+    result = compare_runs(make_run("a", one), make_run("b", two), Tolerance())
     assert result.outputs[0].error.within_tolerance
     assert result.verdict is Verdict.FAULTY
 
@@ -125,7 +125,7 @@ def test_no_rounding_excuses_everything(make_run: MakeRun, logits: np.ndarray) -
     reference = make_run("a", logits)
     for name, wrong in {"zeros": np.zeros_like(logits), "rows": logits[::-1].copy()}.items():
         result = compare_runs(
-            reference, make_run(name, wrong), ToleranceConfig(), second_opinion=replace(second, exact=True)
+            reference, make_run(name, wrong), Tolerance(), second_opinion=replace(second, exact=True)
         )
         assert result.verdict is Verdict.FAULTY
 
@@ -135,12 +135,12 @@ def test_what_is_no_number_on_both_sides_proves_nothing(make_run: MakeRun, logit
     few, most = logits.copy(), np.full_like(logits, value)
     few[:3] = value
     few[5, 0] = value
-    result = compare_runs(make_run("a", few), make_run("b", few), ToleranceConfig())
+    result = compare_runs(make_run("a", few), make_run("b", few), Tolerance())
     assert result.verdict is Verdict.EQUIVALENT
     words = "151 of 2000 values are NaN or infinite, the same on both sides; 3 of 40 samples have nothing else"
     assert result.outputs[0].notes == (words,)
     most[20:, 1:] = logits[20:, 1:]  # 1020 of 2000
-    result = compare_runs(make_run("c", most), make_run("d", most), ToleranceConfig())
+    result = compare_runs(make_run("c", most), make_run("d", most), Tolerance())
     assert result.verdict is Verdict.UNDECIDED
     assert result.reason == (
         "1020 of 2000 values are NaN or infinite, the same on both sides; 20 of 40 samples have nothing else: "
@@ -167,13 +167,13 @@ def test_the_samples_that_differ_most_are_named(make_run: MakeRun, logits: np.nd
     wrong = logits.copy()
     wrong[7] *= 2
     wrong[3] *= 1.5
-    (output,) = compare_runs(make_run("a", logits), make_run("b", wrong), ToleranceConfig()).outputs
+    (output,) = compare_runs(make_run("a", logits), make_run("b", wrong), Tolerance()).outputs
     assert [index for index, _ in output.worst_samples] == [7, 3]
     assert [error for _, error in output.worst_samples] == pytest.approx([1.0, 0.5])
 
 
 def test_scaling_is_a_fault_although_cosine_is_one(make_run: MakeRun, logits: np.ndarray) -> None:
-    result = compare_runs(make_run("a", logits), make_run("b", 2 * logits), ToleranceConfig())
+    result = compare_runs(make_run("a", logits), make_run("b", 2 * logits), Tolerance())
     assert result.verdict is Verdict.FAULTY
     assert result.outputs[0].error.cosine == pytest.approx(1.0)
     assert result.outputs[0].error.norm_ratio == pytest.approx(2.0)
@@ -185,14 +185,14 @@ def test_scaling_is_a_fault_although_cosine_is_one(make_run: MakeRun, logits: np
 def test_a_value_that_is_no_number_is_a_fault(make_run: MakeRun, logits: np.ndarray, value: float) -> None:
     bad = logits.copy()
     bad[3, 4] = value
-    result = compare_runs(make_run("a", logits), make_run("b", bad), ToleranceConfig())
+    result = compare_runs(make_run("a", logits), make_run("b", bad), Tolerance())
     assert result.verdict is Verdict.FAULTY
     assert "1 NaN" in result.reason or "1 infinite" in result.reason
 
 
 def test_probabilities_against_scores_are_compared_as_probabilities(make_run: MakeRun, logits: np.ndarray) -> None:
     probabilities = softmax(logits.astype(np.float64), axis=1).astype(np.float32)
-    result = compare_runs(make_run("a", logits), make_run("b", probabilities), ToleranceConfig())
+    result = compare_runs(make_run("a", logits), make_run("b", probabilities), Tolerance())
     assert result.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}
     assert "compared as probabilities" in result.outputs[0].notes[0]
 
@@ -207,7 +207,7 @@ def test_a_quantized_softmax_is_known_by_its_range(make_run: MakeRun) -> None:
     candidate = make_run(
         "b", stored.astype(np.float32), quantization=Quantization(step, 0), dtype="uint8", quantized=True
     )
-    result = compare_runs(make_run("a", logits), candidate, ToleranceConfig())
+    result = compare_runs(make_run("a", logits), candidate, Tolerance())
     assert "compared as probabilities" in result.outputs[0].notes[0]
     assert result.verdict is Verdict.QUANTIZED
 
@@ -218,16 +218,16 @@ def test_a_quantized_softmax_in_floats_is_known_by_its_steps(make_run: MakeRun, 
     logits = np.random.default_rng(0).normal(size=(SAMPLES, 400)).astype(np.float32)
     values = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     stored = (np.rint(values * steps) / steps).astype(np.float32)
-    result = compare_runs(make_run("a", values), make_run("b", stored, quantized=True), ToleranceConfig())
+    result = compare_runs(make_run("a", values), make_run("b", stored, quantized=True), Tolerance())
     assert not any("compared as probabilities" in note for note in result.outputs[0].notes)
     assert result.outputs[0].error.cosine > 0.5
     other = make_run("c", (stored * 1.03).astype(np.float32), quantized=True)
-    assert compare_runs(make_run("d", values), other, ToleranceConfig()).outputs[0].notes
+    assert compare_runs(make_run("d", values), other, Tolerance()).outputs[0].notes
 
 
 def test_a_quantized_target_beyond_its_budget_is_a_fault(make_run: MakeRun, logits: np.ndarray) -> None:
     wrong = np.roll(logits, 1, axis=1)
-    result = compare_runs(make_run("a", logits), make_run("b", wrong, quantized=True), ToleranceConfig())
+    result = compare_runs(make_run("a", logits), make_run("b", wrong, quantized=True), Tolerance())
     assert result.verdict is Verdict.FAULTY
     assert "more than quantization explains" in result.reason
 
@@ -247,7 +247,7 @@ def test_outputs_are_paired_by_name_then_by_shape(make_run: MakeRun) -> None:
     boxes = generator.normal(size=(SAMPLES, 4)).astype(np.float32)
     scores = generator.normal(size=(SAMPLES, 7)).astype(np.float32)
     reference = make_run("a", boxes, scores, names=("boxes", "scores"))
-    result = compare_runs(reference, make_run("b", scores, boxes, names=("scores", "boxes")), ToleranceConfig())
+    result = compare_runs(reference, make_run("b", scores, boxes, names=("scores", "boxes")), Tolerance())
     assert [output.verdict for output in result.outputs] == [Verdict.EQUIVALENT] * 2
     assert result.verdict is Verdict.FAULTY, "whoever reads them by their place gets another"
     assert judge(reference, make_run("c", scores, boxes, names=("x", "y"))) is Verdict.EQUIVALENT
@@ -267,7 +267,7 @@ def test_swapped_outputs_of_one_shape_are_a_fault(make_run: MakeRun) -> None:
 
 
 def test_a_missing_output_is_a_fault(make_run: MakeRun, logits: np.ndarray) -> None:
-    result = compare_runs(make_run("a", logits, logits[:, :9]), make_run("b", logits), ToleranceConfig())
+    result = compare_runs(make_run("a", logits, logits[:, :9]), make_run("b", logits), Tolerance())
     assert result.verdict is Verdict.FAULTY
     assert "no output that fits output_1" in result.reason
 
@@ -282,7 +282,7 @@ def test_layouts_of_outputs_are_found_from_the_data(make_run: MakeRun) -> None:
 
 def test_axes_of_length_one_do_not_matter_to_numbers(make_run: MakeRun, logits: np.ndarray) -> None:
     other = make_run("b", logits[:, :, None, None])
-    result = compare_runs(make_run("a", logits), other, ToleranceConfig())
+    result = compare_runs(make_run("a", logits), other, Tolerance())
     assert [output.verdict for output in result.outputs] == [Verdict.EQUIVALENT]
     assert result.verdict is Verdict.FAULTY, "callers get another number of axes"
 
@@ -304,7 +304,7 @@ def test_integers_are_equal_or_not(make_run: MakeRun) -> None:
     other[3, 1] -= 1
     reference = make_run("a", ids)
     assert judge(reference, make_run("same", ids.astype(np.int32))) is Verdict.EQUIVALENT
-    result = compare_runs(reference, make_run("b", other), ToleranceConfig())
+    result = compare_runs(reference, make_run("b", other), Tolerance())
     assert result.verdict is Verdict.FAULTY
     assert result.reason == f"2 of 128 integers differ, first at [0, 7]: {ids[0, 7]} became {ids[0, 7] + 2}"
     assert result.outputs[0].error.exceeding == 2
@@ -325,7 +325,7 @@ def test_truth_values_count_as_numbers(make_run: MakeRun) -> None:
     assert judge(reference, make_run("b", mask.astype(np.int64))) is Verdict.EQUIVALENT
     other = mask.copy()
     other[9, 5] = ~other[9, 5]
-    result = compare_runs(reference, make_run("c", other), ToleranceConfig())
+    result = compare_runs(reference, make_run("c", other), Tolerance())
     assert (result.verdict, result.reason[:42]) == (Verdict.FAULTY, "1 of 60 truth values differ, first at [9, ")
 
 
@@ -333,7 +333,7 @@ def test_integers_that_float64_does_not_hold(make_run: MakeRun) -> None:
     large = np.full((4, 3), 2**53, np.int64)
     other = large.copy()
     other[2, 1] += 1
-    result = compare_runs(make_run("a", large), make_run("b", other), ToleranceConfig())
+    result = compare_runs(make_run("a", large), make_run("b", other), Tolerance())
     assert result.verdict is Verdict.FAULTY
     assert result.reason == f"1 of 12 integers differ, first at [2, 1]: {2**53} became {2**53 + 1}"
     assert result.outputs[0].error.max_abs == 1
@@ -348,11 +348,11 @@ def test_integers_that_rounding_decides_about_accuse_nobody(make_run: MakeRun) -
     tied[:, 5] += 1
     wrong[:, 5:7] += 1
     reference, again = make_run("a", best), make_run("second", second)
-    result = compare_runs(reference, make_run("b", tied), ToleranceConfig(), second_opinion=again)
+    result = compare_runs(reference, make_run("b", tied), Tolerance(), second_opinion=again)
     assert result.verdict is Verdict.UNDECIDED
     assert "40 of 400 integers differ" in result.reason
     assert "the source itself gives 10.0% of them otherwise" in result.reason
-    result = compare_runs(reference, make_run("c", wrong), ToleranceConfig(), second_opinion=again)
+    result = compare_runs(reference, make_run("c", wrong), Tolerance(), second_opinion=again)
     assert result.verdict is Verdict.FAULTY
 
 
@@ -387,7 +387,7 @@ def test_best_classes_of_a_narrower_target(make_run: MakeRun) -> None:
 def test_nothing_is_relative_to_zeros(make_run: MakeRun, one: float, two: float, verdict: Verdict) -> None:
     """Where the source gives what kernels take for zero, elements decide; tiny numbers are numbers."""
     arrays = (np.full((SAMPLES, 5), value, np.float32) for value in (one, two))
-    result = compare_runs(*(make_run(str(name), array) for name, array in enumerate(arrays)), ToleranceConfig())
+    result = compare_runs(*(make_run(str(name), array) for name, array in enumerate(arrays)), Tolerance())
     assert result.verdict is verdict, result.reason
 
 
@@ -398,7 +398,7 @@ def test_integers_are_read_as_the_source_stores_them(make_run: MakeRun, logits: 
     source = make_run("a", reals, quantization=Quantization(0.25, 100), dtype="uint8")
     plain = make_run("b", stored, names=("y",))
     for one, two in ((source, plain), (plain, source)):
-        result = compare_runs(one, two, ToleranceConfig())
+        result = compare_runs(one, two, Tolerance())
         assert result.verdict is Verdict.EQUIVALENT
         assert result.outputs[0].error.max_abs == 0
         assert result.outputs[0].answers is not None
@@ -426,7 +426,7 @@ def test_no_rounding_excuses_a_tenth(make_run: MakeRun, logits: np.ndarray, size
     noise = np.random.default_rng(1).normal(size=(3, *logits.shape))
     second, rounded = (make_run(f"other{item}", (logits * (1 + 0.08 * noise[item]))[:16]) for item in (0, 2))
     others = {"second_opinion": dataclasses.replace(second, exact=True), "rounded": rounded}
-    reference, tolerance = make_run("a", logits), ToleranceConfig(noise_margin=100)
+    reference, tolerance = make_run("a", logits), Tolerance(noise_margin=100)
     other = make_run(f"b{size}", logits * (1 + size * noise[1]).astype(np.float32))
     result = compare_runs(reference, other, tolerance, **others)
     assert result.verdict is verdict, result.reason
@@ -439,9 +439,9 @@ def test_a_second_opinion_that_is_alone_is_asked_about(make_run: MakeRun, logits
     second = dataclasses.replace(make_run("second", (logits * (1 + 0.15 * noise[0]))[:16]), exact=True)
     rounded = make_run("rounded", (logits * (1 + 1e-6 * noise[2]))[:16])
     reference, other = make_run("a", logits), make_run("b", (logits * (1 + 0.02 * noise[1])).astype(np.float32))
-    result = compare_runs(reference, other, ToleranceConfig(), second_opinion=second)
+    result = compare_runs(reference, other, Tolerance(), second_opinion=second)
     assert (result.verdict, result.open) == (Verdict.UNDECIDED, True)
-    result = compare_runs(reference, other, ToleranceConfig(), second_opinion=second, rounded=rounded)
+    result = compare_runs(reference, other, Tolerance(), second_opinion=second, rounded=rounded)
     assert (result.verdict, result.open) == (Verdict.FAULTY, False)
 
 
@@ -449,7 +449,7 @@ def test_memory_doesnt_grow_with_the_samples(make_run: MakeRun) -> None:
     scores = np.random.default_rng(0).normal(size=(30_000, 500)).astype(np.float32)
     reference, candidate = make_run("a", scores), make_run("b", scores)
     tracemalloc.start()
-    result = compare_runs(reference, candidate, ToleranceConfig())
+    result = compare_runs(reference, candidate, Tolerance())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert result.verdict is Verdict.EQUIVALENT

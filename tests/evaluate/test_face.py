@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conrepair.config.model import ToleranceConfig
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
 from conrepair.evaluate.run import HeldRun
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 
 A = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
@@ -27,7 +27,7 @@ def run(name: str = "", *, quantization: Quantization | None = None, **arrays: n
 
 
 def compared(reference: HeldRun, candidate: HeldRun) -> ComparedOutputs:
-    return compare_outputs(reference, candidate, ToleranceConfig())
+    return compare_outputs(reference, candidate, Tolerance())
 
 
 def test_outputs_in_another_order() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conrepair.config.model import ToleranceConfig
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.evaluate.compare import Comparison, compare_runs
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict, coarser
 
 QUANTIZED = "quantized weights"
@@ -79,7 +79,7 @@ def compare(make_run: MakeRun, error: float, intent: Intent | None) -> Compariso
     generator = np.random.default_rng(0)
     scores = generator.normal(size=(20, 30)).astype(np.float32) * 5
     changed = (scores * (1 + error * generator.normal(size=scores.shape))).astype(np.float32)
-    return compare_runs(make_run("source", scores), make_run("target", changed, intent), ToleranceConfig())
+    return compare_runs(make_run("source", scores), make_run("target", changed, intent), Tolerance())
 
 
 @pytest.mark.parametrize("intent", [Intent(QUANTIZED, "int8", "float32"), Intent(QUANTIZED), None])
@@ -124,9 +124,9 @@ def test_half_precision_on_either_side_counts(make_run: MakeRun) -> None:
     scores = generator.normal(size=(20, 30)).astype(np.float32)
     half = make_run("half", scores.astype(np.float16).astype(np.float32), Intent("float16", "float16", "float32"))
     full = make_run("full", scores)
-    assert compare_runs(half, full, ToleranceConfig()).verdict is Verdict.NOISE
+    assert compare_runs(half, full, Tolerance()).verdict is Verdict.NOISE
     plain = dataclasses.replace(half, intent=Intent("float32"), precision="float32")
-    assert compare_runs(plain, full, ToleranceConfig()).verdict is Verdict.FAULTY
+    assert compare_runs(plain, full, Tolerance()).verdict is Verdict.FAULTY
     assert coarser("float32", "float16") == coarser("float16", "float32") == "float16"
     assert coarser("bfloat16", "float16") == "bfloat16"
 
@@ -141,7 +141,7 @@ def quantized_already(
     reference = dataclasses.replace(make_run("source", scores, Intent(QUANTIZED)), **source)
     candidate = make_run("target", scores + error * noise[0], Intent("float32", asked, QUANTIZED))
     again = None if second is None else make_run("again", (scores + second * noise[1])[:16])
-    return compare_runs(reference, candidate, ToleranceConfig(), second_opinion=again)
+    return compare_runs(reference, candidate, Tolerance(), second_opinion=again)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_one_step_of_an_output_is_what_integer_kernels_differ_by(make_run: MakeR
     intent = Intent("full-integer quantized")
     reference = dataclasses.replace(make_run("source", levels * 0.5, intent), outputs=(spec,))
     target = make_run("target", steps * np.float32(0.5), Intent("float32", None, "full-integer quantized"))
-    result = compare_runs(reference, target, ToleranceConfig())
+    result = compare_runs(reference, target, Tolerance())
     assert result.verdict is Verdict.QUANTIZED
     assert "no element differs by more than a step" in result.reason
 
@@ -200,6 +200,6 @@ def test_targets_of_one_real_source_keep_their_budget_among_themselves(make_run:
     source = make_run("source", scores, Intent())
     given = make_run("given", scores + noise, Intent(QUANTIZED))
     other = make_run("other", scores, Intent())
-    alone = compare_runs(given, other, ToleranceConfig())
-    siblings = compare_runs(given, other, ToleranceConfig(), source=source)
+    alone = compare_runs(given, other, Tolerance())
+    siblings = compare_runs(given, other, Tolerance(), source=source)
     assert (alone.verdict, siblings.verdict) == (Verdict.UNDECIDED, Verdict.QUANTIZED)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from conrepair.config.model import ToleranceConfig
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import (
     Floor,
     Integers,
@@ -22,7 +22,7 @@ from conrepair.evaluate.verdict import (
 from conrepair.metrics.tensors import TensorError, compare_tensors
 
 EPSILON = 2.0**-23
-TOLERANCE = ToleranceConfig(noise_margin=10.0, quantized_top1=0.1, quantized_cosine=0.98)
+TOLERANCE = Tolerance(noise_margin=10.0, quantized_top1=0.1, quantized_cosine=0.98)
 PLAIN = compare_tensors(np.ones(100), np.ones(100), rtol=0, atol=0)
 
 
@@ -70,7 +70,7 @@ def test_noise_is_what_rounding_explains(relative: float, floor: float, verdict:
 
 def test_undecided_is_what_is_large() -> None:
     """Less than that is told from rounding, by however little the margin allows."""
-    strict = ToleranceConfig(noise_margin=1.0)
+    strict = Tolerance(noise_margin=1.0)
     for relative, verdict in ((0.08, Verdict.FAULTY), (0.1001, Verdict.UNDECIDED)):
         floor = Floor(0.06, measured=True)
         assert judge(error(relative), floor, strict, quantized=False, top1_difference=None)[0] is verdict
@@ -245,4 +245,4 @@ def test_nothing_is_said_by_a_floor_that_nobody_confirms() -> None:
 def test_rounding_is_measured_again_where_that_may_change_the_verdict(
     relative: float, floor: Floor, exact: bool, expected: bool
 ) -> None:
-    assert rounding_could_excuse(error(relative), floor, ToleranceConfig(), exact=exact) is expected
+    assert rounding_could_excuse(error(relative), floor, Tolerance(), exact=exact) is expected

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conrepair.config.model import ToleranceConfig
 from conrepair.evaluate import whole_numbers
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.evaluate.whole_numbers import are_whole, differing_share, judge_whole
 
@@ -23,7 +23,7 @@ def wrong(count: int) -> np.ndarray:
 def judged(
     count: int, *, quantized: bool = False, narrow: str = "", ties: float | None = None
 ) -> tuple[Verdict, str]:
-    tolerance = ToleranceConfig(quantized_top1=0.1)
+    tolerance = Tolerance(quantized_top1=0.1)
     return judge_whole(RIGHT, wrong(count), tolerance, quantized=quantized, narrow=narrow, ties=ties)
 
 
@@ -55,14 +55,14 @@ def test_rows_at_a_time_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPat
     changed = wrong(9)
     changed[3, 9] = 0
     assert differing_share(RIGHT, changed) == 10 / 40
-    words = judge_whole(RIGHT, changed, ToleranceConfig(), quantized=False, narrow="", ties=None)[1]
+    words = judge_whole(RIGHT, changed, Tolerance(), quantized=False, narrow="", ties=None)[1]
     assert "10 of 40 integers differ, first at [1, 2]: 12 became 13" in words
 
 
 def test_nothing_is_equal_to_nothing() -> None:
     none = np.zeros((4, 0), np.int64)
     assert differing_share(none, none) == 0.0
-    found = judge_whole(none, none, ToleranceConfig(), quantized=False, narrow="", ties=None)
+    found = judge_whole(none, none, Tolerance(), quantized=False, narrow="", ties=None)
     assert found == (Verdict.EQUIVALENT, "all 0 integers are equal")
 
 
@@ -71,7 +71,7 @@ def test_kinds_of_numbers() -> None:
     assert are_whole(truth, np.arange(2), np.arange(2, dtype=np.uint8))
     assert not are_whole(truth, np.arange(2.0))
     words = [
-        judge_whole(one, two, ToleranceConfig(), quantized=False, narrow="", ties=None)[1]
+        judge_whole(one, two, Tolerance(), quantized=False, narrow="", ties=None)[1]
         for one, two in ((truth, truth), (truth, truth.astype(int)))
     ]
     assert words == ["all 2 truth values are equal", "all 2 integers are equal"]

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conrepair.config.model import ToleranceConfig
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import Comparison, compare_runs
 from conrepair.evaluate.families import with_corrected_times
 from conrepair.evaluate.run import Run
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.metrics.statistics import time_statistics
 from conrepair.report.backend_matrix import backends_csv, matrices, matrix_json
 from conrepair.report.result import AuditResult, Place, Ran, Row
@@ -59,7 +59,7 @@ def result(folder: Path, models: Sequence[str] = ("net",), batch: int = 1) -> Au
                 zip(PLACES, (scores, scores, other), strict=True), (30.0, 10.0, 10.5), strict=True
             )
         ]
-        compared = [compare_runs(one, two, ToleranceConfig()) for one, two in combinations(runs, 2)]
+        compared = [compare_runs(one, two, Tolerance()) for one, two in combinations(runs, 2)]
         compared = with_corrected_times(compared)
         with_reference = dict(zip(list(PLACES)[1:], compared, strict=False))
         rows += [
