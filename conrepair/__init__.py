@@ -8,11 +8,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from conrepair.api import audit, compare, inspect, localize, repair
+    from conrepair.api import audit, compare, convert, execute, inspect, localize, repair
     from conrepair.runtime.errors import ConrepairError
 
 __version__ = "0.1.0"
-__all__ = ["ConrepairError", "__version__", "audit", "compare", "inspect", "localize", "repair"]
+__all__ = ["ConrepairError", "__version__", "audit", "compare", "convert", "execute", "inspect", "localize", "repair"]
 
 _ERRORS = "conrepair.runtime.errors"
 

@@ -12,26 +12,47 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from conrepair.config.model import format_name, unknown_format
+from conrepair.converters.routes import find_route, pinned_route
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Description
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Description, Model
 from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
+from conrepair.pipeline.datasets import dataset_for
 from conrepair.pipeline.described import describe_file
 from conrepair.pipeline.options import input_specs, names_of, recipe_of
-from conrepair.pipeline.pair import Asked
+from conrepair.pipeline.pair import Asked, fitting_recipe
+from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.session import Session
-from conrepair.pipeline.settings import RepairSettings, answer_settings, layer_settings
-from conrepair.pipeline.verbs import compare_pair, localize_pair, repair_pair
+from conrepair.pipeline.settings import (
+    BackendChoice,
+    RepairSettings,
+    answer_settings,
+    conversion_settings,
+    layer_settings,
+)
+from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.pipeline.verbs import (
+    check_calibration,
+    compare_pair,
+    convert_model,
+    execute_model,
+    localize_pair,
+    repair_pair,
+)
 from conrepair.report.result import AuditResult
-from conrepair.report.results import Compared, Localized, Repaired
+from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
+from conrepair.runtime.errors import UsageError
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
-__all__ = ["audit", "compare", "inspect", "localize", "repair"]
+__all__ = ["audit", "compare", "convert", "execute", "inspect", "localize", "repair"]
 
-Value = TypeVar("Value", Compared, Repaired)
+Value = TypeVar("Value", Compared, Converted, Executed, Repaired)
 _Inputs = Sequence[str | TensorSpec]
 _Recipe = str | Path | Mapping[str, Any] | Recipe | None
 
@@ -214,6 +235,130 @@ def repair(
         return opened.kept(done) if output is None else done.save(output)
 
 
+def convert(
+    model: Any,
+    *,
+    to: str,
+    via: Sequence[str] = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    output: str | Path | None = None,
+    data: Any = None,
+    recipe: _Recipe = None,
+    inputs: _Inputs = (),
+    samples: int = 8,
+    seed: int = 0,
+    low: float | None = None,
+    high: float | None = None,
+    check: bool = True,
+    mend: bool = True,
+    seconds: float = 120.0,
+    timeout: float = 600.0,
+    trust: bool = False,
+    in_process: bool = False,
+) -> Converted:
+    """Convert a model to another format, and compare the result with it.
+
+    Args:
+        model: A path or an object.
+        to: The format: torch, keras, tensorflow, tflite or onnx.
+        via: Converters to use, in this order; default: the best route.
+        options: By converter, as in {"keras-tflite": {"quantize": "int8"}}.
+        output: File or folder for the result, as by `save`; default: it lies in a folder that goes with what is
+            returned.
+        data: As for `compare`; what a quantization is calibrated with, too.
+        recipe: As for `compare`.
+        inputs: As for `compare`.
+        samples: How many inputs are drawn, or taken of data that is iterated over.
+        seed: As for `compare`.
+        low: As for `compare`.
+        high: As for `compare`.
+        check: Whether the result is compared with the model.
+        mend: Whether another way is looked for where the route fails.
+        seconds: For that.
+        timeout: Seconds for each step; not in process.
+        trust: As for `compare`.
+        in_process: As for `compare`.
+
+    Returns:
+        With `model` (the file), `route`, `verdict`, `reason`, `save(path)`.
+
+    Raises:
+        ConrepairError: if there's no route, or nothing came of it.
+    """
+    target = format_name(to)
+    if problem := unknown_format(target):
+        raise UsageError(f"to: {problem}")
+    settings = conversion_settings(check=check, mend=mend, seconds=seconds, timeout=timeout)
+    chosen = {name: dict(values) for name, values in (options or {}).items()}
+    with _Opened(in_process) as opened:
+        file, subject, notes = opened.subject(
+            model, data, recipe, inputs, collected=samples, labels="none",
+            samples=samples, seed=seed, low=low, high=high, trust=trust,
+        )  # fmt: skip
+        path = subject.path
+        framework = detect_framework(path)
+        known = Model(framework, str(path), model_sha256(path), inputs=subject.declared)
+        route = pinned_route(tuple(via), framework, target) if via else find_route(framework, target, model=known)
+        check_calibration(route, chosen, file, recipe=recipe is not None)
+        subject.goals = (Goal(via=tuple(step.name for step in route.steps), options=chosen),)
+        if target == framework and not via:
+            raise UsageError(f"{path} is {target} already. For a round trip name the converters (via).")
+        done = opened.kept(convert_model(subject, settings, opened.session, notes))
+    if output is not None:
+        done.save(output)
+    return done
+
+
+def execute(
+    model: Any,
+    *,
+    backend: Literal["libraries", "onnxruntime"] = "libraries",
+    data: Any = None,
+    recipe: _Recipe = None,
+    inputs: _Inputs = (),
+    samples: int = 32,
+    seed: int = 0,
+    low: float | None = None,
+    high: float | None = None,
+    batch_size: int = 16,
+    timeout: float = 600.0,
+    trust: bool = False,
+    in_process: bool = False,
+) -> Executed:
+    """Run a model, and keep its outputs.
+
+    Args:
+        model: A path or an object.
+        backend: The model's own library, or ONNX Runtime as deployed, with all its optimizations.
+        data: As for `compare`.
+        recipe: As for `compare`.
+        inputs: As for `compare`.
+        samples: How many inputs are drawn, or taken of data that is iterated over.
+        seed: As for `compare`.
+        low: As for `compare`.
+        high: As for `compare`.
+        batch_size: For a model that leaves it open.
+        timeout: In seconds; not in process.
+        trust: As for `compare`.
+        in_process: As for `compare`.
+
+    Returns:
+        With `outputs` by name, `times`, `save(folder)`.
+
+    Raises:
+        ConrepairError: if it can't be run.
+    """
+    with _Opened(in_process) as opened:
+        _, subject, notes = opened.subject(
+            model, data, recipe, inputs, collected=samples,
+            samples=samples, seed=seed, low=low, high=high, trust=trust,
+        )  # fmt: skip
+        subject.batch_size = batch_size
+        if backend == "onnxruntime":
+            subject.backends = (BackendChoice(name=backend, label=backend, options={"optimization": "all"}),)
+        return opened.kept(execute_model(subject, opened.session, notes, timeout=timeout))
+
+
 def inspect(
     model: Any, *, inputs: _Inputs = (), timeout: float = 600.0, trust: bool = False, in_process: bool = False
 ) -> Description:
@@ -310,3 +455,26 @@ class _Opened:
             trust=trust or all(own for _, own in written),
             **others,
         )
+
+    def subject(
+        self,
+        model: Any,
+        data: Any,
+        recipe: _Recipe,
+        inputs: _Inputs,
+        *,
+        collected: int,
+        trust: bool,
+        **drawn: Any,
+    ) -> tuple[Path | None, Subject, list[str]]:
+        """One model and what it's fed: the data's file, the model, and what a person should know."""
+        given = self.session.room / "given"
+        declared = input_specs(inputs)
+        file = data_file(data, given, limit=collected)
+        path, own = model_file(model, given / "0", inputs=declared, data=file)
+        detect_framework(path)
+        name = names_of([path], numbered=False)[0]
+        dataset = dataset_for(file, **drawn)
+        chosen, notes = fitting_recipe(name, dataset, recipe_of(recipe))
+        origin = OnDisk(path, trust or own)
+        return file, Subject(name=name, origin=origin, declared=declared, dataset=dataset, recipe=chosen), notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import subprocess
 import sys
@@ -136,6 +137,39 @@ def test_a_damaged_file_is_said_in_this_process_too(right: Path, tmp_path: Path)
     with pytest.raises(conrepair.ConrepairError) as caught:
         conrepair.localize(right, damaged, in_process=True)
     assert int(caught.value.exit_code) == 3
+
+
+def test_a_model_is_converted_and_run(right: Path, wrong: Path, tmp_path: Path) -> None:
+    if importlib.util.find_spec("onnx2torch") is None:
+        pytest.skip("onnx2torch is not installed")
+    done = conrepair.convert(right, to="torch", in_process=True)
+    assert done.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}
+    assert done.route == "onnx2torch"
+    path = done.save(tmp_path / "net.pt2")
+    assert conrepair.compare(right, path, in_process=True).exit_code == 0
+    with pytest.raises(conrepair.ConrepairError, match="exists"):
+        done.save(path)
+    with pytest.raises(conrepair.ConrepairError, match="is onnx already"):
+        conrepair.convert(right, to="onnx", in_process=True)
+    with pytest.raises(conrepair.ConrepairError, match="did you mean 'tflite'"):
+        conrepair.convert(right, to="tfite", in_process=True)
+
+
+@pytest.mark.parametrize("backend", ["libraries", "onnxruntime"])
+def test_outputs_are_what_the_library_gives(backend: str, right: Path, tmp_path: Path) -> None:
+    spec = conrepair.inspect(right, in_process=True).inputs[0]
+    shape = [size if isinstance(size, int) else 1 for size in spec.shape[1:]]
+    array = np.random.default_rng(3).standard_normal((5, *shape)).astype(np.float32)
+    done = conrepair.execute(right, backend=backend, data=array, in_process=True)  # type: ignore[arg-type]
+    session = onnxruntime.InferenceSession(right, providers=["CPUExecutionProvider"])
+    for name, expected in zip(
+        (item.name for item in session.get_outputs()), session.run(None, {spec.name: array}), strict=True
+    ):
+        np.testing.assert_allclose(done.outputs[name], expected, rtol=1e-4, atol=1e-5)
+    folder = done.save(tmp_path / "run")
+    assert json.loads((folder / "run.json").read_text())["backend"] == backend
+    with pytest.raises(conrepair.ConrepairError, match="exists"):
+        done.save(folder)
 
 
 def test_results_are_frozen(right: Path) -> None:

@@ -1,31 +1,27 @@
-"""What the verb `convert` does: an audit of one conversion, whose result is kept."""
+"""What the verb `convert` does: one conversion, whose result is kept and compared with its source."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
-import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from conrepair.config.load import parse_config
 from conrepair.config.model import format_name, unknown_format
-from conrepair.converters.routes import Route, find_route, pinned_route
-from conrepair.data.named_recipes import RECIPES
+from conrepair.converters.routes import find_route, pinned_route
 from conrepair.frameworks.detect import detect_framework, detect_suffix
 from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.frameworks.model import Model
-from conrepair.pipeline.audit import run_audit
-from conrepair.pipeline.options import dataset_of, given, given_recipe, input_specs, parse_input, read_options, slug
+from conrepair.pipeline.options import input_specs, read_options, subject_of
+from conrepair.pipeline.plan import Goal
+from conrepair.pipeline.session import Session
+from conrepair.pipeline.settings import conversion_settings
+from conrepair.pipeline.verbs import check_calibration, convert_model
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import row_notes
 from conrepair.report.write import report_json
-from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
-from conrepair.runtime.progress import ProgressDisplay, say
-from conrepair.runtime.scratch import SCRATCH, scratch_folder
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.progress import say
 
 __all__ = ["convert"]
 
@@ -54,29 +50,16 @@ def convert(options: argparse.Namespace) -> int:
     model = Model(framework, str(path), model_sha256(path), inputs=input_specs(options.input))
     route = pinned_route(via, framework, target) if via else find_route(framework, target, model=model)
     settings = read_options(options.option, route)
-    _check_data(options, route, settings)
-    subject = {
-        "name": slug(path),
-        "path": str(path),
-        "inputs": [parse_input(text) for text in options.input] or None,
-        "conversions": [{"via": [step.name for step in route.steps], "options": settings}],
-    }
-    with scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch:
-        value = {
-            "output": str(scratch),
-            "dataset": dataset_of(options) | ({"labels": "none"} if _takes_photos(options) else {}),
-            "limits": {"workers": 1, "seconds": options.timeout},
-            "stages": {"execute": options.check, "repair": options.repair},
-            "repair": {"targets": False, "seconds": options.seconds},
-            "models": [given(subject | {"recipe": given_recipe(options.recipe)})],
-        }
-        with ProgressDisplay(quiet=options.quiet) as display:
-            result = run_audit(parse_config(value, "command line"), Path.cwd(), display)
-        targets = [row for row in result.rows if row.kind == "target"]
-        row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
-        if row is None or row.ran.artifact is None:
-            raise _failure(result)
-        written = Path(row.ran.artifact.path)
+    data = None if options.data is None else Path(options.data)
+    check_calibration(route, settings, data, recipe=options.recipe is not None)
+    goal = Goal(via=tuple(step.name for step in route.steps), options=settings)
+    subject, notes = subject_of(options, goals=(goal,), labels="none")
+    wanted = conversion_settings(
+        check=options.check, mend=options.repair, seconds=options.seconds, timeout=options.timeout
+    )
+    with Session(quiet=options.quiet) as session:
+        done = convert_model(subject, wanted, session, notes)
+        result, row, written = done.run, done.row, done.model
         if output.suffix and written.suffix != output.suffix and target == "torch":
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
             output = output.with_suffix(written.suffix)
@@ -93,33 +76,6 @@ def convert(options: argparse.Namespace) -> int:
     return int(ExitCode.DIFFERENT) if undeclared else row.exit_code
 
 
-def _takes_photos(options: argparse.Namespace) -> bool:
-    return options.data is not None and Path(options.data).suffix not in {".npz", ".npy"}
-
-
-def _check_data(options: argparse.Namespace, route: Route, settings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse to calibrate with what wasn't given.
-
-    Raises:
-        UsageError: if there's no data, or photos without a recipe.
-    """
-    for step in route.steps:
-        chosen = step.complete(settings[step.name])
-        if not step.calibrates(chosen):
-            continue
-        if options.data is None:
-            asked = f" with quantize={chosen['quantize']}" if "quantize" in chosen else ""
-            raise UsageError(
-                f"{step.name}{asked} calibrates with data, and none is given. Give --data: a folder of photos "
-                "(with --recipe), or .npz/.npy."
-            )
-        if _takes_photos(options) and options.recipe is None:
-            raise UsageError(
-                f"{step.name} calibrates with photos, and what they are before they enter the model decides the "
-                f"ranges. Give --recipe: {', '.join(RECIPES)}."
-            )
-
-
 def _about(result: AuditResult) -> list[str]:
     """What is to be said of a conversion that succeeded: notes, and what the comparison of each step says."""
     lines, said = [f"note: {note}" for note in result.notes], set()
@@ -134,17 +90,6 @@ def _about(result: AuditResult) -> list[str]:
         if row.mending is not None:
             lines += [f"  {line}" for line in mending_lines(row.mending)]
     return lines
-
-
-def _failure(result: AuditResult) -> ConrepairError:
-    """The first problem on the way, with its exit code."""
-    first, problem = next(
-        (row, row.problem) for row in result.rows if row.ran.artifact is None and row.problem is not None
-    )
-    mendings = [row.mending for row in result.rows if row.mending is not None]
-    told = [line for mending in mendings for line in mending_lines(mending)]
-    words = "\n".join([problem.explanation, *told]).strip()
-    return dataclasses.replace(problem, explanation=words).as_error(first.conversion)
 
 
 def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None:

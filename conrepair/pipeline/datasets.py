@@ -11,13 +11,16 @@ from conrepair.data.photos import Photo, read_photo_folder
 from conrepair.data.synthetic import SyntheticRange, in_words
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.data.tensors import read_tensors
+from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
 from conrepair.zoo.catalog import zoo_photos
 from conrepair.zoo.packages import ProgressCallback
 
 __all__ = [
     "Dataset",
+    "dataset_for",
     "folder_of_photos",
+    "is_array_file",
     "synthetic",
     "synthetic_in_words",
     "tensor_file",
@@ -143,6 +146,47 @@ def synthetic(count: int, limits: SyntheticRange) -> Dataset:
         labels=(None,) * count,
         limits=limits,
     )
+
+
+def dataset_for(
+    data: Path | None,
+    *,
+    samples: int,
+    seed: int = 0,
+    low: float | None = None,
+    high: float | None = None,
+    limit: int | None = None,
+    labels: str = "auto",
+) -> Dataset:
+    """The data in a file or folder, or what is drawn in their place.
+
+    Args:
+        data: Folder of photos, or .npz/.npy; None: inputs are drawn.
+        samples: How many are drawn.
+        seed: Of these.
+        low: Lower end of their range; None: what the models are made for.
+        high: The upper end.
+        limit: Take so many samples of the data; None: all.
+        labels: Of photos, as for `folder_of_photos`.
+
+    Raises:
+        ConfigError: if a number can't be meant.
+        DataError: if the data is missing, empty or damaged.
+    """
+    if data is not None:
+        return tensor_file(data, limit) if is_array_file(data) else folder_of_photos(data, labels=labels, limit=limit)
+    ends = -1.0 if low is None else low, 1.0 if high is None else high
+    if ends[0] > ends[1]:
+        raise ConfigError(f"low ({ends[0]:g}) is above high ({ends[1]:g})")
+    for name, value, least in (("samples", samples, 1), ("seed", seed, 0)):
+        if value < least:
+            raise ConfigError(f"{name} is {value}: give at least {least}")
+    return synthetic(samples, SyntheticRange(seed, *ends, None, low is not None or high is not None))
+
+
+def is_array_file(path: Path) -> bool:
+    """Whether data is a file of arrays, and no folder of photos."""
+    return path.suffix in {".npz", ".npy"}
 
 
 def synthetic_in_words(count: int, limits: SyntheticRange, inputs: Sequence[TensorSpec] = ()) -> str:

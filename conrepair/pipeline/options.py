@@ -14,12 +14,13 @@ from conrepair.data.named_recipes import named_recipe
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import from_json
-from conrepair.pipeline.pair import Asked
+from conrepair.pipeline.datasets import dataset_for
+from conrepair.pipeline.pair import Asked, fitting_recipe
+from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.runtime.errors import ConfigError, UsageError
 
 __all__ = [
     "asked_of",
-    "dataset_of",
     "given",
     "given_recipe",
     "input_specs",
@@ -28,6 +29,7 @@ __all__ = [
     "read_options",
     "recipe_of",
     "slug",
+    "subject_of",
 ]
 
 
@@ -61,13 +63,33 @@ def asked_of(options: argparse.Namespace, *, layers: bool) -> Asked:
     )
 
 
-def dataset_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The dataset that --data names; without it a synthetic one."""
-    if options.data is None:
-        limits = {"seed": options.seed, "low": options.low, "high": options.high}
-        return {"synthetic": {"samples": options.samples} | given(limits)}
-    path = Path(options.data).absolute()
-    return {"tensors": str(path)} if path.suffix in {".npz", ".npy"} else {"folder": str(path)}
+def subject_of(options: argparse.Namespace, *, labels: str = "auto", **more: Any) -> tuple[Subject, list[str]]:
+    """The model that a verb of one file looks at, and what a person should know.
+
+    Args:
+        options: Of the command line.
+        labels: Of photos.
+        **more: Other fields of the subject.
+
+    Raises:
+        ConfigError: if an option's value can't be meant.
+        DataError: if the data is unusable.
+    """
+    path = Path(options.model).resolve()
+    data = None if options.data is None else Path(options.data).absolute()
+    dataset = dataset_for(
+        data, samples=options.samples, seed=options.seed, low=options.low, high=options.high, labels=labels
+    )
+    recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
+    subject = Subject(
+        name=slug(path),
+        origin=OnDisk(path),
+        declared=input_specs(options.input),
+        dataset=dataset,
+        recipe=recipe,
+        **more,
+    )
+    return subject, notes
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,10 @@ from typing import Any
 
 from conrepair.backends.tvm.build import BUILD
 from conrepair.data.recipe import Recipe
-from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.model import to_json
-from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file
+from conrepair.pipeline.datasets import Dataset, dataset_for
 from conrepair.pipeline.recipes import raw_recipe
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice, Settings
@@ -22,9 +21,8 @@ from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.result import AuditResult, Place, Row
 from conrepair.runtime.errors import ConfigError, UsageError
 
-__all__ = ["Asked", "is_build", "layered_rows", "subjects_of_pair"]
+__all__ = ["Asked", "fitting_recipe", "is_build", "layered_rows", "subjects_of_pair"]
 
-_ARRAYS = {".npz", ".npy"}
 _BUILD_LABEL = "build"
 
 
@@ -76,15 +74,6 @@ class Asked:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(f"{name} is {value}: give at least 1")
-        if self.seed < 0:
-            raise ConfigError(f"seed is {self.seed}: give at least 0")
-        low, high = self._ends
-        if low > high:
-            raise ConfigError(f"low ({low:g}) is above high ({high:g})")
-
-    @property
-    def _ends(self) -> tuple[float, float]:
-        return -1.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
 
     @property
     def compiled(self) -> bool:
@@ -111,14 +100,12 @@ class Asked:
         """What the models run on.
 
         Raises:
+            ConfigError: if the range or the seed can't be meant.
             DataError: if it's missing, empty or damaged.
         """
-        if self.data is None:
-            given = self.low is not None or self.high is not None
-            return synthetic(self.samples, SyntheticRange(self.seed, *self._ends, None, given))
-        if self.data.suffix in _ARRAYS:
-            return tensor_file(self.data, self.limit)
-        return folder_of_photos(self.data, limit=self.limit)
+        return dataset_for(
+            self.data, samples=self.samples, seed=self.seed, low=self.low, high=self.high, limit=self.limit
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For the record."""
@@ -143,7 +130,7 @@ def subjects_of_pair(asked: Asked) -> tuple[list[Subject], list[str]]:
         DataError: if the data is unusable.
     """
     dataset = asked.dataset()
-    photos = dataset.kind == "photos"
+    recipe, notes = fitting_recipe(asked.names[0], dataset, asked.recipe)
     paths = (asked.source, *asked.between, *(() if asked.compiled else (asked.target,)))
     first = asked.names[0]
     subjects = [
@@ -154,7 +141,7 @@ def subjects_of_pair(asked: Asked) -> tuple[list[Subject], list[str]]:
             compare_with=first if place else None,
             batch_size=asked.batch_size,
             dataset=dataset,
-            recipe=(asked.recipe or raw_recipe()) if photos else None,
+            recipe=recipe,
         )
         for place, (name, path) in enumerate(zip(asked.names, paths, strict=False))
     ]
@@ -163,15 +150,28 @@ def subjects_of_pair(asked: Asked) -> tuple[list[Subject], list[str]]:
         options = _tvm_options(built=str(asked.target), debug_enabled=True, debug_samples=1)
         built = BackendChoice(name="tvm", label=_BUILD_LABEL, options=options, place=Place("tvm", "llvm", "O2"))
         subjects[0].backends = (LIBRARIES, built)
-    elif photos and asked.target_recipe is not None:
+    elif recipe is not None and asked.target_recipe is not None:
         subjects[-1].recipe = asked.target_recipe
-    notes = []
-    if photos and asked.recipe is None:
-        notes.append(
-            f"{first}: no recipe (preprocessing) is given; photos are given as raw pixels 0..255, so accuracy means "
-            "little"
-        )
     return subjects, notes
+
+
+def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[Recipe | None, list[str]]:
+    """How a dataset's samples become tensors, and a note where nobody said it.
+
+    Args:
+        name: Of the model.
+        dataset: That it runs on.
+        recipe: That was given.
+
+    Returns:
+        None where samples are tensors already.
+    """
+    if dataset.kind != "photos":
+        return None, []
+    if recipe is not None:
+        return recipe, []
+    words = "no recipe (preprocessing) is given; photos are given as raw pixels 0..255, so accuracy means little"
+    return raw_recipe(), [f"{name}: {words}"]
 
 
 def _tvm_options(**changes: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ __all__ = [
     "Settings",
     "Stages",
     "answer_settings",
+    "conversion_settings",
     "layer_settings",
 ]
 
@@ -179,6 +180,23 @@ def layer_settings(
         layers=LayerSettings(when="always", samples=min(_LAYERS, samples), batch_size=batch_size, latent=latent),
         repair=repair or RepairSettings(),
         stages=Stages(localize=True, repair=repair is not None),
+        seconds=timeout,
+        workers=1,
+    )
+
+
+def conversion_settings(*, check: bool, mend: bool, seconds: float, timeout: float) -> Settings:
+    """How one model is converted.
+
+    Args:
+        check: Whether the result is compared with its source.
+        mend: Whether another way is looked for where the route fails.
+        seconds: For that.
+        timeout: Seconds for each step.
+    """
+    return Settings(
+        stages=Stages(execute=check, repair=mend),
+        repair=RepairSettings(targets=False, seconds=seconds),
         seconds=timeout,
         workers=1,
     )

@@ -105,6 +105,13 @@ class Subject:
     prepared: dict[tuple[str, str], Preparation | Problem | None] = field(default_factory=dict)
 
     @property
+    def path(self) -> Path:
+        """Of a model that exists."""
+        if not isinstance(self.origin, OnDisk):
+            raise TypeError(f"{self.name} is no file")
+        return self.origin.path
+
+    @property
     def reference(self) -> str:
         """Name of its specification, which may be itself."""
         return self.compare_with or self.name

@@ -5,20 +5,29 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from conrepair.converters.routes import Route
+from conrepair.data.named_recipes import RECIPES
 from conrepair.localize.steps import attribute_steps
+from conrepair.pipeline.datasets import is_array_file
 from conrepair.pipeline.pair import Asked, layered_rows, subjects_of_pair
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import Settings
+from conrepair.pipeline.subject import Subject
 from conrepair.report.localization.about import about_step
-from conrepair.report.results import Compared, Localized, Repaired
+from conrepair.report.repair.mending import mending_lines
+from conrepair.report.result import AuditResult
+from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
 from conrepair.report.write import check_folder
+from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.interruption import ended_gently
 from conrepair.runtime.journal import end_early
 from conrepair.runtime.store import journals
 
-__all__ = ["compare_pair", "localize_pair", "repair_pair"]
+__all__ = ["check_calibration", "compare_pair", "convert_model", "execute_model", "localize_pair", "repair_pair"]
 
 
 def compare_pair(asked: Asked, settings: Settings, session: Session, *, folder: Path | None = None) -> Compared:
@@ -86,6 +95,90 @@ def repair_pair(asked: Asked, settings: Settings, session: Session) -> Repaired:
         stack.enter_context(ended_gently(lambda: _end_searches(session.store.root)))
         _, rows = layered_rows(asked, settings, session)
     return Repaired(row=rows[-1])
+
+
+def convert_model(subject: Subject, settings: Settings, session: Session, notes: Sequence[str] = ()) -> Converted:
+    """Convert a model to its goal, and compare the result with it where that's wanted.
+
+    Args:
+        subject: With one goal.
+        settings: From `conversion_settings`.
+        session: Where.
+        notes: What a person should know already.
+
+    Raises:
+        ConrepairError: if nothing came of it: the first problem on the way.
+    """
+    result = session.run(settings, [subject], notes=notes)
+    targets = [row for row in result.rows if row.kind == "target"]
+    row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
+    if row is None or row.ran.artifact is None:
+        raise _failure(result)
+    return Converted(run=result, row=row)
+
+
+def execute_model(
+    subject: Subject, session: Session, notes: Sequence[str] = (), *, timeout: float = 600.0
+) -> Executed:
+    """Run a model on its backend; what a compiler made is compared with the model in its own library.
+
+    Args:
+        subject: With one backend.
+        session: Where.
+        notes: What a person should know already.
+        timeout: Seconds for each step.
+
+    Raises:
+        ConrepairError: if it can't be run.
+    """
+    row = session.run(Settings(seconds=timeout, workers=1), [subject], notes=notes).rows[-1]
+    if row.ran.run is None:
+        if row.problem is None:
+            raise ValueError("a row that didn't run has a problem")
+        raise row.problem.as_error(row.backend)
+    return Executed(row=row)
+
+
+def check_calibration(
+    route: Route, options: Mapping[str, Mapping[str, Any]], data: Path | None, *, recipe: bool
+) -> None:
+    """Refuse to calibrate with what wasn't given.
+
+    Args:
+        route: The converters.
+        options: By converter.
+        data: What there is.
+        recipe: Whether there's one.
+
+    Raises:
+        UsageError: if there's no data, or photos without a recipe.
+    """
+    for step in route.steps:
+        chosen = step.complete(options.get(step.name, {}))
+        if not step.calibrates(chosen):
+            continue
+        if data is None:
+            asked = f" with quantize={chosen['quantize']}" if "quantize" in chosen else ""
+            raise UsageError(
+                f"{step.name}{asked} calibrates with data, and none is given. Give --data: a folder of photos "
+                "(with --recipe), or .npz/.npy."
+            )
+        if not is_array_file(data) and not recipe:
+            raise UsageError(
+                f"{step.name} calibrates with photos, and what they are before they enter the model decides the "
+                f"ranges. Give --recipe: {', '.join(RECIPES)}."
+            )
+
+
+def _failure(result: AuditResult) -> ConrepairError:
+    """The first problem on the way, with its exit code."""
+    first, problem = next(
+        (row, row.problem) for row in result.rows if row.ran.artifact is None and row.problem is not None
+    )
+    mendings = [row.mending for row in result.rows if row.mending is not None]
+    told = [line for mending in mendings for line in mending_lines(mending)]
+    words = "\n".join([problem.explanation, *told]).strip()
+    return dataclasses.replace(problem, explanation=words).as_error(first.conversion)
 
 
 def _end_searches(store: Path) -> bool:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+
 from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.identity import place_model
 from conrepair.localize.result import Localization, LocatedFault
+from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repair.result import RepairResult
 from conrepair.report.encode import encode
 from conrepair.report.localization.about import About
@@ -18,11 +23,15 @@ from conrepair.report.localization.write import check_localization_folder, write
 from conrepair.report.repair.summary import repair_line
 from conrepair.report.repair.write import advice_in, check_repair_folder, made_anew, write_refusal, write_repair
 from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.report.write import check_folder, report_json, write_audit
-from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.report.write import check_folder, report_json, row_json, write_audit
+from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
+from conrepair.runtime.files import whole_output, write_json
+from conrepair.runtime.store import RECORD
 from conrepair.runtime.words import shortened
 
-__all__ = ["Compared", "Localized", "Repaired", "refused"]
+__all__ = ["Compared", "Converted", "Executed", "Localized", "Repaired", "check_run_folder", "refused"]
+
+RUN = "run.json"
 
 _FAULTS, _NAME = 6, 60
 
@@ -106,6 +115,159 @@ class Compared:
     def __str__(self) -> str:
         verdict = "not compared" if self.verdict is None else self.verdict.value
         return "\n".join([f"{verdict}: {self.reason}", *_fault_lines(self.faults)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Converted:
+    """What a conversion came to.
+
+    Attributes:
+        run: All of it.
+        row: Of the result.
+    """
+
+    run: AuditResult
+    row: Row
+
+    @property
+    def model(self) -> Path:
+        """The converted model's file or folder, in a scratch folder until it's saved."""
+        if self.row.ran.artifact is None:
+            raise ValueError("a conversion that gave nothing")
+        return Path(self.row.ran.artifact.path)
+
+    @property
+    def route(self) -> str:
+        """The converters, joined by +."""
+        return self.row.conversion
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Of the result beside its source; None where they weren't compared, see `reason`."""
+        return self.row.verdict
+
+    @property
+    def reason(self) -> str:
+        """In words."""
+        return self.row.reason
+
+    @property
+    def faults(self) -> tuple[LocatedFault, ...]:
+        """None are looked for; `localize` names them."""
+        return ()
+
+    @property
+    def exit_code(self) -> int:
+        """Of the comparison."""
+        return self.row.exit_code
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Put the converted model where it's wanted.
+
+        Args:
+            path: File or folder.
+            force: Whether one that is there is replaced.
+
+        Returns:
+            The path.
+
+        Raises:
+            StorageError: if it can't be written.
+            UsageError: if there's one already.
+        """
+        place = Path(path).absolute()
+        if place.exists() and not force:
+            raise UsageError(f"{place} exists. Give another path, or force=True to replace it.")
+        place_model(self.model, place, self.model, force=force)
+        return place
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values; those of report.json."""
+        value: dict[str, Any] = json.loads(json.dumps(report_json(self.run)))
+        return value
+
+    def __str__(self) -> str:
+        verdict = "not compared" if self.verdict is None else self.verdict.value
+        return f"{self.model.name} by {self.route}: {verdict}: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Executed:
+    """What a run of one model came to.
+
+    Attributes:
+        row: Of the run.
+    """
+
+    row: Row
+
+    @property
+    def outputs(self) -> dict[str, npt.NDArray[Any]]:
+        """By name, samples first; large ones are memory-mapped, and there as long as this is."""
+        return {} if self.row.ran.run is None else self.row.ran.run.arrays
+
+    @property
+    def times(self) -> TimeStatistics | None:
+        """Per sample, in seconds; None where there was but one batch."""
+        return self.row.ran.times
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Of what a compiler made, beside the model in its own library; None without one."""
+        return self.row.verdict
+
+    @property
+    def exit_code(self) -> int:
+        """As the command line's."""
+        return self.row.exit_code
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the outputs as .npy, and run.json; the folder appears whole.
+
+        Args:
+            folder: For them.
+            force: Whether an earlier run's is replaced.
+
+        Returns:
+            The folder.
+
+        Raises:
+            StorageError: if it can't be written.
+            UsageError: if there's one already, or one of something else.
+        """
+        place = Path(folder).absolute()
+        check_run_folder(place, force=force)
+        if self.row.ran.run is None:
+            raise ValueError("a model that didn't run")
+        with whole_output(place) as temporary:
+            shutil.copytree(self.row.ran.run.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
+            write_json(temporary / RUN, self.to_dict())
+        return place
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values; those of run.json."""
+        value: dict[str, Any] = json.loads(json.dumps(row_json(self.row)))
+        return value
+
+    def __str__(self) -> str:
+        count = 0 if self.row.ran.run is None else self.row.ran.run.count
+        return f"{count} samples on {self.row.backend}"
+
+
+def check_run_folder(folder: Path, *, force: bool) -> None:
+    """Make sure that writing a run's outputs replaces nothing else.
+
+    Args:
+        folder: For them.
+        force: Whether an earlier run's is replaced.
+
+    Raises:
+        UsageError: if there's one already, or one of something else.
+    """
+    if folder.exists() and not (folder / RUN).is_file():
+        raise UsageError(f"{folder} exists and holds no outputs of a run, so it isn't replaced. Give another output.")
+    if folder.exists() and not force:
+        raise UsageError(f"{folder} exists. Give another output, or --force to replace it.")
 
 
 @dataclass(frozen=True, kw_only=True)

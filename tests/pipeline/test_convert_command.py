@@ -15,8 +15,7 @@ from PIL import Image
 from conrepair.cli import main
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.identity import model_sha256, place_model
-from conrepair.pipeline import convert_command
-from conrepair.pipeline.audit import run_audit
+from conrepair.pipeline.session import Session
 from conrepair.report.result import AuditResult, Problem
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.onnx_session import open_session
@@ -138,13 +137,15 @@ def test_what_makes_equal_answers_worthless_is_noted(capsys: pytest.CaptureFixtu
 
 
 def test_a_result_that_does_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def stopped(*arguments: Any) -> AuditResult:
-        result = run_audit(*arguments)
+    run = Session.run
+
+    def stopped(*arguments: Any, **options: Any) -> AuditResult:
+        result = run(*arguments, **options)
         changes = {"verdict": Verdict.UNDEPLOYABLE, "problem": Problem(message="it stopped", exit_code=4)}
         rows = [dataclasses.replace(row, **(changes if row.kind == "target" else {})) for row in result.rows]
         return dataclasses.replace(result, rows=tuple(rows))
 
-    monkeypatch.setattr(convert_command, "run_audit", stopped)
+    monkeypatch.setattr(Session, "run", stopped)
     save("y = Sin (x)", opset=17)
     assert convert("net.onnx", "--to", "torch", "-o", "net.pt2") == 4
     assert "onnx2torch: undeployable: it stopped" in capsys.readouterr().out
