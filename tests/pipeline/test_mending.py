@@ -151,7 +151,7 @@ def test_a_converter_that_kills_its_process_or_hangs(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CONVERTERS, name, failing_jobs.FAILING[name])
-    monkeypatch.setattr(scheduler, "_JOBS", "failing_jobs")
+    monkeypatch.setattr(scheduler, "JOBS", "failing_jobs")
     save("r = Sin (x) s = Relu (r) h = Hardmax (s) y = Add (h, x)", opset=17, shape="2, 5")
     limits = ["--timeout", "5", "--seconds", "200"]
     code, told = converted(capsys, "net.onnx", "--to", "onnx", "--via", name, "-o", "new.onnx", *limits)

@@ -62,7 +62,7 @@ class Room:
 
 @pytest.fixture
 def room(tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> Room:
-    monkeypatch.setattr(module, "_JOBS", "worker_jobs")
+    monkeypatch.setattr(module, "JOBS", "worker_jobs")
     return Room(tmp_path, workers)
 
 
