@@ -22,6 +22,7 @@ def keras_file(path: Path, how: str, *, swapped: bool = False, rotated: str = ""
     import keras
     import tensorflow as tf
 
+    keras.backend.clear_session()  # names as in a process of its own, whatever tests ran before
     model = _block(keras, swapped=swapped, rotated=rotated)
     if how == "saved_model":
         model.export(path, verbose=False)
