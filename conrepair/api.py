@@ -24,7 +24,7 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
 from conrepair.pipeline.datasets import dataset_for
-from conrepair.pipeline.described import describe_file
+from conrepair.pipeline.described import read_file
 from conrepair.pipeline.options import input_specs, names_of, recipe_of
 from conrepair.pipeline.pair import Asked, fitting_recipe
 from conrepair.pipeline.plan import Goal
@@ -377,7 +377,7 @@ def inspect(
     declared = input_specs(inputs)
     with _Opened(in_process) as opened:
         path, own = model_file(model, opened.session.room / "given", inputs=declared)
-        return describe_file(path, opened.session, declared, timeout=timeout, trust=trust or own)
+        return read_file(path, opened.session, declared, timeout=timeout, trust=trust or own).checked()
 
 
 def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> AuditResult:

@@ -16,7 +16,7 @@ from conrepair.pipeline.sources import framework_needs
 from conrepair.report.result import Problem
 from conrepair.runtime.workers import Failure
 
-__all__ = ["Described", "describe_file", "load_error", "read_file"]
+__all__ = ["Described", "read_file"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,19 @@ class Described:
     description: Description | None
     missing: tuple[str, ...] = ()
     problem: Problem | None = None
+
+    def checked(self) -> Description:
+        """What the file consists of.
+
+        Raises:
+            ConrepairError: if it can't be run.
+        """
+        if self.problem is not None:
+            what = "" if self.problem.kind == "refused" else f"{self.model.path} can't be loaded"
+            raise self.problem.as_error(what)
+        if self.description is None:
+            raise ValueError("a file that was described has no description")
+        return self.description
 
 
 def read_file(
@@ -61,32 +74,3 @@ def read_file(
         return Described(model, None, problem=problem)
     description = from_json(Description, read.value["description"])
     return Described(model, description, tuple(read.value.get("missing", ())), problem)
-
-
-def describe_file(
-    path: Path, session: Session, inputs: Sequence[TensorSpec] = (), *, timeout: float = 600.0, trust: bool = False
-) -> Description:
-    """Describe a file that can be run.
-
-    Args:
-        path: Of the file or folder.
-        session: Where.
-        inputs: That its file doesn't say.
-        timeout: In seconds.
-        trust: Whether code and pickles in it may run.
-
-    Raises:
-        ConrepairError: if it can't be loaded.
-    """
-    found = read_file(path.resolve(), session, inputs, timeout=timeout, trust=trust)
-    if found.problem is not None or found.description is None:
-        raise load_error(found)
-    return found.description
-
-
-def load_error(found: Described) -> Exception:
-    """Why a file can't be run, as an error."""
-    if found.problem is None:
-        return ValueError("a file that was described has no problem")
-    what = "" if found.problem.kind == "refused" else f"{found.model.path} can't be loaded"
-    return found.problem.as_error(what)

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conrepair.frameworks.model import Description, Model, to_json
-from conrepair.pipeline.described import load_error, read_file
+from conrepair.pipeline.described import read_file
 from conrepair.pipeline.options import input_specs
 from conrepair.pipeline.session import Session
 from conrepair.runtime.errors import ExitCode
@@ -33,8 +33,7 @@ def inspect(options: argparse.Namespace) -> int:
         found = read_file(Path(options.model).resolve(), session, input_specs(options.input))
     if found.description is not None:
         _show(found.description, found.model, found.missing, as_json=options.format == "json")
-    if found.problem is not None:
-        raise load_error(found)
+    found.checked()
     return int(ExitCode.EQUIVALENT)
 
 

@@ -1,4 +1,4 @@
-"""Options of the command line as parts of a configuration."""
+"""What a command line says, as plain values."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ from conrepair.runtime.errors import ConfigError, UsageError
 __all__ = [
     "asked_of",
     "given",
-    "given_recipe",
     "input_specs",
     "names_of",
-    "parse_input",
     "read_options",
     "recipe_of",
     "slug",
@@ -97,40 +95,9 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def given_recipe(text: str | None) -> Any:
-    """A recipe as a configuration takes it: by its name, or what a JSON file says.
-
-    Args:
-        text: A name, or the path of a file that ends with .json; None where none is given.
-
-    Raises:
-        ConfigError: if the file can't be read.
-    """
-    if text is None or not text.endswith(".json"):
-        return text
-    try:
-        return json.loads(Path(text).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{text} can't be read as a recipe: {error}. Give a recipe.json, or a name.") from error
-
-
 def slug(path: Path) -> str:
     """A file's name as the name of a model."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip("._-") or "model"
-
-
-def parse_input(text: str) -> dict[str, Any]:
-    """Read [NAME=]batch,3,224,224[:dtype].
-
-    Raises:
-        ConfigError: if there's no shape in it.
-    """
-    name, _, rest = text.rpartition("=")
-    sizes, _, dtype = rest.partition(":")
-    shape = [int(size) if size.lstrip("-").isdigit() else size for size in sizes.split(",") if size]
-    if not shape:
-        raise ConfigError(f"--input {text}: give a shape, as in --input batch,3,224,224")
-    return {"name": name or None, "shape": shape, "dtype": dtype or "float32"}
 
 
 def names_of(paths: Sequence[Path], *, numbered: bool) -> tuple[str, ...]:
@@ -157,13 +124,20 @@ def recipe_of(value: str | Path | Mapping[str, Any] | Recipe | None) -> Recipe |
     """
     if value is None or isinstance(value, Recipe):
         return value
-    found = given_recipe(str(value)) if isinstance(value, str | Path) else dict(value)
-    if isinstance(found, str):
-        return named_recipe(found)
+    if isinstance(value, str | Path) and not str(value).endswith(".json"):
+        return named_recipe(str(value))
     from conrepair.config.load import read_recipe
     from conrepair.pipeline.recipes import recipe_from_config
 
-    return recipe_from_config(read_recipe(found))
+    fields = _read_recipe(value) if isinstance(value, str | Path) else dict(value)
+    return named_recipe(fields) if isinstance(fields, str) else recipe_from_config(read_recipe(fields))
+
+
+def _read_recipe(path: str | Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} can't be read as a recipe: {error}. Give a recipe.json, or a name.") from error
 
 
 def input_specs(texts: Sequence[str | TensorSpec]) -> tuple[TensorSpec, ...]:
@@ -176,8 +150,13 @@ def input_specs(texts: Sequence[str | TensorSpec]) -> tuple[TensorSpec, ...]:
 
 
 def _input_spec(text: str) -> TensorSpec:
-    value = parse_input(text)
-    return from_json(TensorSpec, value | {"name": value["name"] or ""})
+    """Read [NAME=]batch,3,224,224[:dtype]."""
+    name, _, rest = text.rpartition("=")
+    sizes, _, dtype = rest.partition(":")
+    shape = [int(size) if size.lstrip("-").isdigit() else size for size in sizes.split(",") if size]
+    if not shape:
+        raise ConfigError(f"--input {text}: give a shape, as in --input batch,3,224,224")
+    return from_json(TensorSpec, {"name": name, "shape": shape, "dtype": dtype or "float32"})
 
 
 def read_options(texts: Sequence[str], route: Route) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from conrepair.pipeline.recipes import raw_recipe
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice, Settings
 from conrepair.pipeline.subject import OnDisk, Subject
-from conrepair.report.result import AuditResult, Place, Row
+from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.errors import ConfigError, UsageError
 
 __all__ = ["Asked", "fitting_recipe", "is_build", "layered_rows", "subjects_of_pair"]
@@ -33,8 +33,8 @@ class Asked:
     Attributes:
         source: The model that is right.
         target: Its conversion, or a folder that `build` wrote.
+        names: Of the models, in their order.
         between: Models on the way, in order.
-        names: Of the models, in their order; default: by their files.
         data: Folder of photos, or .npz/.npy; None: inputs are drawn.
         limit: Take so many samples of the data; None: all.
         recipe: How photos become tensors; None: raw pixels.
@@ -50,8 +50,8 @@ class Asked:
 
     source: Path
     target: Path
+    names: tuple[str, ...]
     between: tuple[Path, ...] = ()
-    names: tuple[str, ...] = ()
     data: Path | None = None
     limit: int | None = None
     recipe: Recipe | None = None
@@ -146,10 +146,7 @@ def subjects_of_pair(asked: Asked) -> tuple[list[Subject], list[str]]:
         for place, (name, path) in enumerate(zip(asked.names, paths, strict=False))
     ]
     if asked.compiled:
-        # Each kernel's results are computed anew where layers are compared: one sample shows that they can be.
-        options = _tvm_options(built=str(asked.target), debug_enabled=True, debug_samples=1)
-        built = BackendChoice(name="tvm", label=_BUILD_LABEL, options=options, place=Place("tvm", "llvm", "O2"))
-        subjects[0].backends = (LIBRARIES, built)
+        subjects[0].backends = (LIBRARIES, _built(asked.target))
     elif recipe is not None and asked.target_recipe is not None:
         subjects[-1].recipe = asked.target_recipe
     return subjects, notes
@@ -174,10 +171,14 @@ def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[
     return raw_recipe(), [f"{name}: {words}"]
 
 
-def _tvm_options(**changes: Any) -> dict[str, Any]:
+def _built(folder: Path) -> BackendChoice:
+    """A build as the backend that runs it, and shows what its kernels compute."""
     from conrepair.config.model import TvmConfig
+    from conrepair.pipeline.from_config import backend_choice
 
-    return TvmConfig(name="tvm").options | changes
+    # Each kernel's results are computed anew where layers are compared: one sample shows that they can be.
+    config = TvmConfig(name="tvm", label=_BUILD_LABEL, built=str(folder), debug_enabled=True, debug_samples=1)
+    return backend_choice(config, folder.parent)
 
 
 def layered_rows(asked: Asked, settings: Settings, session: Session) -> tuple[AuditResult, list[Row]]:

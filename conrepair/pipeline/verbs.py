@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
@@ -50,7 +49,7 @@ def compare_pair(asked: Asked, settings: Settings, session: Session, *, folder: 
     result = session.run(
         settings, subjects, name=name, folder=folder and folder / name, asked=asked.to_dict(), notes=notes
     )
-    return Compared(run=result, store=session.store.root)
+    return Compared(run=result, row=result.rows[-1], store=session.store.root)
 
 
 def localize_pair(asked: Asked, settings: Settings, session: Session) -> Localized:
@@ -91,8 +90,7 @@ def repair_pair(asked: Asked, settings: Settings, session: Session) -> Repaired:
     """
     for journal in journals(session.store.root):
         end_early(journal, wanted=False)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(ended_gently(lambda: _end_searches(session.store.root)))
+    with ended_gently(lambda: _end_searches(session.store.root)):
         _, rows = layered_rows(asked, settings, session)
     return Repaired(row=rows[-1])
 

@@ -48,31 +48,48 @@ def _fault_lines(faults: tuple[LocatedFault, ...]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
-    """What a comparison of answers came to.
+class _Judged:
+    """What a run says of one of its models beside its source.
 
     Attributes:
         run: All of it.
-        store: Where files of it are until it's saved.
+        row: Of that model.
     """
 
     run: AuditResult
-    store: Path
-
-    @property
-    def row(self) -> Row:
-        """The target's."""
-        return self.run.rows[-1]
+    row: Row
 
     @property
     def verdict(self) -> Verdict | None:
-        """Of the target; None where it can't be told, see `reason`."""
+        """Of the target beside its source; None where it can't be told, or wasn't asked, see `reason`."""
         return self.row.verdict
 
     @property
     def reason(self) -> str:
         """In words."""
         return self.row.reason
+
+    @property
+    def _judgement(self) -> str:
+        return f"{'not compared' if self.verdict is None else self.verdict.value}: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values; those of report.json."""
+        value: dict[str, Any] = json.loads(json.dumps(report_json(self.run)))
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared(_Judged):
+    """What a comparison of answers came to.
+
+    Attributes:
+        run: All of it.
+        row: Of the target.
+        store: Where files of it are until it's saved.
+    """
+
+    store: Path
 
     @property
     def faults(self) -> tuple[LocatedFault, ...]:
@@ -107,27 +124,18 @@ class Compared:
         write_audit(dataclasses.replace(self.run, folder=place), self.store)
         return place
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values; those of report.json."""
-        value: dict[str, Any] = json.loads(json.dumps(report_json(self.run)))
-        return value
-
     def __str__(self) -> str:
-        verdict = "not compared" if self.verdict is None else self.verdict.value
-        return "\n".join([f"{verdict}: {self.reason}", *_fault_lines(self.faults)])
+        return "\n".join([self._judgement, *_fault_lines(self.faults)])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Converted:
+class Converted(_Judged):
     """What a conversion came to.
 
     Attributes:
         run: All of it.
         row: Of the result.
     """
-
-    run: AuditResult
-    row: Row
 
     @property
     def model(self) -> Path:
@@ -140,16 +148,6 @@ class Converted:
     def route(self) -> str:
         """The converters, joined by +."""
         return self.row.conversion
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """Of the result beside its source; None where they weren't compared, see `reason`."""
-        return self.row.verdict
-
-    @property
-    def reason(self) -> str:
-        """In words."""
-        return self.row.reason
 
     @property
     def faults(self) -> tuple[LocatedFault, ...]:
@@ -181,14 +179,8 @@ class Converted:
         place_model(self.model, place, self.model, force=force)
         return place
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values; those of report.json."""
-        value: dict[str, Any] = json.loads(json.dumps(report_json(self.run)))
-        return value
-
     def __str__(self) -> str:
-        verdict = "not compared" if self.verdict is None else self.verdict.value
-        return f"{self.model.name} by {self.route}: {verdict}: {self.reason}"
+        return f"{self.model.name} by {self.route}: {self._judgement}"
 
 
 @dataclass(frozen=True, kw_only=True)

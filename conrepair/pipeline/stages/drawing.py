@@ -45,8 +45,7 @@ def draw(state: State) -> None:
 
 def _draws(subject: Subject) -> bool:
     """Whether inputs are drawn for a model that isn't compared with another."""
-    drawn = subject.dataset is not None and subject.dataset.kind == "synthetic"
-    return drawn and subject.source is not None and subject.compare_with is None
+    return subject.drawn and subject.source is not None and subject.compare_with is None
 
 
 def _group(state: State, subject: Subject) -> list[Subject]:
