@@ -208,8 +208,8 @@ def measure(kind: str, nodes: int, faults: int) -> dict[str, Any]:
     """Localize one case; seconds of the processor, bytes, and whether the result is right."""
     from conrepair.data.tensor_spec import TensorSpec
     from conrepair.frameworks.model import Model
-    from conrepair.localize.localize import localize_networks
-    from conrepair.localize.options import Options
+    from conrepair.localization.localize import localize_networks
+    from conrepair.localization.options import Options
     from conrepair.networks.registry import open_network
     from conrepair.runtime.files import sha256_of
 

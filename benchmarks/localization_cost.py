@@ -146,8 +146,8 @@ def measure_memory(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _localize(
     payload: Mapping[str, Any], folder: Path, batch: int, advance: Callable[[str], None] = lambda _: None
 ) -> dict[str, float]:
-    from conrepair.localize.models import Subject, localize_models
-    from conrepair.localize.options import Options
+    from conrepair.localization.models import Subject, localize_models
+    from conrepair.localization.options import Options
 
     data = _reference(payload["data"])
     source, target = (

@@ -23,10 +23,10 @@ from typing import Any
 from benchmarks.common.making import FOLDED
 from benchmarks.common.running import result_of
 from benchmarks.common.target import Data, made_target, subject
-from conrepair.localize.models import localize_models
-from conrepair.localize.options import Options
-from conrepair.repair.options import RepairOptions
-from conrepair.repair.repair import repair_models
+from conrepair.localization.models import localize_models
+from conrepair.localization.options import Options
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.repair import repair_models
 from conrepair.runtime.workers import Workers
 
 SECONDS, RATIO = 30.0, 3.0

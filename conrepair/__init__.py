@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,17 +13,6 @@ __version__ = "0.1.0"
 __all__ = ["ConrepairError", "__version__", "audit", "compare", "convert", "execute", "inspect", "localize", "repair"]
 
 _ERRORS = "conrepair.runtime.errors"
-
-
-class _Package(ModuleType):
-    """Two verbs have the names of rooms (`localize`, `repair`): importing a room doesn't hide its verb."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name not in __all__ or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

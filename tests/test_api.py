@@ -204,7 +204,7 @@ def test_an_import_costs_nothing_and_rooms_don_t_hide_verbs() -> None:
     code = (
         "import sys, conrepair; loaded = set(sys.modules)\n"
         "assert not {'numpy', 'pydantic', 'rich', 'onnx', 'conrepair.api'} & loaded, loaded\n"
-        "import conrepair.localize.models, conrepair.repair.result\n"
+        "import conrepair.localization.models, conrepair.repairs.result\n"
         "assert callable(conrepair.localize) and callable(conrepair.repair)\n"
         "assert sorted(conrepair.__all__) == conrepair.__all__\n"
     )

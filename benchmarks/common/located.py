@@ -15,8 +15,8 @@ from benchmarks.common.exact import compared, difference, in_float32, in_float64
 from benchmarks.common.plain_graph import Array
 from benchmarks.common.target import Data, UnfitError, finite, side_of, subject, told
 from conrepair.frameworks.model import Model
-from conrepair.localize.models import localize_models
-from conrepair.localize.options import Options
+from conrepair.localization.models import localize_models
+from conrepair.localization.options import Options
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["LEAST_EFFECT", "RIGHT", "SAMPLES", "located", "located_sides", "rounding_of", "saved", "unfit"]

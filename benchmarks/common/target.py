@@ -24,8 +24,8 @@ from conrepair.faults.inject import inject
 from conrepair.faults.inject_file import has_place, inject_natively
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.frameworks.registry import framework
-from conrepair.localize.models import Subject
-from conrepair.localize.result import LocatedFault
+from conrepair.localization.models import Subject
+from conrepair.localization.result import LocatedFault
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.onnx_passes.files import load, save
 from conrepair.runtime.files import sha256_of

@@ -9,8 +9,8 @@ from typing import Any
 from benchmarks.common.outputs import outputs_verdict
 from benchmarks.common.target import Data, finite, made_target, measured, subject, told
 from conrepair.evaluate.intent import Intent
-from conrepair.localize.models import localize_models
-from conrepair.localize.options import Options
+from conrepair.localization.models import localize_models
+from conrepair.localization.options import Options
 
 __all__ = ["run"]
 

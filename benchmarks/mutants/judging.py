@@ -22,47 +22,47 @@ MODULES = (
     "conrepair/evaluate/intent.py",
     "conrepair/evaluate/run.py",
     # Which piece is said to be at fault, and whether anything is.
-    "conrepair/localize/measurement.py",
-    "conrepair/localize/reference.py",
-    "conrepair/localize/isolation.py",
-    "conrepair/localize/judgement.py",
-    "conrepair/localize/quantization.py",
-    "conrepair/localize/doubtful.py",
-    "conrepair/localize/agreement.py",
-    "conrepair/localize/hidden.py",
-    "conrepair/localize/coverage.py",
-    "conrepair/localize/conclusion.py",
-    "conrepair/localize/outputs.py",
+    "conrepair/localization/measurement.py",
+    "conrepair/localization/reference.py",
+    "conrepair/localization/isolation.py",
+    "conrepair/localization/judgement.py",
+    "conrepair/localization/quantization.py",
+    "conrepair/localization/doubtful.py",
+    "conrepair/localization/agreement.py",
+    "conrepair/localization/hidden.py",
+    "conrepair/localization/coverage.py",
+    "conrepair/localization/conclusion.py",
+    "conrepair/localization/outputs.py",
     # What is compared with what: a wrong pair accuses, or excuses, a piece.
-    "conrepair/localize/alignment.py",
-    "conrepair/localize/matching.py",
-    "conrepair/localize/equals.py",
-    "conrepair/localize/crossing.py",
-    "conrepair/localize/proving.py",
-    "conrepair/localize/learning.py",
-    "conrepair/localize/cuts.py",
-    "conrepair/localize/isolated.py",
-    "conrepair/localize/settling.py",
-    "conrepair/localize/compensating.py",
+    "conrepair/localization/alignment.py",
+    "conrepair/localization/matching.py",
+    "conrepair/localization/equals.py",
+    "conrepair/localization/crossing.py",
+    "conrepair/localization/proving.py",
+    "conrepair/localization/learning.py",
+    "conrepair/localization/cuts.py",
+    "conrepair/localization/isolated.py",
+    "conrepair/localization/settling.py",
+    "conrepair/localization/compensating.py",
     # Which edits are taken, and whether what comes out is delivered.
-    "conrepair/localize/alone.py",
-    "conrepair/repair/bench.py",
-    "conrepair/repair/search.py",
-    "conrepair/repair/rounds.py",
-    "conrepair/repair/criteria.py",
-    "conrepair/repair/minimize.py",
-    "conrepair/repair/verify.py",
-    "conrepair/repair/unseen.py",
+    "conrepair/localization/alone.py",
+    "conrepair/repairs/bench.py",
+    "conrepair/repairs/search.py",
+    "conrepair/repairs/rounds.py",
+    "conrepair/repairs/criteria.py",
+    "conrepair/repairs/minimize.py",
+    "conrepair/repairs/verify.py",
+    "conrepair/repairs/unseen.py",
 )
 """Files whose lines bear a verdict.
 
-Not among them: `localize/diagnosis`, recipes and words (they name a fault, they don't decide that there is one),
-`localize/samples.py`, `similarity.py` and `guessing.py` (they propose pairs that others check), `localize/shelf.py`
-(where arrays are kept: bounds of memory), `repair/proposals` and the editors (they propose edits that are judged),
-reports, and what runs models.
+Not among them: `localization/diagnosis`, recipes and words (they name a fault, they don't decide that there is one),
+`localization/samples.py`, `similarity.py` and `guessing.py` (they propose pairs that others check),
+`localization/shelf.py` (where arrays are kept: bounds of memory), `repairs/proposals` and the editors (they propose
+edits that are judged), reports, and what runs models.
 """
 
-FOLDERS = ("tests/metrics", "tests/evaluate", "tests/localize", "tests/repair")
+FOLDERS = ("tests/metrics", "tests/evaluate", "tests/localization", "tests/repairs")
 """Of the tests: the rooms of these files. Those of commands and pipelines notice more, and take minutes."""
 
 WARM = (

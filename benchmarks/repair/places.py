@@ -8,7 +8,7 @@ from conrepair.editors.editor import Editor
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Node
-from conrepair.repair.edits import (
+from conrepair.repairs.edits import (
     AddOutput,
     DropOutput,
     Edit,
@@ -18,7 +18,7 @@ from conrepair.repair.edits import (
     SetRecipe,
     apply,
 )
-from conrepair.repair.patch import Patch
+from conrepair.repairs.patch import Patch
 
 __all__ = ["places_of"]
 

@@ -23,12 +23,12 @@ from conrepair.evaluate.intent import Intent
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
-from conrepair.localize.models import localize_models
-from conrepair.localize.options import Options
-from conrepair.repair.options import RepairOptions
-from conrepair.repair.patch import PATCH, read_patch
-from conrepair.repair.repair import repair_models
-from conrepair.repair.result import RepairResult
+from conrepair.localization.models import localize_models
+from conrepair.localization.options import Options
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.repair import repair_models
+from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.files import sha256_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from conrepair.localize.result import Localization, LocatedFault
+from conrepair.localization.result import Localization, LocatedFault
 from conrepair.pipeline.mending import Trial
-from conrepair.repair.advice import Advice
-from conrepair.repair.conversion.remedies import Remedy, Step
+from conrepair.repairs.advice import Advice
+from conrepair.repairs.conversion.remedies import Remedy, Step
 
 __all__ = ["advise"]
 

@@ -14,10 +14,10 @@ from conrepair.networks.tvm import imported_model
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.sources import framework_needs
-from conrepair.repair.build_change import changed_options, read_build_patch, write_changed
-from conrepair.repair.patch import CONVERTED, RECIPE, read_patch
-from conrepair.repair.repair import apply_patch
-from conrepair.repair.search import STEM
+from conrepair.repairs.build_change import changed_options, read_build_patch, write_changed
+from conrepair.repairs.patch import CONVERTED, RECIPE, read_patch
+from conrepair.repairs.repair import apply_patch
+from conrepair.repairs.search import STEM
 from conrepair.report.repair.write import check_repair_folder
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import whole_output

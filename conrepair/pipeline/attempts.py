@@ -11,10 +11,10 @@ from typing import Any
 from conrepair.frameworks.model import Model, to_json
 from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.sources import framework_needs
-from conrepair.repair.conversion.bisection import Reduced, smallest_failing
-from conrepair.repair.conversion.likeness import same_failure
-from conrepair.repair.conversion.remedies import Step
-from conrepair.repair.conversion.result import Stop
+from conrepair.repairs.conversion.bisection import Reduced, smallest_failing
+from conrepair.repairs.conversion.likeness import same_failure
+from conrepair.repairs.conversion.remedies import Step
+from conrepair.repairs.conversion.result import Stop
 from conrepair.runtime.workers import Failure
 
 __all__ = ["Attempts", "Piece"]
@@ -29,7 +29,7 @@ class Piece:
     """Nodes of an outlined graph.
 
     Attributes:
-        model: The outline, as `conrepair.repair.conversion.piece` writes it.
+        model: The outline, as `conrepair.repairs.conversion.piece` writes it.
         nodes: Places; None for all.
     """
 

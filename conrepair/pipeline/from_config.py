@@ -22,7 +22,7 @@ from conrepair.data.recipe import Recipe
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.tolerance import Tolerance
-from conrepair.localize.suspicion_draws import SuspicionSettings
+from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config

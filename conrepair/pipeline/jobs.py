@@ -270,8 +270,8 @@ def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Returns:
         "localization".
     """
-    from conrepair.localize.models import Subject, localize_models
-    from conrepair.localize.options import Options
+    from conrepair.localization.models import Subject, localize_models
+    from conrepair.localization.options import Options
 
     source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -292,8 +292,8 @@ def rounding(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "outputs" (specs, in order; none where the model can only be looked into through a conversion), and "count",
         "starts" and "repeats" as of an execution.
     """
-    from conrepair.localize.models import Subject, rounded_outputs
-    from conrepair.localize.options import Options
+    from conrepair.localization.models import Subject, rounded_outputs
+    from conrepair.localization.options import Options
 
     source = from_json(Subject, payload["source"])
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -319,11 +319,11 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Returns:
         "repair", whose model and patch have paths relative to `folder`; "unfinished", whether it was interrupted.
     """
-    from conrepair.localize.models import Subject
-    from conrepair.localize.options import Options
-    from conrepair.repair.build import repair_build
-    from conrepair.repair.options import RepairOptions
-    from conrepair.repair.repair import repair_models
+    from conrepair.localization.models import Subject
+    from conrepair.localization.options import Options
+    from conrepair.repairs.build import repair_build
+    from conrepair.repairs.options import RepairOptions
+    from conrepair.repairs.repair import repair_models
 
     source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
     edits = None if payload["edits"] is None else frozenset(payload["edits"])
@@ -360,7 +360,7 @@ def outline(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Returns:
         "model" (its path relative to the folder) and "nodes".
     """
-    from conrepair.repair.conversion.piece import outline as write_outline
+    from conrepair.repairs.conversion.piece import outline as write_outline
 
     model = from_json(Model, payload["model"])
     path = folder / "outline.onnx"
@@ -382,7 +382,7 @@ def attempt(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         Nothing: that it returns is the result.
     """
     from conrepair.onnx_passes.files import load, save
-    from conrepair.repair.conversion.piece import piece
+    from conrepair.repairs.conversion.piece import piece
 
     here = from_json(Model, payload["model"])
     with tempfile.TemporaryDirectory(dir=folder) as name:

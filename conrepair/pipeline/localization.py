@@ -14,9 +14,9 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.verdict import Verdict, eight_bits_cost
 from conrepair.frameworks.model import from_json, to_json
-from conrepair.localize.options import Options
-from conrepair.localize.result import Localization
-from conrepair.localize.steps import attribute_steps
+from conrepair.localization.options import Options
+from conrepair.localization.result import Localization
+from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.settings import Settings

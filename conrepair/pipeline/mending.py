@@ -13,9 +13,9 @@ from conrepair.frameworks.model import Model
 from conrepair.pipeline.attempts import Attempts
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.settings import Settings
-from conrepair.repair.conversion.likeness import same_failure
-from conrepair.repair.conversion.remedies import Remedy, Step, all_rewritings, detours, exports, rewritings
-from conrepair.repair.conversion.result import Mending, Stop, TriedRemedy
+from conrepair.repairs.conversion.likeness import same_failure
+from conrepair.repairs.conversion.remedies import Remedy, Step, all_rewritings, detours, exports, rewritings
+from conrepair.repairs.conversion.result import Mending, Stop, TriedRemedy
 from conrepair.report.repair.mending import NOT_COMPARED
 from conrepair.report.result import Row
 from conrepair.runtime.workers import Failure

@@ -7,7 +7,7 @@ import contextlib
 import json
 from pathlib import Path
 
-from conrepair.localize.result import Localization
+from conrepair.localization.result import Localization
 from conrepair.pipeline.apply_command import apply
 from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.session import Session

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from conrepair.config.model import EditKind
 from conrepair.evaluate.tolerance import Tolerance
-from conrepair.localize.suspicion_draws import SuspicionSettings
+from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
 from conrepair.runtime.errors import ConfigError
 

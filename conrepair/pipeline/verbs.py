@@ -10,7 +10,7 @@ from typing import Any
 
 from conrepair.converters.routes import Route
 from conrepair.data.named_recipes import RECIPES
-from conrepair.localize.steps import attribute_steps
+from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.datasets import is_array_file
 from conrepair.pipeline.pair import Asked, layered_rows, subjects_of_pair
 from conrepair.pipeline.session import Session

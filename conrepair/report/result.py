@@ -12,11 +12,11 @@ from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
-from conrepair.localize.result import Localization
+from conrepair.localization.result import Localization
 from conrepair.metrics.statistics import TimeStatistics
-from conrepair.repair.advice import Advice
-from conrepair.repair.conversion.result import Mending
-from conrepair.repair.result import RepairResult
+from conrepair.repairs.advice import Advice
+from conrepair.repairs.conversion.result import Mending
+from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import ConrepairError, ExitCode
 
 __all__ = [

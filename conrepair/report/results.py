@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.identity import place_model
-from conrepair.localize.result import Localization, LocatedFault
+from conrepair.localization.result import Localization, LocatedFault
 from conrepair.metrics.statistics import TimeStatistics
-from conrepair.repair.result import RepairResult
+from conrepair.repairs.result import RepairResult
 from conrepair.report.encode import encode
 from conrepair.report.localization.about import About
 from conrepair.report.localization.document import localization_document

@@ -14,8 +14,8 @@ from benchmarks.repair.files import agreement, quantized_tensors, size
 from benchmarks.repair.places import places_of
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.model import Model
-from conrepair.repair.edits import Graft, Remove, SetParameter
-from conrepair.repair.patch import Patch
+from conrepair.repairs.edits import Graft, Remove, SetParameter
+from conrepair.repairs.patch import Patch
 from conrepair.runtime.files import sha256_of
 
 _SCORES = np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]], np.float32)

@@ -19,7 +19,7 @@ from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array, Node
-from conrepair.localize.opening import open_model
+from conrepair.localization.opening import open_model
 from tests.support.native_models import feeds_of, keras_file, tensorflow_file, tflite_file, torch_file
 
 _IDENTITY = "small (float[batch, 8] x) => (float[batch, 8] y) { y = Identity (x) }"

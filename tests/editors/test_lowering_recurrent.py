@@ -14,7 +14,7 @@ from conrepair.editors.onnx import OnnxEditor
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.graph.layer_graph import Array
-from conrepair.localize.diagnosis.recurrence import layers_of_node
+from conrepair.localization.diagnosis.recurrence import layers_of_node
 from conrepair.networks.onnx import open_network
 
 STEPS, BATCH, WIDTH = 5, 2, 3  # as many states as features, so that a result has its operand's shape

@@ -15,8 +15,8 @@ from conrepair.converters.registry import converter
 from conrepair.faults.catalogue import faults
 from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.registry import framework
-from conrepair.repair.advice import suggestions, suggestions_for_files
-from conrepair.repair.conversion.remedies import Step
+from conrepair.repairs.advice import suggestions, suggestions_for_files
+from conrepair.repairs.conversion.remedies import Step
 
 
 @pytest.fixture(autouse=True)

@@ -18,11 +18,11 @@ PACKAGE = Path(conrepair.__file__).parent
     ("kind", "reached"),
     [
         ("localize", "editors/onnx.py"),  # by a lazy import, and then by a name that is put together
-        ("localize", "localize/diagnosis/rotary.py"),
+        ("localize", "localization/diagnosis/rotary.py"),
         ("localize", "report/encode.py"),
         ("localize", "networks/tflite.py"),
-        ("repair", "repair/search.py"),
-        ("rounding", "localize/reference.py"),
+        ("repair", "repairs/search.py"),
+        ("rounding", "localization/reference.py"),
         ("convert", "importer/operators/recurrent.py"),
         ("convert", "converters/registry.py"),
         ("execute", "frameworks/keras.py"),
@@ -39,12 +39,12 @@ def test_what_is_imported_on_the_way_counts(kind: str, reached: str) -> None:
     ("kind", "other"),
     [
         ("localize", "report/summary.py"),
-        ("localize", "repair/search.py"),
+        ("localize", "repairs/search.py"),
         ("localize", "cli.py"),
-        ("execute", "localize/localize.py"),
+        ("execute", "localization/localize.py"),
         ("execute", "editors/onnx.py"),
         ("describe", "converters/registry.py"),
-        ("describe", "repair/search.py"),
+        ("describe", "repairs/search.py"),
     ],
 )
 def test_what_isn_t_imported_doesn_t(kind: str, other: str) -> None:

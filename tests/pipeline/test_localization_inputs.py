@@ -15,7 +15,7 @@ from PIL import Image
 from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.graph.kinds import Kind
-from conrepair.localize.result import Localization
+from conrepair.localization.result import Localization
 from conrepair.pipeline.audit import run_audit
 from conrepair.report.result import AuditResult
 from conrepair.report.write import write_audit

@@ -13,7 +13,7 @@ from localized import WEIGHTS, Variant
 from PIL import Image
 
 from conrepair.cli import main
-from conrepair.repair.patch import read_patch
+from conrepair.repairs.patch import read_patch
 from conrepair.runtime.files import sha256_of
 
 SIZE = (48, 40)

@@ -14,9 +14,9 @@ import small_models as small
 from conrepair.backends.tvm.backend import BACKEND
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.model import Model
-from conrepair.localize.localize import localize_networks
-from conrepair.localize.options import Options
-from conrepair.localize.result import Localization
+from conrepair.localization.localize import localize_networks
+from conrepair.localization.options import Options
+from conrepair.localization.result import Localization
 from conrepair.networks.registry import open_network
 from conrepair.networks.tvm import open_build
 

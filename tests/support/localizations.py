@@ -15,9 +15,9 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.graph.kinds import Kind
-from conrepair.localize.localize import localize_networks
-from conrepair.localize.options import Options
-from conrepair.localize.result import LayerRow, Localization, LocatedFault
+from conrepair.localization.localize import localize_networks
+from conrepair.localization.options import Options
+from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.networks.onnx import open_network
 from conrepair.report.localization.about import About
 

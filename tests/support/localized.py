@@ -13,9 +13,9 @@ from onnx_networks import drawn, specs, written
 from small_models import model_of
 
 from conrepair.frameworks.model import Model
-from conrepair.localize.localize import localize_networks
-from conrepair.localize.options import Options
-from conrepair.localize.result import Localization
+from conrepair.localization.localize import localize_networks
+from conrepair.localization.options import Options
+from conrepair.localization.result import Localization
 from conrepair.networks.onnx import open_network
 
 Array = npt.NDArray[Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
-from conrepair.localize.result import Localization, LocatedFault
+from conrepair.localization.result import Localization, LocatedFault
 
 
 def located(name: str, introduced: float, kind: Kind = Kind.PARAMETERS, layers: tuple[str, ...] = ()) -> LocatedFault:

@@ -14,16 +14,16 @@ import numpy as np
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
-from conrepair.localize.judgement import Judged
-from conrepair.localize.layout import layouts
-from conrepair.localize.localize import Found
-from conrepair.localize.located import Guilty
-from conrepair.localize.matching import Pair
-from conrepair.localize.measurement import Cut
-from conrepair.repair.bench import Alone
-from conrepair.repair.criteria import reach
-from conrepair.repair.edits import SetParameter
-from conrepair.repair.state import Candidate, State, Taken
+from conrepair.localization.judgement import Judged
+from conrepair.localization.layout import layouts
+from conrepair.localization.localize import Found
+from conrepair.localization.located import Guilty
+from conrepair.localization.matching import Pair
+from conrepair.localization.measurement import Cut
+from conrepair.repairs.bench import Alone
+from conrepair.repairs.criteria import reach
+from conrepair.repairs.edits import SetParameter
+from conrepair.repairs.state import Candidate, State, Taken
 
 LAYOUT = layouts((2, 3), (2, 3))[0]
 

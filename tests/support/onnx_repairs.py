@@ -8,11 +8,11 @@ from small_models import model_of
 
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.registry import framework
-from conrepair.localize.models import Subject
-from conrepair.localize.options import Options
-from conrepair.repair.options import RepairOptions
-from conrepair.repair.repair import repair_models
-from conrepair.repair.result import RepairResult
+from conrepair.localization.models import Subject
+from conrepair.localization.options import Options
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.repair import repair_models
+from conrepair.repairs.result import RepairResult
 
 __all__ = ["repaired"]
 

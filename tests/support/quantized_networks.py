@@ -14,7 +14,7 @@ from conrepair.data.calibration import CalibrationFeeds
 from conrepair.data.feeds import DataReference, open_feeds
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localize.models import Subject
+from conrepair.localization.models import Subject
 from conrepair.runtime.files import sha256_of
 
 COUNT = 32

@@ -11,7 +11,7 @@ import numpy as np
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localize.models import Subject
+from conrepair.localization.models import Subject
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["Weights", "by_gate", "keras_network", "scaled", "subjects", "tflite_file"]

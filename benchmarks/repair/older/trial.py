@@ -17,8 +17,8 @@ from benchmarks.repair.older.cases import RIGHT, OlderCase
 from benchmarks.repair.older.rows import OlderRow
 from conrepair.config.load import parse_config
 from conrepair.pipeline.audit import run_audit
-from conrepair.repair.edits import SetRecipe, in_words
-from conrepair.repair.patch import Patch, read_patch
+from conrepair.repairs.edits import SetRecipe, in_words
+from conrepair.repairs.patch import Patch, read_patch
 from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.progress import ProgressDisplay

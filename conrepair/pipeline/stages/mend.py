@@ -13,7 +13,7 @@ from conrepair.pipeline.mending import Failed, Mender, attempt_seconds
 from conrepair.pipeline.stages.route import trial_of, try_route
 from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
-from conrepair.repair.conversion.remedies import Step
+from conrepair.repairs.conversion.remedies import Step
 from conrepair.report.result import Row
 
 __all__ = ["mend"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from conrepair.data.feeds import sample_order
 from conrepair.graph.kinds import Kind
-from conrepair.localize.result import Localization
+from conrepair.localization.result import Localization
 from conrepair.pipeline.advising import advise
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.mending import Trial
@@ -18,8 +18,8 @@ from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.stages.localize import localization_task, localized
 from conrepair.pipeline.stages.route import try_route
 from conrepair.pipeline.stages.state import State, problem_of
-from conrepair.repair.advice import Advice, suggestions, suggestions_for_files
-from conrepair.repair.conversion.remedies import Step
+from conrepair.repairs.advice import Advice, suggestions, suggestions_for_files
+from conrepair.repairs.conversion.remedies import Step
 from conrepair.report.result import Row
 
 __all__ = ["repair"]

@@ -15,7 +15,7 @@ from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.execution import Runs, plan_conversion, run_executions
 from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
-from conrepair.repair.conversion.remedies import Step
+from conrepair.repairs.conversion.remedies import Step
 from conrepair.runtime.workers import Failure
 
 __all__ = ["trial_of", "try_route"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from conrepair.frameworks.model import Model
-from conrepair.localize.options import Options
+from conrepair.localization.options import Options
 from conrepair.report.result import AuditResult, LocalizedStep, Row
 
 __all__ = ["About", "about_step"]

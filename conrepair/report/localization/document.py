@@ -11,7 +11,7 @@ import conrepair
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
-from conrepair.localize.result import Localization
+from conrepair.localization.result import Localization
 from conrepair.report.encode import encode
 from conrepair.report.localization.about import About
 

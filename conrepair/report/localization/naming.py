@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conrepair.localize.result import Localization, LocatedFault
+from conrepair.localization.result import Localization, LocatedFault
 
 __all__ = ["FUSED", "names_of", "names_of_fault"]
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, Literal
 
 from conrepair.frameworks.model import Model
-from conrepair.localize.result import LayerRow, Localization
+from conrepair.localization.result import LayerRow, Localization
 from conrepair.report.localization.overlay_nodes import node_ids
 
 __all__ = ["Side", "overlay"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from textwrap import wrap
 
-from conrepair.localize.result import LayerRow, Localization, LocatedFault
+from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.report.localization.axes import ErrorAxis, error_axis, spread
 from conrepair.report.localization.naming import names_of, names_of_fault
 from conrepair.runtime.words import number, printable, quoted, shortened

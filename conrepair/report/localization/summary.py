@@ -9,8 +9,8 @@ from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-from conrepair.localize.result import Coverage, Localization, LocatedFault
-from conrepair.localize.suspiciousness import Suspiciousness
+from conrepair.localization.result import Coverage, Localization, LocatedFault
+from conrepair.localization.suspiciousness import Suspiciousness
 from conrepair.report.localization.about import About
 from conrepair.report.localization.advice import fault_advice, step_advice, verdict_advice
 from conrepair.report.localization.naming import names_of, names_of_fault

@@ -7,7 +7,7 @@ import dataclasses
 import io
 from collections.abc import Iterable
 
-from conrepair.localize.result import LayerRow
+from conrepair.localization.result import LayerRow
 
 __all__ = ["COLUMNS", "layers_csv"]
 

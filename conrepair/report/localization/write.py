@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conrepair.frameworks.model import Model
-from conrepair.localize.classic_analysis import classic_layer_analysis
-from conrepair.localize.result import Localization
+from conrepair.localization.classic_analysis import classic_layer_analysis
+from conrepair.localization.result import Localization
 from conrepair.report.folders import check_replaceable
 from conrepair.report.localization.about import About
 from conrepair.report.localization.document import localization_document

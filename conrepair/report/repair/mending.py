@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conrepair.repair.conversion.result import Mending, Stop
+from conrepair.repairs.conversion.result import Mending, Stop
 from conrepair.runtime.words import shortened
 
 __all__ = ["NOT_COMPARED", "mending_lines"]

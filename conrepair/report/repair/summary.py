@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from conrepair.localize.result import Localization, LocatedFault
-from conrepair.repair.advice import Advice
-from conrepair.repair.patch import CONVERTED, PATCH, RECIPE
-from conrepair.repair.result import RepairResult
-from conrepair.repair.verify import Agreement
+from conrepair.localization.result import Localization, LocatedFault
+from conrepair.repairs.advice import Advice
+from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE
+from conrepair.repairs.result import RepairResult
+from conrepair.repairs.verify import Agreement
 from conrepair.report.localization.naming import names_of, names_of_fault
 from conrepair.report.repair.write import DOCUMENT, made_anew
 from conrepair.runtime.words import number, quoted, shortened

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
-from conrepair.localize.result import Localization
-from conrepair.repair.advice import Advice
-from conrepair.repair.patch import PATCH, patch_files
-from conrepair.repair.result import RepairResult
+from conrepair.localization.result import Localization
+from conrepair.repairs.advice import Advice
+from conrepair.repairs.patch import PATCH, patch_files
+from conrepair.repairs.result import RepairResult
 from conrepair.report.encode import encode
 from conrepair.report.folders import check_replaceable
 from conrepair.runtime.files import whole_output

@@ -17,10 +17,10 @@ import pytest
 
 import conrepair
 from conrepair.data.named_recipes import named_recipe
-from conrepair.localize.recipe_finding import RecipeFinding
-from conrepair.localize.result import LayerRow, Localization, LocatedFault
-from conrepair.localize.suspicion_draws import SuspicionSettings
-from conrepair.localize.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
+from conrepair.localization.recipe_finding import RecipeFinding
+from conrepair.localization.result import LayerRow, Localization, LocatedFault
+from conrepair.localization.suspicion_draws import SuspicionSettings
+from conrepair.localization.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
 from conrepair.report.localization.document import LocalizationDocument, localization_document
 from conrepair.report.localization.schema import SCHEMA_PATH, localization_schema, schema_text
 from conrepair.report.localization.table import layers_csv

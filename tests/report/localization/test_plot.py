@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import localizations
 import pytest
 
-from conrepair.localize.result import Localization
+from conrepair.localization.result import Localization
 from conrepair.report.localization.axes import error_axis, spread
 from conrepair.report.localization.plot import error_plot
 

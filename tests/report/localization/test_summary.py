@@ -14,7 +14,7 @@ from rich.console import Console
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
-from conrepair.localize.result import Localization
+from conrepair.localization.result import Localization
 from conrepair.report.localization.plot import error_plot
 from conrepair.report.localization.summary import print_localization
 

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
-from conrepair.localize.result import Localization, LocatedFault
-from conrepair.repair.result import RepairResult
-from conrepair.repair.storage import Storage
-from conrepair.repair.verify import Agreement
+from conrepair.localization.result import Localization, LocatedFault
+from conrepair.repairs.result import RepairResult
+from conrepair.repairs.storage import Storage
+from conrepair.repairs.verify import Agreement
 from conrepair.report.repair.summary import print_repair, repair_line, why_left
 
 FAULT = LocatedFault(

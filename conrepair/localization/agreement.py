@@ -1,0 +1,163 @@
+"""The outputs of both networks, judged as every verb judges them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
+from conrepair.evaluate.run import HeldRun
+from conrepair.evaluate.tolerance import Tolerance
+from conrepair.evaluate.verdict import HALF_PRECISIONS
+from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.localization.activations import Activations
+from conrepair.localization.options import Options
+from conrepair.localization.quantization import MOST_BITS
+from conrepair.localization.reference import Reference
+from conrepair.networks.network import Network
+
+__all__ = ["Answers"]
+
+_STORING = {"QuantizeLinear", "DequantizeLinear"}
+
+
+class Answers:
+    """What both networks answer, batch by batch."""
+
+    def __init__(self, reference: Reference, target: Network, options: Options) -> None:
+        """Nothing is known yet.
+
+        Args:
+            reference: The network that is right.
+            target: The network in question.
+            options: Tolerance and intent.
+        """
+        self._reference, self._target, self._options = reference, target, options
+        self._tolerance = _tolerance_of(options)
+        self._few, self._precision = _precision(reference.network.graph)
+        self._ours: dict[str, list[Array]] = {name: [] for name in reference.network.output_names}
+        self._theirs: dict[str, list[Array]] = {name: [] for name in target.output_names}
+        self._second: Mapping[str, Array] | None = None
+        self._rounded: Mapping[str, Array] | None = None
+        self._rows = 1
+
+    def add(self, right: Activations, given: Activations) -> None:
+        """Take the outputs of one batch.
+
+        Args:
+            right: Through the network that is right.
+            given: Through the network in question.
+        """
+        self._rows = max((len(array) for array in right.feeds.values() if array.ndim), default=1)
+        if self._second is None and not any(self._ours.values()):
+            self._second = self._reference.second_outputs(right)
+        for side, held in ((right, self._ours), (given, self._theirs)):
+            names = side.network.output_names
+            side.compute([tensor for tensor in names.values() if tensor not in side.network.graph.inputs])
+            for name, tensor in names.items():
+                held[name].append(np.array(side[tensor]))
+
+    def measure_rounding(self, right: Activations) -> None:
+        """Judge by what rounding on the way does to the outputs, too, from now on.
+
+        Args:
+            right: The first batch through the network that is right.
+        """
+        self._rounded = self._reference.rounded_outputs(right)
+
+    def compared(self, changed: Mapping[str, Array] | None = None) -> ComparedOutputs:
+        """Judge what was taken.
+
+        Args:
+            changed: Outputs of the target for the first batch that are judged in place of all that was taken.
+        """
+        source, target = self._reference.network, self._target
+        options = self._options
+        ours = {name: held[:1] if changed else held for name, held in self._ours.items()}
+        theirs = {name: [changed[name]] for name in self._theirs} if changed else self._theirs
+        rows = self._rows
+        right = _run("source", source, ours, rows, quantized=self._few, precision=self._precision)
+        given = _run("target", target, theirs, rows, quantized=options.quantized, precision=options.precision)
+        exact = self._second is not None and any(array.dtype == np.float64 for array in self._second.values())
+        return compare_outputs(
+            right,
+            given,
+            self._tolerance,
+            second_opinion=self._other(self._second, exact=exact),
+            rounded=self._other(self._rounded, exact=True),
+        )
+
+    def _other(self, outputs: Mapping[str, Array] | None, *, exact: bool) -> HeldRun | None:
+        """The source by other means."""
+        held = None if outputs is None else {name: [array] for name, array in outputs.items()}
+        return None if held is None else _run("second", self._reference.network, held, self._rows, exact=exact)
+
+
+def _tolerance_of(options: Options) -> Tolerance:
+    """What counts as equal."""
+    return Tolerance.of(
+        rtol=options.rtol,
+        atol=options.atol,
+        relative_l2=options.equivalent,
+        noise_margin=options.noise_margin,
+        quantized_top1=options.quantized_top1,
+        quantized_cosine=options.quantized_cosine,
+    )
+
+
+def _run(
+    name: str,
+    network: Network,
+    held: Mapping[str, list[Array]],
+    rows: int,
+    *,
+    quantized: bool = False,
+    precision: str = "float32",
+    exact: bool = False,
+) -> HeldRun:
+    tensors = network.graph.tensors
+    specs = [
+        TensorSpec(output, tuple(held[output][0].shape), tensors[tensor].dtype, tensors[tensor].quantization)
+        for output, tensor in network.output_names.items()
+        if held.get(output)
+    ]
+    arrays = {spec.name: _joined(held[spec.name], rows) for spec in specs}
+    return HeldRun(
+        name=name,
+        outputs=tuple(specs),
+        folder=Path(),
+        count=rows * max((len(batches) for batches in held.values()), default=0),
+        quantized=quantized,
+        precision=precision,
+        operators=len(network.graph.nodes),
+        arithmetic=sum(node.op not in _STORING for node in network.graph.nodes),
+        rounds=any(tensor.quantization is not None for tensor in tensors.values())
+        or any(node.op == "QuantizeLinear" for node in network.graph.nodes),
+        exact=exact,
+        ordered=network.ordered,
+        held=arrays,
+    )
+
+
+def _joined(batches: list[Array], rows: int) -> Array:
+    """Samples first; a result that has no axis of samples is one of a batch."""
+    if all(array.ndim and len(array) == rows for array in batches):
+        return np.concatenate(batches)
+    if len({array.shape for array in batches}) > 1:
+        return np.concatenate([array.reshape(-1) for array in batches])[None]
+    return np.stack(batches)
+
+
+def _precision(graph: LayerGraph) -> tuple[bool, str]:
+    """Whether most weights are in few bits, and the precision of most."""
+    sizes: Counter[str] = Counter()
+    for node in graph.nodes:
+        for parameter in node.parameters.values():
+            few = parameter.bits is not None and parameter.bits <= MOST_BITS
+            sizes["few" if few else parameter.dtype] += int(np.prod(parameter.shape))
+    most = sizes.most_common(1)[0][0] if sizes else "float32"
+    return most == "few", most if most in HALF_PRECISIONS else "float32"

@@ -1,0 +1,222 @@
+"""Outputs that are right but elsewhere: other classes, another activation, another output, another size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from conrepair.evaluate.answers import as_scores
+from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.alignment import Alignment
+from conrepair.localization.final_activation import explain_final_activation
+from conrepair.localization.label_mapping import explain_class_permutation, explain_label_shift
+from conrepair.localization.outputs import partners
+from conrepair.localization.result import LocatedFault
+from conrepair.localization.tensor_order import explain_output_order
+from conrepair.networks.network import Network
+
+__all__ = ["Answer", "exchanged_outputs", "explained", "misfits", "with_changed_face"]
+
+_MOST_CLASSES = 4096  # of which an order is looked for: every two of them are compared
+_OWN_CAUSE = {Kind.PARAMETERS, Kind.HYPERPARAMETERS, Kind.PRECISION}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An output of both models, on one batch.
+
+    Attributes:
+        source: Name of the source's output.
+        target: Name of the target's.
+        source_tensor: The graph's tensor.
+        target_tensor: The same of the target.
+        expected: What the source gives, samples first.
+        computed: What the target gives there, fed with the source's activations before.
+    """
+
+    source: str
+    target: str
+    source_tensor: str
+    target_tensor: str
+    expected: Array
+    computed: Array
+
+
+def explained(fault: LocatedFault, expected: Array, computed: Array) -> LocatedFault:
+    """A fault at an output, with what the answers say of it.
+
+    What a layer's weights or attributes explain stays of that kind: the words are added.
+
+    Args:
+        fault: Its end is an output.
+        expected: What the source gives there, samples first.
+        computed: What the target gives, in the source's layout.
+    """
+    found = _relation(expected, computed)
+    if found is None:
+        return fault
+    kind, words = found
+    if fault.kind in _OWN_CAUSE:
+        return replace(fault, evidence=(*fault.evidence, words))
+    return replace(fault, kind=kind, evidence=(words, *fault.evidence))
+
+
+def exchanged_outputs(faults: Sequence[LocatedFault], answers: Sequence[Answer]) -> list[LocatedFault]:
+    """Faults, those at outputs that hold one another's values put together.
+
+    Args:
+        faults: The guiltiest first.
+        answers: All outputs of both.
+    """
+    expected = {answer.source: answer.expected for answer in answers}
+    computed = {answer.target: answer.computed for answer in answers}
+    order = explain_output_order(expected, computed) if len(answers) > 1 else None
+    if order is None:
+        return list(faults)
+    given = {answer.source: answer.target for answer in answers}
+    moved = {name for name, partner in order.partners.items() if partner != given[name]}
+    ends = {(item.source_tensor, item.target_tensor) for item in answers if item.source in moved}
+    own = [fault for fault in faults if (fault.source_tensor, fault.target_tensor) in ends]
+    if not own:
+        return list(faults)
+    first = replace(
+        own[0],
+        kind=Kind.STRUCTURE,
+        source_layers=tuple(dict.fromkeys(name for fault in own for name in fault.source_layers)),
+        target_layers=tuple(dict.fromkeys(name for fault in own for name in fault.target_layers)),
+        evidence=tuple(dict.fromkeys([order.evidence, *(words for fault in own for words in fault.evidence)])),
+        confidence=1.0,
+    )
+    return [first if fault is own[0] else fault for fault in faults if fault is own[0] or fault not in own]
+
+
+def misfits(source: Network, target: Network, alignment: Alignment, answers: Sequence[Answer]) -> list[LocatedFault]:
+    """Outputs that can't be compared number by number: of another size, missing, or more than the source has.
+
+    Args:
+        source: The network that is right.
+        target: The other one.
+        alignment: Of both.
+        answers: All outputs of both.
+    """
+    cuts = [pair.source for pair in alignment.pairs], [pair.target for pair in alignment.pairs]
+    faults = [
+        _of_another_size(source, target, cuts, answer)
+        for answer in answers
+        if answer.computed.size != answer.expected.size
+    ]
+    known = partners(source, target, {pair.target: pair.source for pair in alignment.pairs})
+    ours, theirs = source.output_names, target.output_names
+    lost = set(ours).difference(one for one, _ in known) if len(theirs) < len(ours) else set()
+    extra = set(theirs).difference(two for _, two in known) if len(theirs) > len(ours) else set()
+    for name in filter(lost.__contains__, ours):
+        words = f"the target has {len(theirs)} of the source's {len(ours)} outputs: nothing stands for `{name}`"
+        faults.append(_misfit(_layers(source, cuts[0], ours[name]), (), ours[name], "", words, math.inf))
+    for name in filter(extra.__contains__, theirs):
+        words = f"the target's output `{name}` is extra: the source has {len(ours)}, the target {len(theirs)}"
+        fault = _misfit((), _layers(target, cuts[1], theirs[name]), "", theirs[name], words, math.inf)
+        faults.append(replace(fault, full_run_error=0.0))  # what both give is compared by itself
+    return faults
+
+
+def with_changed_face(
+    faults: Sequence[LocatedFault], source: Network, target: Network, alignment: Alignment, face: Mapping[str, str]
+) -> list[LocatedFault]:
+    """Faults, with what callers of the target get otherwise whatever the numbers are.
+
+    Args:
+        faults: That were found.
+        source: The network that is right.
+        target: The other one.
+        alignment: Of both.
+        face: By the source's outputs, what differs, in words.
+    """
+    found = list(faults)
+    known = partners(source, target, {pair.target: pair.source for pair in alignment.pairs})
+    tensors = {one: (source.output_names[one], target.output_names[two]) for one, two in known}
+    cuts = [pair.source for pair in alignment.pairs], [pair.target for pair in alignment.pairs]
+    for output, words in face.items():
+        if output not in tensors:
+            continue
+        ours, theirs = tensors[output]
+        own = next((place for place, fault in enumerate(found) if fault.target_tensor == theirs), None)
+        if own is not None:
+            found[own] = replace(found[own], evidence=(*found[own].evidence, words))
+            continue
+        layers = _layers(source, cuts[0], ours), _layers(target, cuts[1], theirs)
+        found.append(replace(_misfit(*layers, ours, theirs, words, math.inf), full_run_error=0.0))
+    return found
+
+
+def _of_another_size(
+    source: Network, target: Network, cuts: tuple[list[str], list[str]], answer: Answer
+) -> LocatedFault:
+    computed = answer.computed
+    shapes = f"output `{answer.target}` is {list(computed.shape)}, the source's `{answer.source}` "
+    words = [f"{shapes}{list(answer.expected.shape)}"]
+    scores = as_scores(answer.expected), as_scores(computed)
+    error = math.inf
+    if scores[0] is not None and scores[1] is not None:
+        shift = explain_label_shift(scores[0], scores[1])
+        if shift is not None:
+            error = shift.error_before
+            words.insert(0, shift.evidence)
+    return _misfit(
+        _layers(source, cuts[0], answer.source_tensor),
+        _layers(target, cuts[1], answer.target_tensor),
+        answer.source_tensor,
+        answer.target_tensor,
+        words,
+        error,
+    )
+
+
+def _misfit(
+    source: tuple[str, ...],
+    target: tuple[str, ...],
+    source_tensor: str,
+    target_tensor: str,
+    words: str | Sequence[str],
+    error: float,
+) -> LocatedFault:
+    evidence = (words,) if isinstance(words, str) else tuple(words)
+    return LocatedFault(
+        kind=Kind.STRUCTURE,
+        source_layers=source,
+        target_layers=target,
+        step="",
+        introduced_error=error,
+        full_run_error=error,
+        noise_floor=0.0,
+        confidence=1.0,
+        evidence=evidence,
+        source_tensor=source_tensor,
+        target_tensor=target_tensor,
+    )
+
+
+def _relation(expected: Array, computed: Array) -> tuple[Kind, str] | None:
+    if expected.shape != computed.shape or expected.dtype.kind != "f" or computed.dtype.kind != "f":
+        return None
+    activation = explain_final_activation(expected, computed)
+    if activation is not None:
+        return Kind.GRAPH, activation.evidence
+    scores = as_scores(expected), as_scores(computed)
+    if scores[0] is None or scores[1] is None:
+        return None
+    shift = explain_label_shift(scores[0], scores[1])
+    if shift is not None:
+        return Kind.STRUCTURE, shift.evidence
+    if scores[0].shape[1] > _MOST_CLASSES:
+        return None
+    order = explain_class_permutation(scores[0], scores[1])
+    return None if order is None else (Kind.STRUCTURE, order.evidence)
+
+
+def _layers(network: Network, cuts: Sequence[str], end: str) -> tuple[str, ...]:
+    """What computes an output from the nearest cuts; what has weights first."""
+    nodes = network.graph.between([*network.graph.inputs, *(name for name in cuts if name != end)], [end])
+    ordered = sorted(nodes, key=lambda node: not node.parameters)
+    return tuple(dict.fromkeys(node.layer for node in ordered)) or (end,)

@@ -1,0 +1,182 @@
+"""Drop pairs whose errors don't matter behind them: those that cancel, as of a factor moved, and those forgiven."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from itertools import zip_longest
+
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localization.cuts import Feeding, feeding_of, readers_of
+from conrepair.localization.isolated import Isolated
+from conrepair.localization.matching import EQUAL, Pair
+
+__all__ = ["without_compensated"]
+
+_NEAREST = 3  # wrong pairs before another one, that may be what it takes back
+_STEPS = 24  # cuts between the two, at most
+_ROUNDS = 4
+_TAKEN_BACK = 1e-2  # of an end's error that may be left without what lies before it
+_FORGIVING = 2  # cuts behind one another that a wrong tensor makes wrong, before one that forgives it
+_FORGIVEN = 1e-6  # relative L2 that's left behind it: rounding
+_FORGIVERS = {"Softmax", "LogSoftmax", "Hardmax"}
+
+
+def without_compensated(
+    graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float], isolated: Isolated
+) -> tuple[list[Pair], Mapping[str, float]]:
+    """Drop pairs that differ by what a later piece takes back, or doesn't mind.
+
+    A scale that the source applies behind a product, and the target has in the weights before it, makes two pieces
+    wrong that are right together. What lies between such two is no pair: without it, the later one comes out right.
+
+    Args:
+        graph: The target's.
+        pairs: In its order.
+        errors: Introduced ones, by the target's names.
+        isolated: Runs the target.
+
+    Returns:
+        The others, in order, and the introduced errors of those.
+    """
+    kept = list(pairs)
+    for _ in range(_ROUNDS):
+        order = [pair.target for pair in kept]
+        feeding = feeding_of(graph, kept)
+        wrong = {pair.target for pair in kept if errors.get(pair.target, 0.0) > EQUAL}
+        if not wrong:
+            break
+        choices = [_choices(name, feeding, wrong, order) for name in order if name in wrong]
+        dropped = _forgiven(graph, kept, errors, feeding, wrong.difference(graph.outputs), isolated)
+        done: set[str] = set()
+        for same_rank in zip_longest(*choices):
+            ahead = [item for item in same_rank if item is not None]
+            while ahead := [(end, between) for end, between in ahead if end not in dropped | done]:
+                group, ahead = _apart(ahead)
+                right = _right_without(kept, errors, group, dropped, isolated)
+                done.update(right)
+                dropped.update(*right.values())
+        if not dropped:
+            break
+        kept = [pair for pair in kept if pair.target not in dropped]
+        errors = isolated.errors(kept, kept)
+    return kept, errors
+
+
+def _forgiven(
+    graph: LayerGraph,
+    pairs: Sequence[Pair],
+    errors: Mapping[str, float],
+    feeding: Feeding,
+    wrong: Set[str],
+    isolated: Isolated,
+) -> set[str]:
+    """Wrong pairs that nothing behind them minds: a mask of other large numbers, behind which a softmax is right."""
+    readers = readers_of(pairs, feeding)
+    found: set[str] = set()
+    makers = graph.producers
+    for depth in range(_FORGIVING):
+        ahead = {name: _behind(name, readers, depth) for name in wrong - found}
+        groups = {
+            name: (inside, ends)
+            for name, (inside, ends) in ahead.items()
+            if ends
+            and all(makers[item].op in _FORGIVERS for item in ends)
+            and all(errors.get(item, math.inf) <= EQUAL for item in [*inside - {name}, *ends])
+        }
+        around = Counter(item for inside, ends in groups.values() for item in inside | ends)
+        chosen = {name: group for name, group in groups.items() if around[name] == 1}
+        gone = found.union(*(inside for inside, _ in chosen.values()))
+        wanted = set[str]().union(*(ends for _, ends in chosen.values())) - gone
+        rest = [pair for pair in pairs if pair.target not in gone]
+        now = isolated.errors(rest, [pair for pair in rest if pair.target in wanted]) if wanted else {}
+        for inside, ends in chosen.values():
+            if max(now.get(item, math.inf) for item in ends) <= _FORGIVEN:
+                found |= inside
+    return found
+
+
+def _behind(name: str, readers: Mapping[str, Sequence[str]], depth: int) -> tuple[set[str], set[str]]:
+    """A tensor with what reads it, so many cuts far, and what reads that."""
+    inside, ends = {name}, set(readers.get(name, ()))
+    for _ in range(depth):
+        inside |= ends
+        ends = {item for end in ends for item in readers.get(end, ())} - inside
+    return inside, ends
+
+
+def _choices(end: str, feeding: Feeding, wrong: Set[str], order: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
+    """What may be dropped before a wrong pair: up to the nearest other one, the next one, both, and all in a row."""
+    steps, ahead = {end: 0}, [end]
+    found: list[str] = []
+    for name in ahead:  # grows; the nearest first
+        if name in wrong and name != end and len(found) < _NEAREST:
+            found.append(name)
+        if steps[name] < _STEPS:
+            for before in feeding.get(name, ()):
+                if before not in steps:
+                    steps[before] = steps[name] + 1
+                    ahead.append(before)
+    among = [name for name in order if name in steps]
+    sets = [_between(first, end, feeding, among) for first in found]
+    if len(sets) > 1:
+        sets.append(sets[0].union(*sets[1:]))
+    sets.append(_in_a_row(end, feeding, wrong))
+    return [(end, between) for between in sorted(filter(None, set(sets)), key=len)]
+
+
+def _in_a_row(end: str, feeding: Feeding, wrong: Set[str]) -> frozenset[str]:
+    """Wrong pairs before one, with nothing but wrong ones on the way: a normalization written otherwise."""
+    found = ahead = {end}
+    for _ in range(_STEPS):
+        ahead = {name for item in ahead for name in feeding.get(item, ()) if name in wrong} - found
+        found = found | ahead
+    return frozenset(found - {end})
+
+
+def _between(first: str, end: str, feeding: Feeding, among: Sequence[str]) -> frozenset[str]:
+    """The first one, and what lies on a way from it to the end."""
+    behind = {first}
+    for name in among:
+        if not behind.isdisjoint(feeding.get(name, ())):
+            behind.add(name)
+    ahead = set(feeding.get(end, ()))
+    for name in reversed(among):
+        if name in ahead:
+            ahead.update(feeding.get(name, ()))
+    return frozenset(behind & ahead)
+
+
+def _apart(
+    ahead: Sequence[tuple[str, frozenset[str]]],
+) -> tuple[list[tuple[str, frozenset[str]]], list[tuple[str, frozenset[str]]]]:
+    """Those that can be tried together, none having dropped what another one is judged by; and the others."""
+    group, rest = [], []
+    ends: set[str] = set()
+    gone: set[str] = set()
+    for end, between in ahead:
+        if end in gone or not ends.isdisjoint(between) or not gone.isdisjoint(between):
+            rest.append((end, between))
+        else:
+            group.append((end, between))
+            ends.add(end)
+            gone |= between
+    return group, rest
+
+
+def _right_without(
+    pairs: Sequence[Pair],
+    errors: Mapping[str, float],
+    group: Sequence[tuple[str, frozenset[str]]],
+    dropped: Set[str],
+    isolated: Isolated,
+) -> dict[str, frozenset[str]]:
+    """The ends that come out right without what lies before them, and that."""
+    gone = set(dropped).union(*(between for _, between in group))
+    rest = [pair for pair in pairs if pair.target not in gone]
+    ends = {end for end, _ in group}
+    found = isolated.errors(rest, [pair for pair in rest if pair.target in ends])
+    return {
+        end: between for end, between in group if found.get(end, math.inf) <= min(EQUAL, _TAKEN_BACK * errors[end])
+    }

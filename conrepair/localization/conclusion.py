@@ -1,0 +1,99 @@
+"""The verdict of a localization: what the layers say, bounded by what the outputs say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from conrepair.evaluate.compare import ComparedOutputs
+from conrepair.evaluate.verdict import Verdict
+from conrepair.graph.kinds import Kind
+from conrepair.localization.hidden import Explained
+from conrepair.localization.result import Coverage, LocatedFault, Rule
+
+__all__ = ["concluded"]
+
+_NAMED = 3  # layers that are named in a sentence
+
+
+def concluded(
+    faults: Sequence[LocatedFault],
+    rules: Sequence[Rule],
+    compared: ComparedOutputs,
+    explained: Explained | None,
+    coverage: Coverage,
+    worst: float,
+    *,
+    beyond: str = "",
+) -> tuple[Verdict, str]:
+    """Conclude.
+
+    That no layer is at fault is no proof: it's said that a target is right only where its outputs are, by the same
+    function that judges them everywhere. Else nothing is decided.
+
+    Args:
+        faults: The guiltiest first.
+        rules: Those of them that are alike.
+        compared: The outputs of all batches that ran as a whole.
+        explained: Where the outputs' error comes from, if that was asked.
+        coverage: How much was compared.
+        worst: Largest relative L2 of an output.
+        beyond: In words, which layers only values of drawn inputs saturate.
+    """
+    if faults:
+        return Verdict.FAULTY, _of_faults(faults, rules)
+    if beyond:
+        return Verdict.UNDECIDED, (
+            f"inputs are drawn, and no layer is at fault but for values that its range doesn't hold: {beyond}. "
+            f"Calibration may have seen other inputs: give some of those (--data)"
+        )
+    if compared.differs:
+        return Verdict.UNDECIDED, _of_doubt(compared, explained, coverage)
+    if compared.verdict is Verdict.EQUIVALENT:
+        return Verdict.EQUIVALENT, f"every layer is within its noise floor, outputs differ by {worst:.1e}"
+    if compared.verdict is Verdict.QUANTIZED:
+        words = f"outputs differ by {worst:.1e}, every layer by no more than its bit width explains"
+        return Verdict.QUANTIZED, f"{words}{_changed(compared)}; few bits are taken for wanted"
+    return compared.verdict, (
+        f"accumulated rounding, no single culprit: every layer is within its noise floor, and of the outputs the "
+        f"{compared.reason}"
+    )
+
+
+def _changed(compared: ComparedOutputs) -> str:
+    """Which share of the answers changed."""
+    answers = [output.answers for output in compared.outputs if output.answers is not None]
+    if not answers:
+        return ""
+    most = max(answers, key=lambda item: item.top1_differs / item.samples)
+    share = most.top1_differs / most.samples
+    return f"; {share:.0%} of the answers changed ({most.top1_differs} of {most.samples})"
+
+
+def _of_faults(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
+    if rules:
+        most, *others = rules
+        known = {rule.words for rule in rules}
+        alone = sum(any(words not in known for words, _ in fault.differences or (("", ""),)) for fault in faults)
+        words = [f"{most.text} (`{most.layers[0]}` and others)", *(rule.text for rule in others)]
+        return "; ".join([*words, *([f"and {alone} more"] if alone > 0 else [])])
+    first = faults[0]
+    where = f"`{(first.target_layers or first.source_layers or ('?',))[0]}`"
+    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    if first.kind == Kind.STRUCTURE and math.isinf(first.introduced_error):
+        return f"{where}: {first.evidence[0]}{more}"
+    return f"{where} introduces a relative error of {first.introduced_error:.2g}{more}"
+
+
+def _of_doubt(compared: ComparedOutputs, explained: Explained | None, coverage: Coverage) -> str:
+    words = [f"no layer introduces more than rounding explains, and yet the outputs are wrong: {compared.reason}"]
+    if explained is not None and explained.by_rounding:
+        cuts = ", ".join(f"`{name}`" for name in explained.by_rounding[:_NAMED])
+        words.append(f"rounding at {cuts} does as much to them: these inputs can't tell it from a fault")
+    elif explained is not None and not explained.before.differs:
+        words.append("on the first batch they are right: others are, where it shows")
+    if coverage.unseen:
+        names = ", ".join(f"`{name}`" for name in coverage.unseen[:_NAMED])
+        count = coverage.all_nodes - coverage.nodes
+        words.append(f"{count} of {coverage.all_nodes} operators weren't compared, {names} among them")
+    return "; ".join(words)

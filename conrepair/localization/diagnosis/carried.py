@@ -1,0 +1,139 @@
+"""A composite's parameters against those of its pieces: what's there is paired off, what's left over is compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Node, Parameter
+from conrepair.localization.diagnosis.changed import Values
+from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.parameters import difference
+from conrepair.localization.diagnosis.portions import portion_of
+from conrepair.localization.diagnosis.region import Region
+from conrepair.metrics.running_error import relative_l2
+
+__all__ = ["Held", "carried_differences", "carried_pairs"]
+
+_SAME = 1e-5
+_MOST_PARTS = 4
+_NEAR = 0.5  # relative L2 of what belongs together, at most
+_NEARER = 4.0  # times as near as the next
+_MATRIX = 2  # axes
+_UNLIKE = 1.0  # relative L2 from which on two arrays just aren't the same parameter
+
+
+@dataclass(frozen=True)
+class Held:
+    """A parameter, and the nodes that have it.
+
+    Attributes:
+        nodes: Of one side.
+        role: What it is for them.
+        parameter: As the first of them has it.
+        values: Its numbers, without axes of one element.
+    """
+
+    nodes: tuple[Node, ...]
+    role: str
+    parameter: Parameter
+    values: Values
+
+
+def carried_differences(region: Region) -> Iterator[Finding]:
+    """Parameters that the pieces should have from the composite, and have otherwise.
+
+    Matrices of another shape are compared without regard to their order: frameworks have gates and heads in orders of
+    their own.
+    """
+    for one, two in carried_pairs(region):
+        yield from _compared(one, two)
+
+
+def carried_pairs(region: Region) -> Iterator[tuple[Held, Held]]:
+    """Parameters of the source and of the target that belong together, and differ.
+
+    What has the same numbers on both sides is paired off, and what's an equal part of it (one projection for
+    queries, keys and values). What's left over belongs to what it's much nearer to than to any other, or to a portion
+    of that. Else only where one parameter of a size is left over on each side do they belong together: conversions
+    compute new ones from several, too.
+    """
+    ours, theirs = _held(region.source.nodes), _held(region.target.nodes)
+    ours = [item for item in ours if item.values.any()]  # nothing is left of zeros that are added
+    kept = [item for item in ours if not any(_overlaps(item, other) for other in theirs)]
+    left = [item for item in theirs if not any(_overlaps(other, item) for other in ours)]
+    nearest = [(_nearest(item, ours), item) for item in left]
+    near = [(one, item) for one, item in nearest if one is not None]
+    yield from near
+    left = [item for one, item in nearest if one is None]
+    kept = [item for item in kept if all(item.parameter is not one.parameter for one, _ in near)]
+    for one in kept:
+        same_size = [item for item in kept if item.values.size == one.values.size]
+        others = [item for item in left if item.values.size == one.values.size]
+        if len(same_size) == len(others) == 1:
+            yield one, others[0]
+
+
+def _nearest(given: Held, ours: Sequence[Held]) -> Held | None:
+    """The parameter that another one is near to, or the portion of one, in that one's order of axes."""
+    found: list[tuple[float, Held]] = []
+    for item in ours:
+        for turned in (item.values, item.values.T) if item.values.ndim == _MATRIX else (item.values,):
+            like = turned if turned.shape == given.values.shape else portion_of(turned, given.values)
+            if like is not None:
+                found.append((relative_l2(like, given.values), replace(item, values=like)))
+    found.sort(key=lambda entry: entry[0])
+    near = found and found[0][0] <= _NEAR and (len(found) == 1 or found[0][0] * _NEARER < found[1][0])
+    return found[0][1] if near else None
+
+
+def _held(nodes: Sequence[Node]) -> list[Held]:
+    """Each parameter once: turns of a loop have the same."""
+    found: list[Held] = []
+    for node in nodes:
+        for role, parameter in node.parameters.items():
+            if math.prod(parameter.shape) < 2:
+                continue
+            array = parameter.numpy().astype(np.float64)
+            values = array.reshape([size for size in array.shape if size != 1])
+            place = next((place for place, item in enumerate(found) if np.array_equal(item.values, values)), None)
+            if place is None:
+                found.append(Held((node,), role, parameter, values))
+            else:
+                found[place] = replace(found[place], nodes=(*found[place].nodes, node))
+    return found
+
+
+def _overlaps(one: Held, two: Held) -> bool:
+    """Whether the numbers are the same, or those of the one a part of the other's."""
+    large, small = sorted((one.values, two.values), key=lambda values: -values.size)
+    parts, rest = divmod(large.size, max(small.size, 1))
+    if rest or not 1 <= parts <= _MOST_PARTS:
+        return False
+    axes = [axis for axis, size in enumerate(large.shape) if size % parts == 0]
+    return any(_same(part, small) for axis in axes for part in np.split(large, parts, axis=axis))
+
+
+def _same(one: Values, two: Values) -> bool:
+    first, second = _comparable(one, two)
+    return float(np.linalg.norm(first - second)) <= _SAME * float(np.linalg.norm(first))
+
+
+def _comparable(one: Values, two: Values) -> tuple[Values, Values]:
+    if one.shape == two.shape:
+        return one, two
+    return np.sort(one, axis=None), np.sort(two, axis=None)
+
+
+def _compared(one: Held, two: Held) -> Iterator[Finding]:
+    found = difference(*_comparable(one.values, two.values))
+    if found is None or (found.relative > _UNLIKE and found.words.startswith("off by")):
+        return
+    named = f" ({two.parameter.name})" if two.parameter.name else ""
+    layers = tuple(dict.fromkeys(node.layer for node in two.nodes))
+    words = f"the {two.role}{named} of `{layers[0]}` should be the {one.role} of `{one.nodes[0].layer}`"
+    source = tuple(dict.fromkeys(node.layer for node in one.nodes))
+    yield Finding(found.kind, f"{words}, and is {found.words}", source, layers, f"at {layers[0]}", rule=found.rule)

@@ -1,0 +1,128 @@
+"""Which one change of a piece makes the pieces compute what the source's operator does: proven by computing it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Node, Parameter
+from conrepair.localization.diagnosis.computing import Values, compute
+from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.functions import BINARY
+from conrepair.localization.diagnosis.mutations import changed_nodes
+from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.wiring import layers_of
+from conrepair.metrics.running_error import relative_l2
+
+__all__ = ["Change", "change_findings", "mending_change"]
+
+_CLOSE = 1e-4  # relative L2 to what a framework has computed in float32
+_BETTER = 0.01  # of the error is left at most
+_MOST_NODES = 64
+_MOST_VALUES = 1 << 20  # of the largest tensor
+
+
+@dataclass(frozen=True)
+class Change:
+    """A piece that's wrong.
+
+    Attributes:
+        node: As it's written.
+        other: As it would be right; None where it's one too many, and its first input stands for it.
+        number: The attribute of the source that its number should be; "" where it isn't about a number.
+    """
+
+    node: Node
+    other: Node | None
+    number: str = ""
+
+
+def change_findings(region: Region) -> Iterator[Finding]:
+    """The piece at fault, if one change mends all."""
+    change = mending_change(region)
+    if change is None:
+        return
+    node, other = change.node, change.other
+    whole = region.source.nodes[-1].layer
+    kind = Kind.HYPERPARAMETERS if change.number else Kind.GRAPH
+    if other is None:
+        words = f"`{node.layer}` is one too many: without it, the pieces compute what `{whole}` does"
+    elif change.number:
+        given, wanted = (_number(item) for item in (node, other))
+        words = f"`{node.layer}` has {given:g}, where `{whole}` has {change.number} {wanted:g}"
+    else:
+        right = f"were {other.op} instead of {node.op}" if node.op != other.op else "had its operands exchanged"
+        words = f"the pieces would compute what `{whole}` does if `{node.layer}` {right}"
+    layers = tuple(dict.fromkeys([node.layer, *layers_of(region.target)]))
+    yield Finding(kind, words, layers_of(region.source), layers, f"at {node.layer}")
+
+
+def mending_change(region: Region) -> Change | None:
+    """Find it by trying: numbers that the source has, then nodes taken out, exchanged, replaced.
+
+    Args:
+        region: Guilty, with a target in pieces.
+    """
+    nodes, graph = region.target.nodes, region.target.graph
+    sizes = [np.prod(graph.tensors[name].shape or (np.inf,)) for node in nodes for name in node.outputs]
+    if not nodes or len(nodes) > _MOST_NODES or max(sizes) > _MOST_VALUES:
+        return None
+    begins = {name: np.asarray(region.fed(name), np.float64) for name in region.target.begins}
+    values = compute(nodes, begins, graph)
+    if values is None or _error(region, values, region.computed) > _CLOSE:
+        return None
+    wrong = _error(region, values, region.expected)
+    for place, change in _candidates(region):
+        known = {name: values[name] for name in (*begins, *(item.outputs[0] for item in nodes[:place]))}
+        changed = _without(change.node, known) if change.other is None else compute([change.other], known, graph)
+        after = None if changed is None else compute(nodes[place + 1 :], changed, graph)
+        if after is not None and _error(region, after, region.expected) <= min(_CLOSE, _BETTER * wrong):
+            return change
+    return None
+
+
+def _error(region: Region, values: Mapping[str, Values], wanted: Values) -> float:
+    result = values[region.target.end]
+    if result.size != wanted.size:
+        return float("inf")
+    return relative_l2(wanted, region.layout.to_source(result))
+
+
+def _candidates(region: Region) -> Iterator[tuple[int, Change]]:
+    nodes = region.target.nodes
+    numbers = {
+        name: float(value)
+        for node in region.source.nodes
+        for name, value in node.attributes.items()
+        if isinstance(value, float)
+    }
+    for (place, node), (name, number) in itertools.product(enumerate(nodes), numbers.items()):
+        if node.op in BINARY and _is_number(node) and not np.isclose(_number(node), number, rtol=1e-3, atol=0):
+            yield place, Change(node, _with_number(node, number), name)
+    yield from ((place, Change(node, None)) for place, node in enumerate(nodes))
+    for place, other in changed_nodes(nodes):
+        yield place, Change(nodes[place], other)
+
+
+def _without(node: Node, known: Mapping[str, Values]) -> dict[str, Values] | None:
+    read = next(filter(None, node.inputs), None)
+    return None if read is None else {**known, node.outputs[0]: known[read]}
+
+
+def _is_number(node: Node) -> bool:
+    operand = node.parameters.get("operand")
+    return operand is not None and all(size == 1 for size in operand.shape)
+
+
+def _number(node: Node) -> float:
+    return float(node.parameters["operand"].numpy().reshape(-1)[0])
+
+
+def _with_number(node: Node, number: float) -> Node:
+    operand = node.parameters["operand"]
+    array = np.full(operand.shape, number)
+    return replace(node, parameters={"operand": Parameter(operand.name, operand.shape, "float32", lambda: array)})

@@ -1,0 +1,94 @@
+"""Compute the pieces of a composite in NumPy, as they are and with one of them changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.special
+
+from conrepair.graph.layer_graph import Attribute, LayerGraph, Node
+from conrepair.localization.diagnosis.functions import BINARY, UNARY
+
+__all__ = ["compute"]
+
+Values = npt.NDArray[np.float64]
+
+_REDUCTIONS: Mapping[str, Callable[..., Any]] = {
+    "ReduceMean": np.mean,
+    "ReduceSum": np.sum,
+    "ReduceMax": np.max,
+    "ReduceMin": np.min,
+    "ReduceProd": np.prod,
+}
+
+
+def compute(nodes: Sequence[Node], known: Mapping[str, Values], graph: LayerGraph) -> dict[str, Values] | None:
+    """Compute nodes in float64.
+
+    Args:
+        nodes: In order.
+        known: What they read from outside, by the tensors' names.
+        graph: Has the tensors' shapes.
+
+    Returns:
+        All tensors by name; None when a node isn't one of those that can be computed here.
+    """
+    values = dict(known)
+    with np.errstate(all="ignore"):
+        for node in nodes:
+            if len(node.outputs) != 1 or any(name not in values for name in node.inputs if name):
+                return None
+            read = [values[name] for name in node.inputs if name]
+            try:
+                result = _applied(node, read, graph)
+            except ValueError:  # shapes that don't fit: a changed node may make them so
+                return None
+            if result is None:
+                return None
+            values[node.outputs[0]] = np.asarray(result, np.float64)
+    return values
+
+
+def _applied(node: Node, read: Sequence[Values], graph: LayerGraph) -> Any:
+    attributes = node.attributes
+    if node.op in UNARY and len(read) == 1 and not node.parameters:
+        return UNARY[node.op](read[0], attributes)
+    if node.op in BINARY:
+        operand = node.parameters.get("operand")
+        if operand is None:
+            return BINARY[node.op](*read) if len(read) == 2 else None
+        number = operand.numpy().astype(np.float64)
+        return BINARY[node.op](*((number, read[0]) if attributes.get("constant_first") else (read[0], number)))
+    if node.op == "SquaredDifference" and len(read) == 2:
+        return np.square(read[0] - read[1])
+    if node.op in _REDUCTIONS:
+        axes = attributes.get("axes")
+        along = tuple(map(int, axes)) if isinstance(axes, tuple) else None
+        return _REDUCTIONS[node.op](read[0], axis=along, keepdims=bool(attributes.get("keepdims")))
+    if node.op == "Softmax":
+        return scipy.special.softmax(read[0], axis=_integer(attributes.get("axis")))
+    if node.op == "Transpose":
+        return read[0].transpose(attributes.get("perm"))  # type: ignore[arg-type]
+    if node.op == "Reshape":
+        shape = graph.tensors[node.outputs[0]].shape
+        return None if shape is None else read[0].reshape(shape)
+    if node.op == "MatMul":
+        return _product(node, read)
+    return None
+
+
+def _product(node: Node, read: Sequence[Values]) -> Values | None:
+    weight, bias = node.parameters.get("weight"), node.parameters.get("bias")
+    if len(read) + (weight is not None) != 2 or set(node.parameters) - {"weight", "bias"}:
+        return None
+    one, two = read[0], read[1] if weight is None else weight.numpy().astype(np.float64)
+    one = np.swapaxes(one, -1, -2) if node.attributes.get("transpose_a") else one
+    two = np.swapaxes(two, -1, -2) if node.attributes.get("transpose_b") else two
+    return np.asarray(one @ two + (0.0 if bias is None else bias.numpy()))
+
+
+def _integer(value: Attribute) -> int:
+    return int(value) if isinstance(value, int | float) else -1

@@ -1,0 +1,154 @@
+"""From a guilty region to a fault: its kind, its layers with the guiltiest first, its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conrepair.graph.kinds import OF_INPUTS, Kind
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.diagnosis.composites import composite_findings
+from conrepair.localization.diagnosis.differences import static_findings
+from conrepair.localization.diagnosis.exchanged import exchanged_operands
+from conrepair.localization.diagnosis.exchanged_cuts import exchange_findings
+from conrepair.localization.diagnosis.exchanged_layers import exchanged_layer_findings
+from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.recurrent import recurrent_findings
+from conrepair.localization.diagnosis.region import Region, Side
+from conrepair.localization.diagnosis.rotary import rotary_findings
+from conrepair.localization.diagnosis.shuffled import origin_findings, turned_findings
+from conrepair.localization.diagnosis.siblings import Healthy
+from conrepair.localization.diagnosis.sizing import mask_findings, size_findings
+from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.diagnosis.values import relation
+from conrepair.localization.diagnosis.zero_points import zero_point_findings
+from conrepair.localization.judgement import Judged
+from conrepair.localization.result import OPERAND, LocatedFault
+
+__all__ = ["diagnose"]
+
+_ENOUGH = 1 << 18  # numbers that show how values are related
+
+
+def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedFault, str]:
+    """Diagnose a region.
+
+    Args:
+        region: What lies between the cuts.
+        judged: Its measurement.
+        healthy: Regions that are right.
+
+    Returns:
+        The fault, and what causes it: the same for all regions that one thing makes guilty.
+    """
+    findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
+    proven = [
+        *zero_point_findings(region),
+        *exchange_findings(region),
+        *rotary_findings(region),
+        *recurrent_findings(region),
+    ]
+    if not proven and not any(exchanged_operands(region)):
+        proven = list(exchanged_layer_findings(region))
+    findings = proven or composite_findings(region, healthy, findings) or findings
+    if not proven and not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
+        moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)] or list(
+            origin_findings(region)
+        )
+        findings = moved or findings
+    certain = [item for item in findings if item.is_certain] or findings[:1]
+    pair = judged.cut.pair
+    values = _few(region.expected, region.computed)
+    # Where the graphs explain it, values only add words, which large ones take long to find.
+    known = any(item.is_certain for item in certain) and values[0].size > _ENOUGH
+    seen = None if known else relation(*values)
+    if seen is not None and seen[0] is Kind.PRECISION and region.target.graph.tensors[pair.target].quantization:
+        seen = None  # its steps are no news
+    kind = _kind(certain, seen, region)
+    evidence = [item.words for item in certain]
+    if seen is not None:
+        evidence.append(f"the result is {seen[1]}")
+    evidence.append(
+        f"introduced relative error {judged.introduced:.2g}, floor {judged.floor:.1g}; "
+        f"in the full run {judged.full:.2g}"
+    )
+    if judged.effect is not None:
+        evidence.append(
+            f"what reads it takes away what hides the error: through it outputs differ by {judged.effect:.2g}"
+        )
+    layers = _ordered([name for item in certain for name in item.target_layers], region.target)
+    fault = LocatedFault(
+        kind=kind,
+        source_layers=_ordered([name for item in certain for name in item.source_layers], region.source),
+        target_layers=layers,
+        step="",
+        introduced_error=judged.introduced,
+        full_run_error=judged.full,
+        noise_floor=judged.floor,
+        confidence=_confidence(pair.confidence, certain),
+        evidence=tuple(dict.fromkeys(evidence)),
+        source_tensor=pair.source,
+        target_tensor=pair.target,
+        differences=_differences(certain),
+        at_input=kind in OF_INPUTS and layers[0] in region.target.graph.inputs,
+        holds=_roles(layers[0], region.target),
+    )
+    if certain and certain[0].is_certain:
+        return fault, certain[0].cause
+    return fault, f"unexplained {_ordered([], region.target)[0]}"
+
+
+def _differences(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    """What explains a fault, without names, each with its layer."""
+    named = ((item.rule, item.target_layers[0]) for item in findings if item.rule and item.target_layers)
+    return tuple(dict.fromkeys(named))
+
+
+def _roles(layer: str, side: Side) -> tuple[str, ...]:
+    """What the numbers are for that a layer holds."""
+    return tuple(dict.fromkeys(role for node in side.nodes if node.layer == layer for role in node.parameters))
+
+
+def _few(expected: Array, computed: Array) -> tuple[Array, Array]:
+    """As many samples as it takes to see how values are related."""
+    if expected.shape != computed.shape or not expected.ndim or expected.size <= _ENOUGH:
+        return expected, computed
+    rows = max(1, _ENOUGH * len(expected) // expected.size)
+    return expected[:rows], computed[:rows]
+
+
+def _exchanged(region: Region) -> list[Finding]:
+    """Nothing lies between the cuts: the outputs of the target are other tensors."""
+    if region.source.nodes or region.target.nodes:
+        return []
+    given = region.partners.get(region.target.end)
+    words = (
+        f"output `{region.target.end}` gives what the source has as `{given or 'nothing'}`, not `{region.source.end}`"
+    )
+    sides = (_ordered([], region.source), _ordered([], region.target))
+    return [Finding(Kind.STRUCTURE, words, *sides, "outputs")]
+
+
+def _kind(findings: Sequence[Finding], seen: tuple[Kind | None, str] | None, region: Region) -> Kind:
+    if findings and findings[0].is_certain:
+        return findings[0].kind
+    if seen is not None and seen[0] is not None:
+        return seen[0]
+    if findings:
+        return findings[0].kind
+    weighted = any(set(node.parameters) - {OPERAND} for node in region.target.nodes)
+    return Kind.PARAMETERS if weighted else Kind.GRAPH
+
+
+def _confidence(alignment: float, findings: Sequence[Finding]) -> float:
+    explained = max((item.weight for item in findings), default=0.0)
+    return round(min(1.0, alignment) * (0.5 + 0.5 * min(explained, 1.0)), 3)
+
+
+def _ordered(first: Sequence[str], side: Side) -> tuple[str, ...]:
+    """The layers at fault, then the rest of the region: weights first, moves last."""
+    rest = sorted(side.nodes, key=lambda node: 2 if node.op in MOVES else 0 if node.parameters else 1)
+    layers = dict.fromkeys([*first, *(node.layer for node in rest)])
+    if not layers:
+        producer = side.graph.producers.get(side.end)
+        layers = {side.end if producer is None else producer.layer: None}
+    return tuple(layers)

@@ -1,0 +1,115 @@
+"""Two tensors that a piece takes for one another: proven by giving it each in the other's place."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Array, Node
+from conrepair.localization.diagnosis.attention import ROLES, roles_of
+from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
+from conrepair.metrics.running_error import relative_l2
+
+__all__ = ["Exchange", "exchange_findings", "fed_exchanged", "mending_exchange"]
+
+_CLOSE = 1e-4  # relative L2 to what the source's framework has computed
+_BETTER = 0.01  # of the error is left at most
+_MOST = 15  # pairs of tensors that are tried: all of six
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Two tensors of the target that are read in each other's place.
+
+    Attributes:
+        one: The first.
+        two: The other one.
+        readers: The nodes of the piece that read either.
+    """
+
+    one: str
+    two: str
+    readers: tuple[Node, ...]
+
+
+def mending_exchange(region: Region) -> Exchange | None:
+    """Find the two tensors by running the piece with each in the other's place.
+
+    However the piece is written, with the right exchange it gives the source's result.
+
+    Args:
+        region: Guilty.
+    """
+    if region.expected.shape != region.computed.shape:
+        return None
+    most = min(_CLOSE, _BETTER * relative_l2(region.expected, region.computed))
+    for one, two in itertools.islice(_alike(region), _MOST):
+        found = region.trial(region.target.end, functools.partial(fed_exchanged, region, {one: two, two: one}))
+        if found is None or found.size != region.expected.size:
+            continue
+        if relative_l2(region.expected, region.layout.to_source(found)) <= most:
+            return Exchange(one, two, tuple(node for node in region.target.nodes if {one, two} & {*node.inputs}))
+    return None
+
+
+def fed_exchanged(region: Region, other: Mapping[str, str], name: str) -> Array:
+    """What a cut is fed with where some are fed what others hold, in their own layouts.
+
+    Args:
+        region: Whose cuts they are.
+        other: For some, which others'.
+        name: Of the cut.
+    """
+    if name not in other:
+        return region.fed(name)
+    given = other[name]
+    return region.layouts[name].to_target(region.layouts[given].to_source(region.fed(given)))
+
+
+def exchange_findings(region: Region) -> Iterator[Finding]:
+    """The exchange that mends a piece, in words."""
+    exchange = mending_exchange(region)
+    if exchange is None:
+        return
+    roles = roles_of(region.target)
+    named = sorted((roles[name] for name in (exchange.one, exchange.two) if name in roles), key=ROLES.index)
+    in_roles = len({*named}) > 1
+    if not in_roles and any(item.cause.startswith("order ") for item in wiring_findings(region)):
+        return  # the operator that reads both says it in its own words
+    what = " and ".join(named) if in_roles else "two tensors"
+    readers = [
+        _names([node for node in exchange.readers if name in node.inputs]) for name in (exchange.one, exchange.two)
+    ]
+    if readers[0] == readers[1]:
+        where = f"{readers[0]} reads `{exchange.one}` and `{exchange.two}` in each other's place"
+    else:
+        where = f"{readers[0]} reads `{exchange.one}` in place of `{exchange.two}`, which {readers[1]} reads"
+    words = f"{what} are exchanged: {where}; the other way round, the result is the source's"
+    at_input = all(name in region.target.graph.inputs for name in (exchange.one, exchange.two))
+    layers = tuple(dict.fromkeys(node.layer for node in exchange.readers))
+    yield Finding(
+        Kind.INPUT if at_input else Kind.GRAPH,
+        words,
+        layers_of(region.source),
+        layers,
+        f"exchanged {exchange.one} {exchange.two}",
+        rule=f"{what} are exchanged",
+    )
+
+
+def _alike(region: Region) -> Iterator[tuple[str, str]]:
+    """Pairs of the tensors in front of a piece that can stand for one another."""
+    tensors = region.target.graph.tensors
+    begins = [name for name in region.target.begins if name in region.layouts and tensors[name].is_real]
+    for one, two in itertools.combinations(begins, 2):
+        if tensors[one].dtype == tensors[two].dtype and region.layouts[one].source == region.layouts[two].source:
+            yield one, two
+
+
+def _names(nodes: Sequence[Node]) -> str:
+    return " and ".join(dict.fromkeys(f"`{node.layer}`" for node in nodes))

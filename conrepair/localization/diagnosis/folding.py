@@ -1,0 +1,197 @@
+"""Fold steps into the layer that they are a part of elsewhere: pads, batches of blocks, normalizations, biases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.localization.diagnosis.steps import Step
+
+__all__ = ["Affine", "Fold", "affine", "affine_of", "fold_batches", "fold_linear", "fold_pad"]
+
+_WINDOWS = {"Conv", "MaxPool", "AveragePool"}
+_LOWEST = -1e30  # what stands for minus infinity, that no value is smaller than
+_LINEAR = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
+
+Fold = Callable[[Step, Step], Step | None]
+"""Makes one of a step and its only reader; None where they aren't one."""
+
+Affine = Callable[[], tuple[Array, Array]]
+"""Computes a factor and an offset for each channel, in float64."""
+
+
+def fold_pad(first: Step, second: Step) -> Step | None:
+    """What a Pad puts in front of a window is its pads, where the window would take the same for them."""
+    pads, own = first.attributes.get("pads"), second.attributes.get("pads")
+    if first.op != "Pad" or first.attributes.get("mode") != "constant" or second.op not in _WINDOWS:
+        return None
+    if not isinstance(pads, tuple) or not isinstance(own, tuple):
+        return None
+    value = first.attributes.get("value")
+    number = float(value) if isinstance(value, int | float) else 0.0
+    attributes = dict(second.attributes)
+    if second.op == "MaxPool":
+        if number > _LOWEST:
+            return None
+    elif number:
+        return None
+    if second.op == "AveragePool":
+        if any(own):
+            return None
+        attributes["count_include_pad"] = True
+    rank = len(pads) // 2
+    spatial = list(range(1, rank - 1)) if second.channels_last else list(range(2, rank))
+    outer = [axis for axis in range(rank) if axis not in spatial]
+    if any(pads[axis] or pads[axis + rank] for axis in outer) or len(own) != 2 * len(spatial):
+        return None
+    added = _integers([pads[axis] for axis in spatial] + [pads[axis + rank] for axis in spatial])
+    if any(size < 0 for size in added):
+        return None  # what's cut off isn't there for the window's own pads to bring back
+    together = tuple(a + b for a, b in zip(added, _integers(own), strict=True))
+    return replace(
+        second,
+        attributes={**attributes, "pads": together},
+        nodes=(*second.nodes, *first.nodes),
+        inputs=first.inputs,
+    )
+
+
+def fold_batches(first: Step, second: Step) -> Step | None:
+    """A plain convolution of blocks as pictures of their own is one with dilations."""
+    if first.op == "SpaceToBatch" and second.op == "Conv":
+        plain = not any(_integers(_numbers(second, "pads"))) and set(_numbers(second, "strides")) == {1}
+        if not plain or set(_numbers(second, "dilations")) != {1}:
+            return None
+        attributes = {"dilations": first.attributes["block"], "pads": first.attributes["pads"]}
+        return _joined(first, second, "BlockConv", attributes)
+    if first.op == "BlockConv" and second.op == "BatchToSpace":
+        if first.attributes["dilations"] != second.attributes["block"]:
+            return None
+        crops = _integers(_numbers(second, "crops"))
+        pads = tuple(pad - crop for pad, crop in zip(_integers(_numbers(first, "pads")), crops, strict=True))
+        return replace(_joined(first, second, "Conv", {"pads": pads}), channels_last=first.channels_last)
+    return None
+
+
+def _joined(first: Step, second: Step, op: str, changed: Mapping[str, Attribute]) -> Step:
+    """Two steps as the convolution that one of them is."""
+    layer, other = (second, first) if second.op == "Conv" else (first, second)
+    return replace(
+        layer,
+        op=op,
+        attributes={**layer.attributes, **changed},
+        nodes=(*layer.nodes, *other.nodes),
+        inputs=first.inputs,
+        outputs=second.outputs,
+    )
+
+
+def _numbers(step: Step, name: str) -> tuple[object, ...]:
+    value = step.attributes.get(name)
+    return value if isinstance(value, tuple) else ()
+
+
+def _integers(values: Iterable[object]) -> list[int]:
+    return [value for value in values if isinstance(value, int)]
+
+
+def fold_linear(first: Step, second: Step) -> Step | None:
+    """A factor and an offset per output channel, behind a layer with weights, are its weights and bias."""
+    if first.op not in _LINEAR or "weight" not in first.parameters:
+        return None
+    affine = affine_of(second, first)
+    if affine is None:
+        return None
+    axis = _LINEAR[first.op]
+    weight, bias = first.parameters["weight"], first.parameters.get("bias")
+    channels = _channels(first)
+
+    def scaled_weight() -> Array:
+        factor, _ = affine()
+        array = weight.numpy()
+        if first.op == "ConvTranspose" and factor.size not in (1, array.shape[1]):
+            return _by_group(array, factor)
+        shape = [1] * array.ndim
+        shape[axis] = factor.size
+        return np.asarray(array * factor.reshape(shape))
+
+    def scaled_bias() -> Array:
+        factor, offset = affine()
+        start = np.zeros(channels) if bias is None else bias.numpy()
+        return np.asarray(start * factor + offset)
+
+    new = {
+        "weight": Parameter(weight.name, weight.shape, "float32", scaled_weight),
+        "bias": Parameter("" if bias is None else bias.name, (channels,), "float32", scaled_bias),
+    }
+    return replace(
+        first,
+        parameters={**first.parameters, **new},
+        nodes=(*first.nodes, *second.nodes),
+        outputs=second.outputs,
+    )
+
+
+def _by_group(weight: Array, factor: Array) -> Array:
+    """Scale [in, out / group, ...] by a factor for each output."""
+    groups = factor.size // weight.shape[1]
+    blocks = weight.reshape(groups, -1, *weight.shape[1:])
+    factors = factor.reshape(groups, 1, weight.shape[1], *[1] * (weight.ndim - 2))
+    return np.asarray((blocks * factors).reshape(weight.shape))
+
+
+def _channels(step: Step) -> int:
+    shape = step.parameters["weight"].shape
+    if step.op == "ConvTranspose":
+        return int(shape[1]) * int(step.attributes.get("group") or 1)  # type: ignore[arg-type]
+    return int(shape[_LINEAR[step.op]])
+
+
+def affine_of(step: Step, first: Step) -> Affine | None:
+    """Reads the factor and offset per channel that a step behind a layer is; None when it isn't that."""
+    channels, operand = _channels(first), step.parameters.get("operand")
+    shape = () if operand is None else operand.shape
+    if math.prod(shape) > 1 and not _along_channels(shape, first, channels):
+        return None
+    return affine(step, channels)
+
+
+def affine(step: Step, channels: int) -> Affine | None:
+    """Reads the factor and offset that a step is, for so many channels; None when it isn't that."""
+    parameters = step.parameters
+    if step.op == "BatchNormalization" and not step.attributes.get("training_mode"):
+
+        def normalization() -> tuple[Array, Array]:
+            epsilon = float(step.attributes.get("epsilon") or 0.0)  # type: ignore[arg-type]
+            values = {role: parameter.numpy().astype(np.float64) for role, parameter in parameters.items()}
+            factor = values.get("scale", np.ones(channels)) / np.sqrt(values["variance"] + epsilon)
+            return factor, values.get("bias", np.zeros(channels)) - values["mean"] * factor
+
+        return normalization
+    operand = parameters.get("operand")
+    if operand is None or step.op not in {"Add", "Sub", "Mul", "Div"} or step.attributes.get("constant_first"):
+        return None
+    if math.prod(operand.shape) not in (1, channels):
+        return None
+
+    def arithmetic() -> tuple[Array, Array]:
+        values = np.broadcast_to(operand.numpy().astype(np.float64).reshape(-1), (channels,))
+        one, zero = np.ones(channels), np.zeros(channels)
+        if step.op == "Div":
+            with np.errstate(divide="ignore"):
+                return 1 / values, zero
+        return {"Add": (one, values), "Sub": (one, -values), "Mul": (values, zero)}[step.op]
+
+    return arithmetic
+
+
+def _along_channels(shape: tuple[int, ...], step: Step, channels: int) -> bool:
+    """Whether a constant of as many numbers as channels is broadcast along them."""
+    if step.op == "MatMul" or step.channels_last:
+        return shape[-1] == channels
+    rank = len(step.parameters["weight"].shape)
+    return len(shape) >= rank - 1 and shape[len(shape) - rank + 1] == channels

@@ -1,0 +1,97 @@
+"""In a loop that's unrolled, each turn has the same weights and operators: the turn that has others is at fault."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, Node
+from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.parameters import Difference, difference
+from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.wiring import layers_of
+
+__all__ = ["Turns", "count_of", "odd_parameters", "turns_of"]
+
+_FEWEST = 3  # turns that agree
+_MAJORITY = 2 / 3
+
+Key = tuple[str, tuple[tuple[str, tuple[int, ...]], ...]]
+Turns = list[tuple[Node, ...]]
+"""Nodes that are one of the source's operator each time: the same operator, with parameters of the same shapes."""
+
+
+def turns_of(nodes: Sequence[Node]) -> Turns:
+    """Nodes that have weights and are repeated; none where no loop is unrolled.
+
+    Args:
+        nodes: Of a composite.
+
+    Returns:
+        Groups most of whose members share their numbers with others: other layers of one size have their own.
+    """
+    groups: dict[Key, list[Node]] = defaultdict(list)
+    for node in nodes:
+        shapes = tuple(sorted((role, item.shape) for role, item in node.parameters.items()))
+        if any(math.prod(shape) > 1 for _, shape in shapes):
+            groups[node.op, shapes].append(node)
+    return [tuple(group) for group in groups.values() if any(_usual(group, role) for role in group[0].parameters)]
+
+
+def count_of(turns: Turns) -> int:
+    """How many turns there are: as many as have the same numbers."""
+    shared = (arrays for group in turns for role in group[0].parameters for arrays in _shared(group, role))
+    return max(map(len, shared), default=0)
+
+
+def odd_parameters(region: Region, turns: Turns) -> Iterator[Finding]:
+    """Parameters of a turn that others have with other numbers.
+
+    Args:
+        region: With the unrolled loop in the target.
+        turns: Its groups.
+    """
+    source = [node.layer for node in region.source.nodes if node.parameters] or layers_of(region.source)
+    for group in turns:
+        for role in group[0].parameters:
+            usual = _usual(group, role)
+            for node in group:
+                parameter = node.parameters[role]
+                found = _nearest(usual, parameter.numpy())
+                if found is None:
+                    continue
+                named = f" ({parameter.name})" if parameter.name else ""
+                words = f"the {role}{named} of `{node.layer}` is {found.words}, compared with what other turns have"
+                yield Finding(found.kind, words, tuple(source), (node.layer,), f"at {node.layer}")
+
+
+def _nearest(usual: Sequence[Array], array: Array) -> Difference | None:
+    """How an array differs from the most similar one; None where it's one of them."""
+    found = [difference(one, array) for one in usual]
+    differences = [item for item in found if item is not None]
+    return (
+        min(differences, key=lambda item: item.relative) if differences and len(differences) == len(found) else None
+    )
+
+
+def _usual(group: Sequence[Node], role: str) -> list[Array]:
+    """The numbers that turns have in common: one set for each product of a turn; none when few turns agree."""
+    shared = _shared(group, role)
+    agreeing = sum(len(arrays) for arrays in shared)
+    return [arrays[0] for arrays in shared] if agreeing >= _MAJORITY * len(group) else []
+
+
+def _shared(group: Sequence[Node], role: str) -> list[list[Array]]:
+    """Numbers that several have: each as often as there are nodes that have them."""
+    sets: list[list[Array]] = []
+    for node in group:
+        array = node.parameters[role].numpy()
+        same = next((arrays for arrays in sets if np.array_equal(arrays[0], array)), None)
+        if same is None:
+            sets.append([array])
+        else:
+            same.append(array)
+    return [arrays for arrays in sets if len(arrays) >= _FEWEST]

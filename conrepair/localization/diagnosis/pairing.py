@@ -1,0 +1,94 @@
+"""Pair the steps of two regions: the cheapest edit that makes the one sequence the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from conrepair.localization.diagnosis.steps import MOVES, Step
+
+__all__ = ["of_one_family", "pair_steps"]
+
+_FAMILIES = (
+    {
+        "Clip",
+        "LeakyRelu",
+        "PRelu",
+        "Elu",
+        "Selu",
+        "Celu",
+        "Gelu",
+        "Swish",
+        "HardSwish",
+        "Mish",
+        "Sigmoid",
+        "HardSigmoid",
+    }
+    | {"Tanh", "Softplus", "Softsign", "Function", "Identity", "Erf", "Exp", "ThresholdedRelu"},
+    {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax", "ReduceSum"},
+    {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"},
+    {"BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization"},
+)
+_GAP = 1.0  # for a step that only one side has
+_MOVE_GAP = 0.1
+_OTHER = 1.9  # for one that is something else at the same place
+_REPLACED = 1.5  # for one that is another of its family; less than two gaps
+
+
+def pair_steps(source: Sequence[Step], target: Sequence[Step]) -> list[tuple[Step | None, Step | None]]:
+    """Pair in order.
+
+    Returns:
+        Pairs; None on one side for what only the other has.
+
+    Source:
+        Needleman and Wunsch, A general method applicable to the search for similarities, 1970.
+    """
+    rows, columns = len(source), len(target)
+    cost = np.zeros((rows + 1, columns + 1))
+    cost[1:, 0] = np.cumsum([_gap(step) for step in source])
+    cost[0, 1:] = np.cumsum([_gap(step) for step in target])
+    for row in range(rows):
+        for column in range(columns):
+            cost[row + 1, column + 1] = min(
+                cost[row, column] + _distance(source[row], target[column]),
+                cost[row, column + 1] + _gap(source[row]),
+                cost[row + 1, column] + _gap(target[column]),
+            )
+    pairs: list[tuple[Step | None, Step | None]] = []
+    row, column = rows, columns
+    while row or column:
+        here = cost[row, column]
+        if (
+            row
+            and column
+            and np.isclose(here, cost[row - 1, column - 1] + _distance(source[row - 1], target[column - 1]))
+        ):
+            row, column = row - 1, column - 1
+            pairs.append((source[row], target[column]))
+        elif row and np.isclose(here, cost[row - 1, column] + _gap(source[row - 1])):
+            row -= 1
+            pairs.append((source[row], None))
+        else:
+            column -= 1
+            pairs.append((None, target[column]))
+    return pairs[::-1]
+
+
+def of_one_family(one: str, two: str) -> bool:
+    """Whether operators do the like, so that one can stand in the other's place."""
+    return any({one, two} <= family for family in _FAMILIES)
+
+
+def _gap(step: Step) -> float:
+    return _MOVE_GAP if step.op in MOVES else _GAP
+
+
+def _distance(one: Step, two: Step) -> float:
+    if one.op == two.op:
+        shapes = [{role: item.shape for role, item in step.parameters.items()} for step in (one, two)]
+        return 0.0 if shapes[0] == shapes[1] else 0.2
+    if of_one_family(one.op, two.op):
+        return _REPLACED
+    return 10.0 if MOVES & {one.op, two.op} else _OTHER

@@ -1,0 +1,281 @@
+"""How one parameter differs from another: scaled, permuted, transposed, lost, rounded."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Array, Parameter
+from conrepair.graph.per_channel import per_channel
+from conrepair.localization.diagnosis.changed import (
+    SAME,
+    Found,
+    Values,
+    by_channel,
+    reordered,
+    scaled,
+    some_rows,
+    span,
+)
+from conrepair.localization.diagnosis.grids import grid_of
+from conrepair.localization.diagnosis.portions import portion_of
+from conrepair.localization.quantization import MOST_BITS, rounding_error
+
+__all__ = ["Difference", "compare_parameters", "difference", "stored_as"]
+
+_FEW_LEVELS = 256
+_NEAR = 0.5  # relative L2: what's further off isn't rounded, however few levels it has
+_TWICE = 2.0  # times the error of rounding to bits is no rounding alone
+_MANY = 16  # numbers that aren't in a narrower type by chance
+_SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
+_SEVERAL = 8  # numbers of a slice: fewer have some scale by chance
+_STEP_MARGIN = 1.01  # a value is at most half a step from its quantized one
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs.
+
+    Attributes:
+        kind: Of fault.
+        words: After "is" or "are": "scaled by 2".
+        relative: L2 of the difference, relative to the source's.
+        plain: Whether one operation on all numbers explains it: no rounding does.
+        of_grid: Whether the integers are right, and what they stand for isn't.
+    """
+
+    kind: Kind
+    words: str
+    relative: float
+    plain: bool = False
+    of_grid: bool = False
+
+    @property
+    def rule(self) -> str:
+        """What it's called whichever layer and parameter it's of; empty where that matters."""
+        return f"weights are {_SIGNED.sub('int', self.words)}" if self.kind is Kind.PRECISION else ""
+
+
+def compare_parameters(source: Parameter, target: Parameter) -> Difference | None:
+    """Compare two parameters of one role.
+
+    Returns:
+        None when they are the same, up to rounding or to the steps of the target's own quantization.
+    """
+    numbers = source.numpy(), target.numpy()
+    one, two = (array.astype(np.float64) for array in numbers)
+    if one.size == two.size and one.shape != two.shape:
+        squeezed = [tuple(size for size in array.shape if size != 1) for array in (one, two)]
+        if squeezed[0] == squeezed[1]:
+            two = two.reshape(one.shape)
+    if one.shape != two.shape and 1 in (one.size, two.size):
+        one, two = np.broadcast_arrays(one, two)
+    if target.bits and one.shape == two.shape:
+        if _within_steps(one, two, target):
+            return None
+        for test in (_other_scales, _other_zero_point) if target.bits <= MOST_BITS else ():
+            if (found := test(one, two, target)) is not None:
+                return found
+    if all(array.dtype.kind in "iu" for array in numbers) and not target.bits and one.shape == two.shape:
+        return _of_whole_numbers(one, two)
+    portion = portion_of(one, two)
+    if portion is not None:
+        return _of_portion(portion, two, one)
+    return difference(one, two, rounding_error(target, two) if target.bits else _off_levels(two))
+
+
+def _of_whole_numbers(one: Values, two: Values) -> Difference | None:
+    """How indices, or other counts, differ: they're other ones, and not off by so much."""
+    other = one != two
+    if not other.any():
+        return None
+    relative = float(np.linalg.norm(two - one) / (np.linalg.norm(one) or 1.0))
+    found = (scaled(one, two, 0.0) or reordered(one, two, 0.0)) if one.size > 1 else None
+    if found is not None:
+        return Difference(*found, relative, plain=True)
+    places = "" if one.size == 1 else f", and so in {int(other.sum())} of {other.size} places"
+    words = f"{two[other][0]:.0f} in the target, {one[other][0]:.0f} in the source{places}"
+    return Difference(Kind.PARAMETERS, words, relative)
+
+
+def _of_portion(portion: Values, two: Values, whole: Values) -> Difference | None:
+    """How a portion differs, whose scales may be those of the whole."""
+    found = difference(portion, two)
+    if found is None or grid_of(portion, two) is not None:
+        return found
+    low, high = whole.min(), whole.max()
+    for ends in ([max(low, high, key=abs)], [low, high]):  # of a symmetric grid, and of an affine one
+        shared = grid_of(np.append(portion, ends), np.append(two, ends))
+        if shared is not None and shared.granularity == "tensor":
+            return replace(found, kind=Kind.PRECISION, words=shared.words)
+    return found
+
+
+def difference(one: Array, two: Array, rounding: float = 0.0) -> Difference | None:
+    """Say how an array differs from the one that it should be.
+
+    What few bits leave of numbers may lie over any other difference: as much of it is taken for that.
+
+    Args:
+        one: As it should be.
+        two: As it is.
+        rounding: Relative L2 error that the bits of the second explain.
+    """
+    if one.shape != two.shape:
+        return Difference(Kind.PARAMETERS, f"of shape {list(two.shape)} instead of {list(one.shape)}", np.inf)
+    one, two = one.astype(np.float64), two.astype(np.float64)
+    endless = ~np.isfinite(one), ~np.isfinite(two)
+    other = (endless[0] | endless[1]) & (one != two) & ~(np.isnan(one) & np.isnan(two))
+    if other.any():
+        lost = int((other & endless[1]).sum())
+        words = f"not finite in {lost} places" if lost else f"finite in {int(other.sum())} places that weren't"
+        return Difference(Kind.PARAMETERS, words, np.inf)
+    one, two = (np.where(np.isfinite(array), array, 0.0) for array in (one, two))  # the same ones: masks have them
+    norm, gap = float(np.linalg.norm(one)), float(np.linalg.norm(two - one))
+    if gap <= SAME * norm or (norm == 0 and gap == 0):
+        return None
+    relative = gap / norm if norm else np.inf
+    noise = _TWICE * rounding
+    changes: tuple[Callable[[Values, Values, float], Found], ...] = (scaled, reordered, by_channel)
+    tests = (_lost, *(changes if relative > noise else ()), _rounded, some_rows)
+    for test in tests:
+        found = test(one, two, noise)
+        if found is not None:
+            kind, words = found
+            return Difference(kind, words, relative, test in {_lost, scaled, reordered})
+    return Difference(Kind.PARAMETERS, f"off by {relative:.2g} (relative L2), as if disturbed by noise", relative)
+
+
+def _within_steps(one: Values, two: Values, target: Parameter) -> bool:
+    """Whether each value is the nearest that the target's scales can hold."""
+    scales = np.asarray(target.scales, dtype=np.float64)
+    if not scales.size:
+        return False
+    if scales.size == 1:
+        return bool(np.abs(one - two).max(initial=0) <= _STEP_MARGIN * scales[0] / 2 + 1e-12)
+    for axis, size in enumerate(one.shape):
+        if size == scales.size:
+            steps = per_channel(scales, axis, one.ndim)
+            if (np.abs(one - two) <= _STEP_MARGIN * steps / 2 + 1e-12).all():
+                return True
+    return False
+
+
+def _other_scales(one: Values, two: Values, target: Parameter) -> Difference | None:
+    """Of some slices the integers are right, and the scale isn't: no rounding explains that, and no folding."""
+    scales = np.asarray(target.scales, dtype=np.float64)
+    for axis, size in enumerate(one.shape):
+        if size != scales.size or size == 1 or one.size < _SEVERAL * size:
+            continue
+        first, second = (np.moveaxis(array, axis, 0).reshape(size, -1) for array in (one, two))
+        off = _STEP_MARGIN * scales[:, None] / 2 + 1e-12
+        wrong = (np.abs(first - second) > off).any(axis=1)
+        if not 0 < wrong.sum() <= size // 2:
+            continue
+        factors = _factors(first[wrong], second[wrong], scales[wrong])
+        if factors is not None:
+            words = f"scaled by {span(factors)} in {int(wrong.sum())} of {size} slices of axis {axis}"
+            return _of_grid(words, one, two)
+    return None
+
+
+def _other_zero_point(one: Values, two: Values, target: Parameter) -> Difference | None:
+    """All integers of a slice are off by the same number: by its zero point."""
+    scales = np.asarray(target.scales, dtype=np.float64)
+    along: list[int | None] = [axis for axis, size in enumerate(one.shape) if size == scales.size > 1]
+    for axis in along or ([None] if scales.size == 1 else []):
+        off = (two - one) / per_channel(scales, axis, one.ndim)
+        others = tuple(place for place in range(one.ndim) if axis is None or place != axis)
+        shifts = np.rint(np.median(off, axis=others, keepdims=True))
+        if (
+            shifts.any()
+            and np.abs(off - shifts).max(initial=0.0) <= _STEP_MARGIN / 2 + 1e-9
+            and one.size >= _SEVERAL * shifts.size
+        ):
+            ends = " to ".join(dict.fromkeys(f"{end:+.0f}" for end in (shifts.min(), shifts.max())))
+            words = f"shifted by {ends} of their steps: as by another zero point"
+            return _of_grid(words, one, two)
+    return None
+
+
+def _of_grid(words: str, one: Values, two: Values) -> Difference:
+    relative = float(np.linalg.norm(two - one) / np.linalg.norm(one))
+    return Difference(Kind.PARAMETERS, words, relative, plain=True, of_grid=True)
+
+
+def _factors(one: Values, two: Values, scales: Values) -> Values | None:
+    """How many times those scales are that make integers of rows the nearest ones to what they should stand for.
+
+    Args:
+        one: As the rows should be.
+        two: As they are.
+        scales: Of each row, as it is.
+
+    Returns:
+        None where no scale does.
+    """
+    steps = np.abs(two / scales[:, None])
+    with np.errstate(divide="ignore"):
+        least = (np.abs(one) / (steps + _STEP_MARGIN / 2)).max(axis=1)
+        most = np.where(steps > _STEP_MARGIN / 2, np.abs(one) / (steps - _STEP_MARGIN / 2), np.inf).min(axis=1)
+    turned = (one * two < 0) & (steps > _STEP_MARGIN / 2)
+    if turned.any() or (least > most).any() or not np.isfinite(most).all() or not least.all():
+        return None
+    return np.asarray(2 * scales / (least + most))
+
+
+def _lost(one: Values, two: Values, _: float) -> Found:
+    if not two.any():
+        return Kind.PARAMETERS, "zero everywhere"
+    if two.size > 1 and np.ptp(two) == 0 and np.ptp(one) > 0:
+        return Kind.PARAMETERS, f"{two.flat[0]:g} everywhere, as if never set"
+    return None
+
+
+def _off_levels(two: Values) -> float:
+    """The relative L2 error that rounding to few levels explains; 0 where numbers have many."""
+    levels = np.unique(two)
+    if not 2 < levels.size <= _FEW_LEVELS < two.size:
+        return 0.0
+    size = float(np.sqrt(np.mean(np.square(two))))
+    return float(np.median(np.diff(levels))) / math.sqrt(12) / size if size else 0.0
+
+
+def stored_as(array: Array) -> str | None:
+    """The narrower type that holds each of many numbers of 32 bits exactly; None when there's none."""
+    if array.dtype != np.float32 or array.size < _MANY or not array.any():
+        return None
+    if not (array.view(np.uint32) & 0xFFFF).any():
+        return "bfloat16"
+    with np.errstate(over="ignore"):
+        return "float16" if np.array_equal(array.astype(np.float16).astype(np.float32), array) else None
+
+
+def _rounded(one: Values, two: Values, _: float) -> Found:
+    """Half precision, or few levels."""
+    single = two.astype(np.float32)
+    if np.array_equal(single, two):
+        bits = single.view(np.uint32)
+        gap = np.abs(two - one)
+        if not (bits & 0xFFFF).any() and (gap <= 2.0**-7 * np.abs(one) + 1e-30).all():
+            return Kind.PRECISION, "rounded to bfloat16"
+        with np.errstate(over="ignore"):
+            half = single.astype(np.float16)
+        if np.array_equal(half.astype(np.float32), single) and (gap <= 2.0**-10 * np.abs(one) + 2.0**-24).all():
+            return Kind.PRECISION, "rounded to float16"
+    grid = grid_of(one, two)
+    if grid is not None:
+        return Kind.PRECISION, grid.words
+    levels = np.unique(np.round(two, 12))
+    if np.linalg.norm(two - one) > _NEAR * np.linalg.norm(one):
+        return None
+    if levels.size <= _FEW_LEVELS < two.size or levels.size * 8 <= two.size:
+        needed = max(int(np.ceil(np.log2(levels.size))), 1)
+        if needed <= 8:
+            return Kind.PRECISION, f"rounded to {levels.size} levels, which is {needed} bits for the whole tensor"
+    return None

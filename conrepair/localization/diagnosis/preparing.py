@@ -1,0 +1,141 @@
+"""What is done to a network's inputs before its first layer: a normalization that's lost, or added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localization.diagnosis.channelwise import CHANNELWISE
+from conrepair.localization.diagnosis.folding import affine
+from conrepair.localization.diagnosis.functions import GRID
+from conrepair.localization.diagnosis.parameters import compare_parameters
+from conrepair.localization.diagnosis.steps import Step
+
+__all__ = ["before_weights", "feeds_weights", "lost_preparation", "prepared_in_weights"]
+
+Paired = Sequence[tuple[Step | None, Step | None]]
+
+_MOST = 4  # numbers: of colours, or one for all
+_SAME = 1e-6
+_STRAIGHT = 1e-5  # what single precision leaves of a line
+
+
+def lost_preparation(step: Step, graph: LayerGraph) -> str | None:
+    """A factor and an offset of the inputs that only the source has, in words; None where a step is no such thing.
+
+    Args:
+        step: Of the source.
+        graph: Its.
+    """
+    numbers = _numbers(step)
+    if numbers is None or not (before_weights(step, graph) and feeds_weights(step, graph)):
+        return None
+    factor, offset = numbers
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean, deviation = -offset / factor, 1 / factor
+    if not (np.isfinite(mean).all() and np.isfinite(deviation).all()):
+        return None
+    lost = []
+    if np.abs(mean).max() > _SAME:
+        lost.append(f"the mean {_listed(mean)} isn't taken away from the inputs")
+    if np.abs(deviation - 1).max() > _SAME:
+        lost.append(f"{'they' if lost else 'the inputs'} aren't divided by {_listed(deviation)}")
+    layers = " and ".join(f"`{name}`" for name in step.layers[::-1])
+    return f"{' and '.join(lost)}, as by {layers} in the source" if lost else None
+
+
+def prepared_in_weights(pairs: Paired, graph: LayerGraph) -> str | None:
+    """What the target does to its inputs by a factor in its first weights, where the source has a step of its own.
+
+    Args:
+        pairs: Steps of both sides; the source's first ones may have no partner.
+        graph: The source's.
+
+    Returns:
+        In words; None where weights have no such factor.
+    """
+    lost = next((one for one, two in pairs if one is not None and two is None and _numbers(one) is not None), None)
+    if lost is None or lost_preparation(lost, graph) is None:
+        return None
+    for one, two in pairs:
+        ours, theirs = (None if step is None else step.parameters.get("weight") for step in (one, two))
+        if one is not None and two is not None and ours is not None and theirs is not None:
+            found = compare_parameters(ours, theirs)
+            if found is None or not found.plain or not found.words.startswith("scaled by "):
+                return None
+            right, held = ours.numpy().astype(np.float64), theirs.numpy().astype(np.float64)
+            factor = float(np.vdot(right, held) / np.vdot(right, right))
+            told = f"have a factor of {factor:.3g} in them: inputs are divided by {1 / factor:.4g}"
+            return f"the weights of `{two.layer}` {told}"
+    return None
+
+
+def _numbers(step: Step) -> tuple[np.ndarray, np.ndarray] | None:
+    """The factor and the offset of each channel."""
+    if step.op == "Function" and step.values is not None:
+        factor, offset = np.polyfit(GRID, step.values, 1)
+        straight = np.allclose(factor * GRID + offset, step.values, rtol=_STRAIGHT, atol=_STRAIGHT)
+        return (np.array([factor]), np.array([offset])) if straight and factor else None
+    if step.op == CHANNELWISE:
+        found = step.parameters["factor"].numpy(), step.parameters["offset"].numpy()
+    else:
+        operand = step.parameters.get("operand")
+        read = None if operand is None else affine(step, math.prod(operand.shape))
+        if read is None:
+            return None
+        found = read()
+    return found if found[0].size <= _MOST else None
+
+
+def _listed(values: np.ndarray) -> str:
+    numbers = ", ".join(f"{value:.4g}" for value in values)
+    return f"[{numbers}]" if len(values) > 1 else numbers
+
+
+def before_weights(step: Step, graph: LayerGraph) -> bool:
+    """Whether a step reads nothing but the network's inputs."""
+    tensors, seen = list(step.inputs), set[str]()
+    while tensors:
+        name = tensors.pop()
+        node = graph.producers.get(name)
+        if node is None or name in seen:
+            continue
+        seen.add(name)
+        if any(role in node.parameters for role in ("weight", "W", "table")) and node.op != "Gather":
+            return False
+        if node.op == "Gather" and "table" in node.parameters:
+            return False
+        tensors += filter(None, node.inputs)
+    return True
+
+
+def feeds_weights(step: Step, graph: LayerGraph) -> bool:
+    """Whether a layer with weights reads what a step gives, or what's made of that alone: a mask joins other data."""
+    tensors, seen = list(step.outputs), set[str]()
+    while tensors:
+        name = tensors.pop()
+        for node in graph.consumers.get(name, ()) if name not in seen else ():
+            if any(role in node.parameters for role in ("weight", "W")):
+                return True
+            others = {item for item in node.inputs if item and item != name}
+            if not any(_varies(item, graph) for item in others):
+                tensors += node.outputs
+        seen.add(name)
+    return False
+
+
+def _varies(name: str, graph: LayerGraph) -> bool:
+    """Whether a tensor depends on an input."""
+    tensors, seen = [name], set[str]()
+    while tensors:
+        item = tensors.pop()
+        if item in graph.inputs:
+            return True
+        node = graph.producers.get(item)
+        if node is not None and item not in seen:
+            tensors += filter(None, node.inputs)
+        seen.add(item)
+    return False

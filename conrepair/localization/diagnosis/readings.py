@@ -1,0 +1,161 @@
+"""A region's nodes read as steps: as they are written, or fused to the few that say the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localization.diagnosis.channelwise import channelwise, fold_channelwise
+from conrepair.localization.diagnosis.folding import Fold, fold_batches, fold_linear, fold_pad
+from conrepair.localization.diagnosis.functions import is_elementwise
+from conrepair.localization.diagnosis.region import Side
+from conrepair.localization.diagnosis.steps import Step, function_step, step_of
+from conrepair.localization.diagnosis.turning import unturned
+
+__all__ = ["as_written", "fused", "normalized", "rearranged", "with_functions"]
+
+_LAYERS = {"Conv", "ConvTranspose", "MatMul", "BlockConv"}
+_COMPLETING = {"BatchNormalization", "BatchToSpace"}
+_ARITHMETIC = {"Add", "Sub", "Mul", "Div"}
+_CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
+
+
+def as_written(side: Side) -> list[Step]:
+    """Each node a step."""
+    return [step_of(node) for node in side.nodes]
+
+
+def with_functions(side: Side) -> list[Step]:
+    """Elementwise pieces as functions, dilated convolutions whole, each other node a step."""
+    return _computing(_folded(_functions(as_written(side), side), side, fold_batches), side)
+
+
+def fused(side: Side) -> list[Step]:
+    """As few steps as possible: elementwise pieces as functions, folded normalizations, biases and pads."""
+    return _all_folded(_functions(as_written(side), side), side)
+
+
+def rearranged(side: Side) -> list[Step]:
+    """The same, and what lies between a layer and what completes it (a bias, a normalization) is read behind both.
+
+    A clipping that a converter has put there would hide that the layer is the same one.
+    """
+    return _all_folded(_completed_first(_functions(as_written(side), side), side.graph), side)
+
+
+def normalized(side: Side) -> list[Step]:
+    """As fused, with a normalization, and what else scales and shifts channels, as one step."""
+    return _folded([channelwise(step) for step in fused(side)], side, fold_channelwise)
+
+
+def _all_folded(steps: list[Step], side: Side) -> list[Step]:
+    for fold in (fold_batches, fold_pad, fold_linear):
+        steps = _folded(steps, side, fold)
+    return _computing(steps, side)
+
+
+def _completed_first(steps: Sequence[Step], graph: LayerGraph) -> list[Step]:
+    """Exchange steps that keep shapes with the step behind them that completes the layer in front."""
+    result = list(steps)
+    place = 0
+    while place < len(result):
+        between = result[place]
+        later = next((at for at in range(place + 1, len(result)) if _completes(result[at], between, graph)), None)
+        if later is None or not _behind_layer(between, result[:place]):
+            place += 1
+            continue
+        last, middle = result[later], between.outputs[0]
+        result[place] = replace(last, inputs=between.inputs, outputs=(middle,))
+        result[later] = replace(between, inputs=(middle,), outputs=last.outputs)
+        place = max(place - 1, 0)
+    return result
+
+
+def _completes(step: Step, between: Step, graph: LayerGraph) -> bool:
+    name = between.outputs[0]
+    if step.inputs != (name,) or not graph.read_once(name):
+        return False
+    operand = step.parameters.get("operand")
+    constant = step.op in _ARITHMETIC and operand is not None and math.prod(operand.shape) > 1
+    return constant or step.op in _COMPLETING
+
+
+def _behind_layer(step: Step, before: Sequence[Step]) -> bool:
+    """Whether a step takes each number of a layer's result for itself."""
+    if len(step.inputs) != 1 or (step.values is None and step.op not in _CASTS):
+        return False
+    first = next((other for other in before if step.inputs[0] in other.outputs), None)
+    return first is not None and (first.op in _LAYERS | _COMPLETING or _behind_layer(first, before))
+
+
+def _computing(steps: Sequence[Step], side: Side) -> list[Step]:
+    return [step for step in unturned(steps, side.graph) if step.op != "Identity"]
+
+
+def _functions(steps: Sequence[Step], side: Side) -> list[Step]:
+    """Merge elementwise nodes that have one input together."""
+    producers = {name: step for step in steps for name in step.outputs}
+    merged: dict[int, Step] = {}
+    gone: set[int] = set()
+    for place in reversed(range(len(steps))):
+        if place in gone or not is_elementwise(steps[place].nodes[0]):
+            continue
+        group = _grown(steps[place], producers, side)
+        if group is None:
+            continue
+        nodes = [step.nodes[0] for step in steps if step in group]
+        begin = next(iter(_outside(group)))
+        whole = function_step(nodes, begin, steps[place].outputs[0])
+        if whole is None:
+            continue
+        gone.update(index for index, step in enumerate(steps) if step in group)
+        gone.discard(place)
+        merged[place] = whole
+    return [merged.get(place, step) for place, step in enumerate(steps) if place not in gone]
+
+
+def _grown(last: Step, producers: Mapping[str, Step], side: Side) -> list[Step] | None:
+    """The largest group that ends at a step and reads one tensor."""
+    group = [last]
+    best = [last] if len(_outside(group)) == 1 else None
+    while True:
+        outputs = {name for step in group for name in step.outputs}
+        for name in _outside(group):
+            before = producers.get(name)
+            if before is None or not is_elementwise(before.nodes[0]) or name in side.begins:
+                continue
+            readers = side.graph.consumers.get(name, ())
+            if name not in side.graph.outputs and all(set(node.outputs) <= outputs for node in readers):
+                group.append(before)
+                break
+        else:
+            return best
+        if len(_outside(group)) == 1:
+            best = list(group)
+
+
+def _outside(group: Iterable[Step]) -> dict[str, None]:
+    group = list(group)
+    inside = {name for step in group for name in step.outputs}
+    return {name: None for step in group for name in step.inputs if name and name not in inside}
+
+
+def _folded(steps: Sequence[Step], side: Side, fold: Fold) -> list[Step]:
+    """Fold pairs of a step and its only reader until nothing more can be."""
+    result = list(steps)
+    place = 0
+    while place < len(result):
+        second = result[place]
+        first = next((step for step in result[:place] if second.inputs and second.inputs[0] in step.outputs), None)
+        both = None
+        if first is not None and len(second.inputs) == 1 and side.graph.read_once(first.outputs[0]):
+            both = fold(first, second)
+        if both is None or first is None:
+            place += 1
+            continue
+        result[place] = both
+        result.remove(first)
+        place = max(place - 1, 0)
+    return result

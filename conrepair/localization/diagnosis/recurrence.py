@@ -1,0 +1,192 @@
+"""A recurrent layer in NumPy, and the forms that conversions give it by mistake."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.graph.layer_graph import Node
+from conrepair.localization.diagnosis.functions import UNARY
+
+__all__ = ["GATES", "Layer", "layers_of_node", "recurrent_layer", "wrong_forms"]
+
+Values = npt.NDArray[np.float64]
+
+GATES: Mapping[str, tuple[str, ...]] = {
+    "LSTM": ("input", "output", "forget", "cell"),
+    "GRU": ("update", "reset", "new"),
+    "RNN": ("state",),
+}
+"""In the vocabulary's order, which is ONNX's."""
+
+_USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+_BENDS = {"LSTM": ("gates", "cell", "output"), "GRU": ("gates", "state"), "RNN": ("state",)}  # what they are for
+_TOGETHER: Mapping[str, Sequence[tuple[int, ...]]] = {
+    "LSTM": ((0,), (1, 2), (1,), (2,)), "GRU": ((0,), (1,)), "RNN": ((0,),),
+}  # fmt: skip
+_OTHERS = ("Identity", "Relu", "Sigmoid", "Tanh", "HardSigmoid")
+_SLOPE = {"HardSigmoid": {"alpha": 1 / 6}}  # Keras's, PyTorch's
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A recurrent layer of one direction without initial states.
+
+    Attributes:
+        op: LSTM, GRU or RNN.
+        weight: [gates * hidden, in].
+        recurrent: [gates * hidden, hidden].
+        bias: [2, gates * hidden], of the input and of the state.
+        activations: As ONNX has them.
+        reverse: Whether it begins with the last step.
+        linear_before_reset: Of a GRU, whether its reset gate is applied behind the product.
+        batch_first: Whether the batch is the first axis of what it reads, and steps the second.
+    """
+
+    op: str
+    weight: Values
+    recurrent: Values
+    bias: Values
+    activations: tuple[str, ...]
+    reverse: bool
+    linear_before_reset: bool
+    batch_first: bool
+
+    def run(self, x: Values) -> Values:
+        """Its states [batch, steps, hidden], as ONNX defines them.
+
+        Args:
+            x: [batch, steps, in], or [steps, batch, in].
+        """
+        steps = x.swapaxes(0, 1) if self.batch_first else x
+        hidden = self.recurrent.shape[1]
+        state = cell = np.zeros((steps.shape[1], hidden))
+        found = []
+        for step in steps[::-1] if self.reverse else steps:
+            state, cell = self._step(step, state, cell)
+            found.append(state)
+        return np.stack(found[::-1] if self.reverse else found, axis=1)
+
+    def _step(self, x: Values, state: Values, cell: Values) -> tuple[Values, Values]:
+        given = np.split(x @ self.weight.T + self.bias[0], len(GATES[self.op]), -1)
+        back = np.split(state @ self.recurrent.T + self.bias[1], len(given), -1)
+        if self.op == "LSTM":
+            into, out, forget, new = (one + two for one, two in zip(given, back, strict=True))
+            cell = self._bent(0, forget) * cell + self._bent(0, into) * self._bent(1, new)
+            return self._bent(0, out) * self._bent(2, cell), cell
+        if self.op == "RNN":
+            return self._bent(0, given[0] + back[0]), cell
+        update, reset = (self._bent(0, one + two) for one, two in zip(given[:2], back[:2], strict=True))
+        if not self.linear_before_reset:
+            hidden = len(self.recurrent) // 3
+            back[2] = (reset * state) @ self.recurrent[2 * hidden :].T + self.bias[1, 2 * hidden :]
+        new = self._bent(1, given[2] + (reset * back[2] if self.linear_before_reset else back[2]))
+        return (1 - update) * new + update * state, cell
+
+    def _bent(self, place: int, values: Values) -> Values:
+        name = self.activations[place]
+        return UNARY[name](values, _SLOPE.get(name, {}))
+
+
+def layers_of_node(node: Node) -> tuple[Layer, ...] | None:
+    """A node as a layer for each of its directions; None where its weights aren't constant.
+
+    States that it's given, and peepholes, aren't said: whoever runs it sees whether that's what the node does.
+
+    Args:
+        node: Of the vocabulary.
+    """
+    usual, given = _USUAL.get(node.op), node.attributes
+    if usual is None or not {"W", "R"} <= set(node.parameters):
+        return None
+    numbers = {role: node.parameters[role].numpy().astype(np.float64) for role in node.parameters.keys() & {*"WRB"}}
+    directions = {"bidirectional": (False, True), "reverse": (True,)}.get(str(given.get("direction")), (False,))
+    named = given.get("activations")
+    activations = tuple(map(str, named)) if isinstance(named, tuple) else usual
+    if len(activations) == len(usual):
+        activations *= len(directions)
+    if len(activations) != len(usual) * len(directions) or not {*activations} <= {*UNARY}:
+        return None
+    return tuple(
+        Layer(
+            node.op,
+            numbers["W"][place],
+            numbers["R"][place],
+            (numbers["B"][place] if "B" in numbers else np.zeros(2 * len(numbers["W"][place]))).reshape(2, -1),
+            activations[place * len(usual) : (place + 1) * len(usual)],
+            reverse,
+            bool(given.get("linear_before_reset")),
+            bool(given.get("batch_first")),
+        )
+        for place, reverse in enumerate(directions)
+    )
+
+
+def recurrent_layer(nodes: Sequence[Node]) -> tuple[Node, tuple[Layer, ...]] | None:
+    """The one recurrent layer among nodes; None where there's none, several, or one that can't be said so."""
+    found = [node for node in nodes if node.op in GATES]
+    layers = layers_of_node(found[0]) if len(found) == 1 else None
+    return None if layers is None else (found[0], layers)
+
+
+def wrong_forms(layer: Layer) -> Iterator[tuple[str, Layer]]:
+    """What may have become of a layer, in words, and that.
+
+    Args:
+        layer: As it should be.
+    """
+    names = GATES[layer.op]
+    places = range(len(names))
+    for order in sorted(itertools.permutations(places), key=lambda order: sum(map(int.__ne__, order, places))):
+        if order != tuple(places):
+            yield _in_words(names, order), _reordered(layer, order)
+    for place in _TOGETHER[layer.op]:
+        for other in _OTHERS:
+            changed = tuple(other if at in place else name for at, name in enumerate(layer.activations))
+            if changed == layer.activations:
+                continue
+            bent = " and ".join(_BENDS[layer.op][at] for at in place)
+            given = layer.activations[place[0]]
+            words = f"the activation of {bent} ({given}) is lost" if other == "Identity" else (
+                f"the activation of {bent} is {other} in place of {given}")  # fmt: skip
+            yield words, replace(layer, activations=changed)
+    if layer.op == "GRU":
+        side = "in front of" if layer.linear_before_reset else "behind"
+        yield (
+            f"the reset gate is applied {side} the product with the recurrent weights",
+            replace(layer, linear_before_reset=not layer.linear_before_reset),
+        )
+    yield "steps are taken in the other direction", replace(layer, reverse=not layer.reverse)
+    for name, words in (("weight", "the input's weights"), ("recurrent", "the recurrent weights")):
+        for one, two in itertools.combinations(places, 2):
+            swapped = [two if place == one else one if place == two else place for place in places]
+            part = {name: getattr(_reordered(layer, swapped), name)}
+            yield f"{_in_words(names, swapped)} in {words}", replace(layer, **part)
+    pieces = np.split(layer.recurrent, len(names))
+    yield (
+        "the recurrent weights are transposed",
+        replace(layer, recurrent=np.concatenate([item.T for item in pieces])),
+    )
+    yield "the state isn't carried from step to step", replace(layer, recurrent=np.zeros_like(layer.recurrent))
+    yield "the bias is lost", replace(layer, bias=np.zeros_like(layer.bias))
+
+
+def _in_words(names: Sequence[str], order: Sequence[int]) -> str:
+    moved = [place for place, other in enumerate(order) if place != other]
+    if len(moved) == 2:
+        return f"the {names[moved[0]]} gate and the {names[moved[1]]} gate are exchanged"
+    listed = ", ".join(names[place] for place in order)
+    return f"the gates stand in another order ({listed} in place of {', '.join(names)})"
+
+
+def _reordered(layer: Layer, order: Sequence[int]) -> Layer:
+    def by_gate(values: Values) -> Values:
+        pieces = np.split(values, len(order))
+        return np.concatenate([pieces[place] for place in order])
+
+    bias = np.stack([by_gate(row) for row in layer.bias])
+    return replace(layer, weight=by_gate(layer.weight), recurrent=by_gate(layer.recurrent), bias=bias)

@@ -1,0 +1,157 @@
+"""What a recurrent layer has become, however the target writes it: told from its results, and from its numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Node
+from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.gates import PARTS, WAYS, carried_gates, gate_differences
+from conrepair.localization.diagnosis.recurrence import recurrent_layer, wrong_forms
+from conrepair.localization.diagnosis.recurrent_run import Layers, Run
+from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.diagnosis.wiring import layers_of
+
+__all__ = ["Form", "form_of", "recurrent_findings"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the source's layer would have to be, to give what the target computes.
+
+    Attributes:
+        words: In which it's said.
+        node: The source's.
+        right: That, for each direction.
+        wrong: What it would be.
+    """
+
+    words: str
+    node: Node
+    right: Layers
+    wrong: Layers
+
+
+def recurrent_findings(region: Region) -> Iterator[Finding]:
+    """What became of the source's layer: the form of it that gives what the target computes, or numbers that differ.
+
+    Args:
+        region: Guilty, with one recurrent layer in the source.
+    """
+    run = Run.of(region)
+    form = None if run is None else _form(run)
+    if form is not None:
+        yield _finding(region, form)
+        return
+    found = recurrent_layer(region.source.nodes)
+    differing = [] if found is None else list(gate_differences(*found, region.target.nodes))
+    if differing or run is None or (form := _scaled(run)) is None:
+        yield from differing
+    else:
+        yield _finding(region, form)
+
+
+def form_of(region: Region) -> Form | None:
+    """The form of the source's layer that gives what the target computes.
+
+    The layer is computed in NumPy as it is, which must give the source's result; then in forms that conversions give
+    it by mistake. That needs no look at how the target writes it: as a loop, unrolled, or as one operator.
+
+    Args:
+        region: Guilty, with one recurrent layer in the source.
+
+    Returns:
+        None where no form does.
+    """
+    run = Run.of(region)
+    return None if run is None else _form(run)
+
+
+def _form(run: Run) -> Form | None:
+    return next(_exchanged(run), None) or next(_changed(run), None)
+
+
+def _changed(run: Run) -> Iterator[Form]:
+    """Forms of both directions, and of one of them."""
+    for forms in zip(*map(wrong_forms, run.layers), strict=True):
+        wrong = [layer for _, layer in forms]
+        states = [layer.run(run.x) for layer in wrong]
+        for changed in _choices(run.layers):
+            other = tuple(wrong[at] if at in changed else layer for at, layer in enumerate(run.layers))
+            given = [states[at] if at in changed else right for at, right in enumerate(run.states)]
+            if run.error(given, other) <= run.close:
+                yield Form(forms[0][0] + _where(changed, run.layers), run.node, run.layers, other)
+
+
+def _choices(layers: Layers) -> Sequence[range]:
+    """Which directions may be changed: all, or one."""
+    return [range(len(layers))] if len(layers) == 1 else [range(2), range(1), range(1, 2)]
+
+
+def _where(changed: range, layers: Layers) -> str:
+    return "" if len(changed) == len(layers) else f", in the {WAYS[changed[0]]} direction"
+
+
+def _exchanged(run: Run) -> Iterator[Form]:
+    """The two directions, or one sort of their numbers, in each other's place."""
+    if len(run.layers) != len(WAYS):
+        return
+    one, two = run.layers
+    tried = [("the directions are exchanged", (two, one))]
+    for names in (tuple(PARTS), *((name,) for name in PARTS)):
+        other = (
+            replace(one, **{name: getattr(two, name) for name in names}),
+            replace(two, **{name: getattr(one, name) for name in names}),
+        )
+        what = PARTS[names[0]].rsplit(" ", 1)[0] if len(names) == 1 else "the numbers"
+        tried.append((f"{what} of both directions are exchanged", other))
+    for words, other in tried:
+        if one.weight.shape == two.weight.shape and run.gives(other):
+            yield Form(words, run.node, run.layers, other)
+
+
+def _scaled(run: Run) -> Form | None:
+    """The form where one of its parameters is times a number, which is looked for."""
+    from scipy.optimize import minimize_scalar  # takes half a second to import
+
+    for (name, role), changed in itertools.product(PARTS.items(), _choices(run.layers)):
+
+        def scaled(factor: float, name: str = name, changed: range = changed) -> Layers:
+            return tuple(
+                replace(layer, **{name: factor * getattr(layer, name)}) if place in changed else layer
+                for place, layer in enumerate(run.layers)
+            )
+
+        def squared(factor: float, scaled: Callable[[float], Layers] = scaled) -> float:
+            other = scaled(factor)
+            return run.error([layer.run(run.x) for layer in other], other) ** 2
+
+        factor = float(minimize_scalar(squared, (0.5, 1.5), method="brent").x)
+        if squared(factor) <= run.close**2:
+            words = f"{role} scaled by {factor:.4g}{_where(changed, run.layers)}"
+            return Form(words, run.node, run.layers, scaled(factor))
+    return None
+
+
+def _finding(region: Region, form: Form) -> Finding:
+    nodes = [item for item in region.target.nodes if item.op not in {*MOVES, "Slice"}]
+    changed = {place for place, (one, two) in enumerate(zip(form.right, form.wrong, strict=True)) if one is not two}
+    held = {item.node.name for item in carried_gates(form.wrong, form.wrong, nodes) if item.direction in changed}
+    first = sorted(nodes, key=lambda item: (item.name not in held, not item.parameters))
+    target = tuple(dict.fromkeys([*(item.layer for item in first), *layers_of(region.target)]))
+    return Finding(
+        Kind.PARAMETERS if _options(form.wrong) == _options(form.right) else Kind.HYPERPARAMETERS,
+        f"the target computes what the {form.node.op} `{form.node.layer}` does where {form.words}",
+        (form.node.layer, *layers_of(region.source)),
+        target,
+        f"at {target[0]}",
+        rule=form.words,
+    )
+
+
+def _options(layers: Layers) -> list[tuple[object, ...]]:
+    return [(layer.activations, layer.reverse, layer.linear_before_reset) for layer in layers]

@@ -1,0 +1,165 @@
+"""A recurrent layer of the source, computed in NumPy: what a piece would be off by if it were another one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.localization.diagnosis.computing import compute
+from conrepair.localization.diagnosis.recurrence import Layer, Values, recurrent_layer
+from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.quantization import MOST_BITS, rounding_error
+from conrepair.metrics.running_error import relative_l2
+
+__all__ = ["Layers", "Run"]
+
+_CLOSE = 1e-4  # relative L2 to what a framework has computed in float32
+_BETTER = 0.01  # of the error is left at most
+_FEW_BITS, _MUCH_BETTER = 4.0, 0.25  # times what bits explain, and what's left of the error, where weights have few
+_MOST = 1 << 30  # products of numbers, for one form
+
+Layers = tuple[Layer, ...]
+"""One for each direction."""
+
+States = Sequence[Values]
+"""Of each direction, [batch, steps, hidden]."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A layer that can be computed.
+
+    Attributes:
+        node: The source's.
+        layers: That, for each direction.
+        x: What it reads.
+        states: What it gives.
+        error: Relative L2 between the region's result where it gives certain states, and what the target computes.
+        close: Up to which that's the same.
+    """
+
+    node: Node
+    layers: Layers
+    x: Values
+    states: States
+    error: Callable[[States, Layers], float]
+    close: float
+
+    @classmethod
+    def of(cls, region: Region) -> Run | None:
+        """None where there's no such layer in the source, or the source's result can't be computed."""
+        found = recurrent_layer(region.source.nodes)
+        x = None if found is None else _read(region, found[0])
+        if found is None or x is None or region.expected.shape != region.computed.shape:
+            return None
+        node, layers = found
+        if x.size // x.shape[-1] * sum(layer.weight.size + layer.recurrent.size for layer in layers) > _MOST:
+            return None
+        states = [layer.run(x) for layer in layers]
+        way = _way(region, node, layers, states)
+        if way is None:
+            return None
+        return cls(node, layers, x, states, lambda given, of: way(given, of, region.computed), _close(region))
+
+    def gives(self, other: Layers) -> bool:
+        """Whether other layers give what the target computes."""
+        return self.error([layer.run(self.x) for layer in other], other) <= self.close
+
+
+def _way(
+    region: Region, node: Node, layers: Layers, right: States
+) -> Callable[[States, Layers, Array], float] | None:
+    """What a result would be off by if the layer gave some states, in the way in which the right ones give it."""
+    behind = [item for item in region.source.nodes if item is not node]
+    read = {name for item in behind for name in item.inputs} | {region.source.end}
+    graph = region.source.graph
+    outputs = [name for name in node.outputs if name in read and graph.tensors[name].shape is not None]
+    begins = {name: values for name, values in _begins(region).items() if name not in node.outputs}
+    for output, arranged in itertools.product(outputs, _ARRANGED):
+        shape = graph.tensors[output].shape or ()
+
+        def error(
+            states: States,
+            of: Layers,
+            wanted: Array,
+            output: str = output,
+            arranged: Callable[[States, Layers], Values] = arranged,
+            shape: tuple[int, ...] = shape,
+        ) -> float:
+            given = arranged(states, of)
+            if given.size != math.prod(shape):
+                return math.inf
+            known = {**begins, **_others(node, output, states, of, graph), output: given.reshape(shape)}
+            needed = graph.between(set(known), [region.source.end]) if output != region.source.end else ()
+            values = compute(needed, known, graph)
+            result = None if values is None else values.get(region.source.end)
+            return (
+                math.inf
+                if result is None or result.size != wanted.size
+                else relative_l2(wanted, result.reshape(wanted.shape))
+            )
+
+        if error(right, layers, region.expected) <= _CLOSE:
+            return error
+    return None
+
+
+def _others(node: Node, output: str, states: States, layers: Layers, graph: LayerGraph) -> dict[str, Values]:
+    """The last states, as a layer's second result, where its first is the one that's looked at."""
+    name = node.outputs[1] if output == node.outputs[0] and len(node.outputs) > 1 else ""
+    shape = graph.tensors[name].shape if name in graph.tensors else None
+    last = np.stack([*map(_last, states, layers)])
+    return {} if shape is None or math.prod(shape) != last.size else {name: last.reshape(shape)}
+
+
+def _last(states: Values, layer: Layer) -> Values:
+    return states[:, 0] if layer.reverse else states[:, -1]
+
+
+_ARRANGED: Sequence[Callable[[States, Layers], Values]] = (
+    lambda states, _: np.concatenate(states, -1),
+    lambda states, _: np.concatenate(states, -1).swapaxes(0, 1),
+    lambda states, _: np.stack(states).transpose(2, 0, 1, 3),  # [steps, directions, batch, hidden]
+    lambda states, of: np.concatenate([*map(_last, states, of)], -1),
+    lambda states, of: np.stack([*map(_last, states, of)]),
+    lambda states, _: np.concatenate([item[:, -1] for item in states], -1),
+    lambda states, _: np.concatenate([item[:, 0] for item in states], -1),
+)
+"""What operators give of the states: all of them, or one."""
+
+
+def _close(region: Region) -> float:
+    """How near a form must be to what the target computes: where weights have few bits, by what these explain."""
+    error = relative_l2(region.expected, region.computed)
+    stored = [
+        rounding_error(parameter, parameter.numpy())
+        for node in region.target.nodes
+        for parameter in node.parameters.values()
+        if parameter.bits and parameter.bits <= MOST_BITS
+    ]
+    bits = _FEW_BITS * math.hypot(*stored) if stored else 0.0
+    return max(min(_CLOSE, _BETTER * error), min(bits, _MUCH_BETTER * error))
+
+
+def _read(region: Region, node: Node) -> Values | None:
+    """What the layer reads, as the source has it; computed where that's no cut."""
+    known = _begins(region)
+    name = node.inputs[0]
+    if name not in known:
+        known = compute(region.source.graph.between(set(known), [name]), known, region.source.graph) or {}
+    array = known.get(name)
+    return array if array is not None and array.ndim == 3 else None
+
+
+def _begins(region: Region) -> dict[str, Values]:
+    """What the source reads at the cuts."""
+    return {
+        region.partners[begin]: np.asarray(region.layouts[begin].to_source(region.fed(begin)), np.float64)
+        for begin in region.target.begins
+        if begin in region.partners and begin in region.layouts
+    }

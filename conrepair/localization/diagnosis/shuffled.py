@@ -1,0 +1,211 @@
+"""Moves that lay values out in another order than the layer behind them needs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Array, Node
+from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.region import Region, Side
+from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.diagnosis.wiring import layers_of
+from conrepair.localization.layout import layouts
+
+__all__ = ["origin_findings", "shuffled_findings", "turned_findings"]
+
+_MOST_VALUES = 1 << 20
+_MOST_AXES = 6  # whose orders are tried
+_NEAR = 4  # operators in front of a piece that keep the order of what they read
+_PROBABLY = 0.5  # weight of a layout that nothing undoes
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Where the values of a cut are, by their places in the source's tensor."""
+
+    nodes: tuple[Node, ...]
+    places: Array
+
+
+def shuffled_findings(region: Region) -> Iterator[Finding]:
+    """Follow what's read through reshapes and transpositions, up to the first operator that computes.
+
+    What arrives there must be what the source has, with its axes in any order: otherwise axes were mixed on the way.
+    """
+    for name in region.target.begins:
+        partner, layout = region.partners.get(name), region.layouts.get(name)
+        if partner is None or layout is None or not 0 < np.prod(layout.source) <= _MOST_VALUES:
+            continue
+        places = np.arange(np.prod(layout.source)).reshape(layout.source)
+        ours = list(_moves(region.source, partner, places))
+        theirs = list(_moves(region.target, name, layout.to_target(places)))
+        mixed = [not _is_any_of(stage.places, ours) for stage in theirs]
+        if not mixed[-1]:
+            continue
+        first = theirs[max(place for place, wrong in enumerate([False, *mixed]) if not wrong)]
+        if first.nodes and any(_known(stage.places, ours) for stage in (first, theirs[-1])):
+            yield _finding(first, region)
+
+
+def turned_findings(region: Region) -> Iterator[Finding]:
+    """A layer that gets the right values in another order, which another permutation in front of it would undo.
+
+    What a transposition gives is a right tensor in some layout, so it may lie just before the region.
+    """
+    for name in region.target.begins:
+        partner, layout = region.partners.get(name), region.layouts.get(name)
+        if partner is None or layout is None or not 0 < np.prod(layout.source) <= _MOST_VALUES:
+            continue
+        places = np.arange(np.prod(layout.source)).reshape(layout.source)
+        *_, wanted = _moves(region.source, partner, places)
+        begin = layout.to_target(places)
+        *_, given = _moves(region.target, name, begin)
+        before = region.target.graph.producers.get(name)
+        chain, places = given.nodes, begin
+        if before is not None and (back := _undone(before, begin)) is not None:
+            chain, places = (before, *chain), back
+        if given.places.shape == wanted.places.shape and not np.array_equal(given.places, wanted.places):
+            yield from itertools.islice(_turned(chain, places, wanted.places, region), 1)
+
+
+def origin_findings(region: Region) -> Iterator[Finding]:
+    """What gives right values with its axes in another order, though what it reads isn't so: nobody turns them back.
+
+    Of moves behind one another, the first is named that has no tensor of the source's order before it.
+    """
+    for name in region.target.begins:
+        partner, layout = region.partners.get(name), region.layouts.get(name)
+        node = None if layout is None or layout.is_plain else _origin(name, region)
+        if partner is None or node is None:
+            continue
+        moves = list(_moves_before(node, region))
+        chain = [other.layer for other in moves]
+        other = region.source.graph.producers.get(region.partners.get(node.outputs[0], partner))
+        words = f"`{chain[-1]}` gives what the source has, its axes in another order ({layout})"
+        ours = layers_of(region.source) if other is None else (other.layer, *layers_of(region.source))
+        yield Finding(
+            Kind.STRUCTURE,
+            words,
+            ours,
+            (*reversed(chain), *layers_of(region.target)),
+            f"turned {chain[-1]}",
+            _PROBABLY,
+            f"{moves[-1].native} gives axes in another order",
+        )
+
+
+def _origin(name: str, region: Region) -> Node | None:
+    """Of operators behind one another whose results are turned, the first; None where that's far before."""
+    for _ in range(_NEAR):
+        node = region.target.graph.producers.get(name)
+        if node is None:
+            return None
+        read = [item for item in node.inputs if item in region.layouts]
+        if not read or any(region.layouts[item].is_plain for item in read):
+            return node
+        name = read[0]
+    return None
+
+
+def _moves_before(node: Node, region: Region) -> Iterator[Node]:
+    """A node and the moves before it, back to the first that's known to be in the source's order."""
+    yield node
+    while node.op in MOVES and not _is_settled(node, region):
+        before = region.target.graph.producers.get(node.inputs[0])
+        if before is None or before.op not in MOVES:
+            return
+        node = before
+        yield node
+
+
+def _is_settled(node: Node, region: Region) -> bool:
+    """Whether what a node reads is in the source's order, and where axes of one are expanded, has them there, too."""
+    layout = region.layouts.get(node.inputs[0])
+    return layout is not None and layout.is_plain and (node.op != "Expand" or layout.source == layout.target)
+
+
+def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region) -> Iterator[Finding]:
+    for node in reversed(chain):
+        perm = node.attributes.get("perm")
+        if node.op != "Transpose" or not isinstance(perm, tuple) or len(perm) > _MOST_AXES:
+            continue
+        right = [
+            other
+            for other in itertools.permutations(range(len(perm)))
+            if np.array_equal(_followed(chain, places, region.target, {node.name: other}), wanted)
+        ]
+        if right and tuple(range(len(perm))) not in right:  # or else it's one too many
+            words = f"`{node.layer}` has perm {list(perm)}, and {list(right[0])} would give the source's order"
+            rule = f"{node.native} has another perm than gives the source's order"
+            where = layers_of(region.source), (node.layer,), f"at {node.layer}"
+            yield Finding(Kind.HYPERPARAMETERS, words, *where, rule=rule)
+
+
+def _undone(node: Node, places: Array) -> Array | None:
+    """What a transposition has read; None for other operators."""
+    perm = node.attributes.get("perm")
+    if node.op != "Transpose" or not isinstance(perm, tuple) or len(perm) != places.ndim:
+        return None
+    return places.transpose([perm.index(axis) for axis in range(len(perm))])
+
+
+def _followed(chain: Sequence[Node], places: Array, side: Side, perms: Mapping[str, tuple[int, ...]]) -> Array:
+    """Where values are behind moves, of which some are other ones."""
+    for node in chain:
+        changed = replace(node, attributes={"perm": perms[node.name]}) if node.name in perms else node
+        moved = _moved(changed, places, side)
+        places = places if moved is None else moved
+    return places
+
+
+def _finding(stage: _Moved, region: Region) -> Finding:
+    last = stage.nodes[-1]
+    layers = tuple(dict.fromkeys(node.layer for node in reversed(stage.nodes)))
+    words = f"`{last.layer}` lays values out in another order: no transposition gives what the source has"
+    rule = f"{last.native} lays values out in another order"
+    return Finding(Kind.STRUCTURE, words, layers_of(region.source), layers, f"at {last.layer}", rule=rule)
+
+
+def _moves(side: Side, begin: str, places: Array) -> Iterator[_Moved]:
+    """The tensor as it's read, and behind each move that alone reads the one before."""
+    nodes: tuple[Node, ...] = ()
+    yield _Moved(nodes, places)
+    inside = {node.name for node in side.nodes}
+    while True:
+        readers = [node for node in side.graph.consumers.get(begin, ()) if node.name in inside]
+        moved = _moved(readers[0], places, side) if len(readers) == 1 else None
+        if moved is None:
+            return
+        nodes, places, begin = (*nodes, readers[0]), moved, readers[0].outputs[0]
+        yield _Moved(nodes, places)
+
+
+def _moved(node: Node, places: Array, side: Side) -> Array | None:
+    if node.op not in MOVES - {"Expand"}:
+        return None
+    if node.op == "Transpose":
+        perm = node.attributes.get("perm")
+        axes = [int(axis) for axis in perm] if isinstance(perm, tuple) else []
+        return places.transpose(axes) if len(axes) == places.ndim else None
+    shape = side.graph.tensors[node.outputs[0]].shape
+    return places.reshape(shape) if shape is not None and np.prod(shape) == places.size else None
+
+
+def _is_any_of(places: Array, stages: Sequence[_Moved]) -> bool:
+    """Whether axes are only in another order, merged or split, than at some stage."""
+    return any(
+        np.array_equal(layout.to_target(stage.places), places)
+        for stage in stages
+        for layout in layouts(stage.places.shape, places.shape)
+    )
+
+
+def _known(places: Array, stages: Sequence[_Moved]) -> bool:
+    """Whether the sizes are those of a stage, so that each axis should be one of its."""
+    sizes = sorted(size for size in places.shape if size > 1)
+    return any(sizes == sorted(size for size in stage.places.shape if size > 1) for stage in stages)

@@ -1,0 +1,86 @@
+"""One or more nodes that compute one thing, as diagnosis compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from conrepair.graph.layer_graph import Attribute, Node, Parameter
+from conrepair.localization.diagnosis.functions import Values, evaluate, is_elementwise, known_function
+
+__all__ = ["MOVES", "Step", "function_step", "step_of"]
+
+MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})
+"""Operators that leave values what they are: conversions add and remove them freely."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One or more nodes that compute one thing.
+
+    Attributes:
+        op: In the graph's vocabulary; ReLU is `Clip` here; "Function" for elementwise nodes that no operator says.
+        attributes: As the vocabulary has them.
+        parameters: By role.
+        nodes: What it was made of, the one that it's called after first.
+        inputs: Tensors.
+        outputs: Tensors.
+        channels_last: Where the channels are.
+        values: On the grid, for an elementwise function.
+    """
+
+    op: str
+    attributes: Mapping[str, Attribute]
+    parameters: Mapping[str, Parameter]
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    channels_last: bool = False
+    values: Values | None = None
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """Names as they stand in the file; of what computes nothing last."""
+        ordered = sorted(self.nodes, key=lambda node: node.op == "Identity")
+        return tuple(dict.fromkeys(node.layer for node in ordered))
+
+    @property
+    def layer(self) -> str:
+        """The first of them."""
+        return self.layers[0]
+
+
+def step_of(node: Node) -> Step:
+    """A node as a step of its own."""
+    attributes: Mapping[str, Attribute] = dict(node.attributes)
+    op = node.op
+    if op == "Relu":
+        op, attributes = "Clip", {"min": 0.0, "max": None}
+    if op == "Transpose" and node.is_copy:  # TensorFlow's products come with such
+        op, attributes = "Identity", {}
+    values = None
+    if is_elementwise(node) and len(dict.fromkeys(node.inputs)) == 1:
+        values = evaluate([node], node.inputs[0], node.outputs[0])
+    return Step(op, attributes, node.parameters, (node,), node.inputs, node.outputs, node.channels_last, values)
+
+
+def function_step(nodes: Sequence[Node], begin: str, end: str) -> Step | None:
+    """Elementwise nodes as one step.
+
+    Args:
+        nodes: In order.
+        begin: The only tensor that they read from outside.
+        end: The tensor that they compute.
+
+    Returns:
+        None when something can't be computed.
+    """
+    values = evaluate(nodes, begin, end)
+    if values is None:
+        return None
+    known = known_function(values)
+    op, attributes = (known[1], known[2]) if known else ("Function", {})
+    if len(nodes) == 1 and not known:
+        return step_of(nodes[0])
+    parameters = nodes[0].parameters if len(nodes) == 1 else {}
+    return Step(op, attributes, parameters, tuple(reversed(nodes)), (begin,), (end,), values=values)

@@ -1,0 +1,203 @@
+"""Pieces whose error only the outputs show: found by feeding the source's values behind more and more of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from conrepair.evaluate.compare import ComparedOutputs, OutputComparison
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.activations import Activations
+from conrepair.localization.agreement import Answers
+from conrepair.localization.alignment import Alignment
+from conrepair.localization.isolation import Isolation
+from conrepair.localization.judgement import Judged
+from conrepair.localization.matching import Pair
+from conrepair.localization.reference import shaken
+
+__all__ = ["Explained", "explain_outputs"]
+
+_LEFT = 0.5  # of the outputs' error, at most, where the piece that brings it is corrected
+_MOST = 64  # pieces that are looked for one behind the other
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Which pieces the outputs' error comes from.
+
+    Attributes:
+        judged: All cuts; those that were found here are guilty, too.
+        before: The outputs of the target as it is, on the first batch.
+        left: The same with the source's values fed behind all guilty pieces.
+        by_rounding: Cuts at which rounding does as much to the outputs as what the target introduces.
+    """
+
+    judged: tuple[Judged, ...]
+    before: ComparedOutputs
+    left: ComparedOutputs
+    by_rounding: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Share of the outputs' error that the guilty pieces bring, 0 to 1; 1 where there is none."""
+        before, left = _worst(self.before), _worst(self.left)
+        return 1.0 if not self.left.differs or not before else max(0.0, 1.0 - left / before)
+
+
+def explain_outputs(
+    first: tuple[Activations, Activations],
+    alignment: Alignment,
+    judged: Sequence[Judged],
+    answers: Answers,
+    margin: float,
+) -> Explained:
+    """Look for the pieces that make the outputs wrong and seem right where they end.
+
+    What a piece introduces may be no more than rounding by every measure and yet decide the answer: its reader may
+    take away what makes it look small. So the source's values are fed behind the first pieces, more and more of them,
+    until the outputs are right (a bisection, a run of the target each); the last piece that was needed is at fault,
+    where the outputs are further off by what it introduces than by rounding there, and the search begins again with
+    it corrected.
+
+    Args:
+        first: A batch through the network that is right, and through the one in question.
+        alignment: Of both.
+        judged: All cuts.
+        answers: Judges outputs.
+        margin: How many times what rounding does to the outputs a piece may do.
+    """
+    run = _Runs(first, alignment, answers, {item.cut.pair.target: item for item in judged})
+    found: dict[str, float] = {}
+    before = run.outputs((), inputs=False)
+    guilty = [item.cut.pair for item in judged if item.guilty]
+    left = run.outputs(guilty)
+    cleared: set[str] = set()
+    while left.differs and not left.unpaired and len(found) + len(cleared) < _MOST:
+        if not cleared:
+            answers.measure_rounding(first[0])  # what is left may be that
+            left = run.outputs([*guilty, *(run.pairs[name] for name in found)])
+            if not left.differs:
+                break
+        culprit = run.last_needed([*guilty, *(run.pairs[name] for name in (*found, *cleared))])
+        if culprit is None or culprit[0] in {*found, *cleared}:
+            break
+        name, effect, rounding = culprit
+        if effect > margin * rounding:
+            found[name] = effect
+        else:
+            cleared.add(name)
+        left = run.outputs([*guilty, *(run.pairs[name] for name in (*found, *cleared))])
+    if cleared:
+        left = run.outputs([*guilty, *(run.pairs[name] for name in found)])
+    marked = tuple(
+        dataclasses.replace(item, guilty=True, effect=found[item.cut.pair.target])
+        if not item.guilty and item.cut.pair.target in found
+        else item
+        for item in judged
+    )
+    return Explained(marked, before, left, tuple(cleared))
+
+
+def _worst(compared: ComparedOutputs) -> float:
+    return max(map(_error, compared.outputs), default=0.0)
+
+
+def _error(output: OutputComparison) -> float:
+    return math.inf if output.error.mismatched else output.error.relative_l2
+
+
+class _Runs:
+    """Runs of the target that go on from the source's values."""
+
+    def __init__(
+        self,
+        first: tuple[Activations, Activations],
+        alignment: Alignment,
+        answers: Answers,
+        judged: Mapping[str, Judged],
+    ) -> None:
+        self._right, self._given = first
+        self._answers, self._judged = answers, judged
+        target = self._given.network
+        self._names = {
+            name: tensor for name, tensor in target.output_names.items() if tensor not in target.graph.inputs
+        }
+        own = {pair.target: pair for pair in alignment.pairs if pair.target not in target.graph.inputs}
+        order = target.graph.order
+        self._cuts = [own[name] for name in sorted(own, key=order.__getitem__)]
+        self._inputs = [pair for pair in alignment.pairs if pair.target in target.graph.inputs]
+        self.pairs = own | {pair.target: pair for pair in alignment.outputs if pair.target not in own}
+        self._right.compute([pair.source for pair in (*self._inputs, *self.pairs.values())])
+
+    def outputs(
+        self, fed: Sequence[Pair], change: Callable[[str, Array], Array] | None = None, *, inputs: bool = True
+    ) -> ComparedOutputs:
+        """The outputs where the source's values are fed at some cuts; at an output, they are the result.
+
+        Args:
+            fed: The cuts.
+            change: What to make of the source's value of a tensor before it's fed.
+            inputs: Whether the target's inputs are the source's, too, and not what the target is given.
+        """
+        fed = [*(self._inputs if inputs else ()), *fed]
+        isolated = Isolation(self._given.network, fed, list(dict.fromkeys(self._names.values())))
+
+        def fetch(name: str) -> Array:
+            array = self._right[name]
+            return array if change is None else change(name, array)
+
+        values = dict(isolated.run(fetch, self._given.feeds))
+        for pair in fed:
+            if pair.target in values:
+                values[pair.target] = isolated.fed(fetch, self._given.feeds, pair.target)
+        given = self._given.network.output_names
+        return self._answers.compared(
+            {
+                name: values[tensor] if tensor in values else self._given.feeds[tensor]
+                for name, tensor in given.items()
+            }
+        )
+
+    def last_needed(self, known: Sequence[Pair]) -> tuple[str, float, float] | None:
+        """The last cut that must be fed for the outputs to be right, and what depends on it.
+
+        Args:
+            known: Cuts that are fed in any case.
+
+        Returns:
+            Its tensor, by how much outputs differ where that one isn't fed, and by how much where what's fed there
+            is disturbed as by rounding; None where no cut makes them right.
+        """
+        taken = {pair.target for pair in known}
+        cuts = [pair for pair in self._cuts if pair.target not in taken]
+        low, high = 0, len(cuts)
+        ending = self.outputs([*known, *cuts])
+        if ending.differs:
+            return self._wrong_end(ending)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.outputs([*known, *cuts[:middle]]).differs:
+                low = middle
+            else:
+                high = middle
+        culprit, before = cuts[high - 1], cuts[: high - 1]
+        effect = _worst(self.outputs([*known, *before]))
+        without = _worst(self.outputs([*known, *before, culprit]))
+        known_right = culprit.target in self._judged and not self._judged[culprit.target].introduced
+        if known_right or without > _LEFT * effect:
+            return culprit.target, 0.0, 0.0  # it only tips the scales
+
+        def disturb(name: str, array: Array) -> Array:
+            return shaken(array) if name == culprit.source else array
+
+        return culprit.target, effect, _worst(self.outputs([*known, *before, culprit], disturb))
+
+    def _wrong_end(self, compared: ComparedOutputs) -> tuple[str, float, float] | None:
+        """The output that's furthest off though everything before it is the source's."""
+        for item in sorted(compared.outputs, key=lambda item: -item.error.relative_l2):
+            tensor = self._given.network.output_names[item.pair.candidate]
+            if not item.verdict.is_right and tensor in self.pairs:
+                return tensor, _error(item), self._judged[tensor].floor if tensor in self._judged else 0.0
+        return None

@@ -1,0 +1,77 @@
+"""Faults that inputs explain which are taken for one another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from conrepair.data.feeds import Feeds as NamedFeeds
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.answers import Answer
+from conrepair.localization.pieces import Pieces
+from conrepair.localization.result import LocatedFault
+from conrepair.localization.tensor_order import explain_input_order
+from conrepair.networks.network import Network
+
+__all__ = ["with_exchanged_inputs"]
+
+_MOST_RUNS = 30
+
+
+def with_exchanged_inputs(
+    target: Network, faults: Sequence[LocatedFault], answers: Sequence[Answer], feeds: Mapping[str, Array]
+) -> list[LocatedFault]:
+    """Find out whether all is right once inputs are exchanged, and say so.
+
+    Args:
+        target: The network in question.
+        faults: The guiltiest first.
+        answers: All outputs of both.
+        feeds: One batch for the target, by its graph's tensors.
+
+    Returns:
+        The same faults where no exchange explains them all; those of the kind `input` with that evidence, or one such
+        fault in place of all.
+    """
+    specs = [_spec(name, target, array) for name, array in feeds.items()]
+    alike = Counter((spec.shape, spec.dtype) for spec in specs)
+    if not faults or not answers or max(alike.values(), default=0) < 2:
+        return list(faults)
+    tensors = {answer.target: answer.target_tensor for answer in answers}
+    whole = Pieces.in_a_row(target, list(dict.fromkeys(tensors.values())), keep=True)
+
+    def run(given: NamedFeeds) -> dict[str, Array]:
+        values = dict(given)
+        values.update(whole.run(values.__getitem__))
+        return {name: values[tensor] for name, tensor in tensors.items()}
+
+    expected = {answer.target: answer.expected for answer in answers}
+    order = explain_input_order(run, dict(feeds), specs, expected, most_runs=_MOST_RUNS)
+    if order is None:
+        return list(faults)
+    moved = tuple(name for name, given in order.feeds.items() if name != given)
+    own = [fault for fault in faults if fault.kind == Kind.INPUT]
+    if own:
+        first = replace(
+            own[0],
+            target_layers=tuple(dict.fromkeys([*own[0].target_layers, *moved])),
+            evidence=(order.evidence, *own[0].evidence),
+            at_input=True,
+        )
+        return [first if fault is own[0] else fault for fault in faults]
+    first = replace(
+        faults[0],
+        kind=Kind.INPUT,
+        target_layers=(*moved, *faults[0].target_layers),
+        confidence=1.0,
+        evidence=(order.evidence, *faults[0].evidence),
+        at_input=True,
+    )
+    return [first]
+
+
+def _spec(name: str, target: Network, array: Array) -> TensorSpec:
+    return TensorSpec(name, array.shape, target.graph.tensors[name].dtype)

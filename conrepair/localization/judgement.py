@@ -1,0 +1,113 @@
+"""Which cuts are guilty: introduced errors against what rounding, or quantization, explains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from conrepair.localization.measurement import Cut
+
+__all__ = ["Judged", "acquit_unread_bodies", "judge_cut"]
+
+_EPSILON = 2.0**-23
+_STEP_ERROR = 8.0  # units in the last place that one operator may be off by: libraries approximate exp, erf, tanh
+_HIDDEN = 20.0  # times the full run's error: at the very same place that isn't so much smaller
+_QUANTIZED_MARGIN = 4.0
+_MOST_EXPLAINED = 0.7  # relative L2 from which on what's left of values is half noise, whatever the bit widths
+_HALF = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+_LARGEST_CREDIBLE = 1e-3  # other kernels that differ more are themselves in doubt
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A cut and what is said of it.
+
+    Attributes:
+        cut: The measurement.
+        introduced: The error that the target introduces there, as it's judged by: of all elements, or of those that
+            a few large ones hide.
+        full: The same in the full run.
+        floor: What rounding explains of it.
+        guilty: Whether more was introduced than that times the margin, or an output shows that it matters.
+        effect: By how much outputs differ through what's introduced here, where only they show it; None elsewhere.
+        allowed: That the error may be.
+    """
+
+    cut: Cut
+    introduced: float
+    full: float
+    floor: float
+    guilty: bool
+    effect: float | None = None
+    allowed: float = math.inf
+
+    @property
+    def inherited(self) -> float:
+        """Share of the full run's error that came from before, 0 to 1."""
+        if not self.full or not math.isfinite(self.full):
+            return 0.0
+        return max(0.0, 1.0 - min(self.introduced, self.full) / self.full)
+
+
+def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quantization: float = 0.0) -> Judged:
+    """Judge a cut.
+
+    The floor is the largest of: what the result changes by when what's read changes in its last places, what it
+    differs by in another arithmetic, and a few units in the last place for each operator. Where the full run gives
+    the source's values, nothing is wrong, whatever is introduced: what was fed stood for something else. Of a
+    quantized target, what its bit widths explain is the floor; as that is no rounding in the last place but an error
+    of known size, a few times it is as much as there may be.
+
+    Args:
+        cut: The measurement.
+        operators: How many lie between the cuts.
+        precision: That the target is meant to compute in.
+        margin: How many times the floor an error may be.
+        quantization: The error that bit widths explain; 0 for a target that isn't quantized on purpose.
+    """
+    epsilon = _HALF.get(precision, _EPSILON)
+    scale = epsilon / _EPSILON
+    floor = max(_STEP_ERROR * epsilon * math.sqrt(max(operators, 1)), cut.disturbed * scale)
+    if cut.other is not None and cut.other <= _LARGEST_CREDIBLE:
+        floor = max(floor, cut.other)
+    allowed = max(margin * floor, min(_QUANTIZED_MARGIN * quantization, _MOST_EXPLAINED))
+    if quantization:  # a few large values take the bits of all others, as is meant
+        introduced, full = cut.introduced.relative_l2, cut.full.relative_l2
+    else:
+        introduced, full = cut.introduced.error, cut.full.error
+    above = introduced > allowed and full > allowed
+    guilty = above and (introduced < _HIDDEN * full or math.isinf(introduced))
+    return Judged(cut, introduced, full, max(floor, quantization), guilty, allowed=allowed)
+
+
+def acquit_unread_bodies(judged: Sequence[Judged], readers: Mapping[str, Sequence[str]]) -> list[Judged]:
+    """Acquit cuts that are wrong in a body only, which nothing that reads them tells apart.
+
+    Libraries compute functions to so many digits of their largest values, not of each: the tail of a sigmoid, a GELU
+    or a SiLU has few right digits. That's no fault where what's computed from it has them all; scores behind a mask,
+    which a softmax reads, change what it gives.
+
+    Args:
+        judged: All cuts.
+        readers: What's computed from each cut, by the target's names.
+    """
+    differing = {item.cut.pair.target for item in judged if item.full > item.allowed}
+    told = {item.cut.pair.target for item in judged if item.cut.full.relative_l2 > item.allowed}
+
+    def is_read(name: str) -> bool:
+        seen, ahead = {name}, [name]
+        while ahead:
+            behind = [reader for reader in readers.get(ahead.pop(), ()) if reader in differing and reader not in seen]
+            if not told.isdisjoint(behind):
+                return True
+            seen.update(behind)
+            ahead += behind
+        return False
+
+    return [
+        replace(item, guilty=False)
+        if item.guilty and item.cut.pair.target not in told and not is_read(item.cut.pair.target)
+        else item
+        for item in judged
+    ]

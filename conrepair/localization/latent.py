@@ -1,0 +1,229 @@
+"""Faults that no sample shows: pieces that differ for other values than those that they were given."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array, Node
+from conrepair.localization.activations import Activations
+from conrepair.localization.alignment import Alignment
+from conrepair.localization.diagnosis.diagnose import diagnose
+from conrepair.localization.diagnosis.region import Cuts, Region, Side, region_of
+from conrepair.localization.diagnosis.siblings import Healthy
+from conrepair.localization.isolation import Isolation, add_result
+from conrepair.localization.judgement import Judged
+from conrepair.localization.located import Guilty
+from conrepair.localization.matching import EQUAL, Pair
+from conrepair.localization.pieces import Pieces
+from conrepair.localization.result import LocatedFault
+from conrepair.localization.shelf import Shelf
+from conrepair.localization.static import differing_parameters
+from conrepair.metrics.running_error import RunningError
+
+__all__ = ["Latent", "latent_faults"]
+
+_SIZES = {"larger": (16.0, 64.0), "smaller": (1 / 256, 1e-3)}
+"""Other values: so many times those that were seen, or further, to that root mean square: beyond any usual bound, and
+where an epsilon counts."""
+
+_FEW = 4  # numbers that are a bound or a factor, and no weights
+_MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
+_ANY_SIZE = {
+    "BatchNormalization",
+    "Conv",
+    "ConvTranspose",
+    "Gemm",
+    "InstanceNormalization",
+    "LayerNormalization",
+    "MatMul",
+}
+"""Operators with weights whose results may be of any size and sign, so that others than were seen are possible."""
+
+
+@dataclass(frozen=True)
+class Latent:
+    """A piece that differs for values that no sample brings.
+
+    Attributes:
+        fault: As it's diagnosed.
+        piece: What lies between the cuts, with the values that show it.
+    """
+
+    fault: LocatedFault
+    piece: Guilty
+
+
+def latent_faults(
+    first: tuple[Activations, Activations], alignment: Alignment, judged: Sequence[Judged], folder: Path
+) -> list[Latent]:
+    """Feed both networks' pieces other values, and see whether they still agree.
+
+    What a layer with weights gives is multiplied, the same on both sides; all else stays, as it may be that a target
+    relies on it (that a softmax gives no negative numbers). Pieces of the same operators with the same attributes
+    can't differ, but in parameters that no value shows: these are compared as numbers.
+
+    Args:
+        first: A batch through the network that is right, and through the one in question.
+        alignment: Of both.
+        judged: All cuts; those that are guilty are known already.
+        folder: For activations; the caller removes it.
+
+    Returns:
+        In the target's order; each with the values that show most of it.
+    """
+    right, given = first
+    known = set(alignment.pairs)
+    cuts = Cuts((right.network.graph, given.network.graph), alignment.pairs)
+    wanted = {
+        item.cut.pair.target: item
+        for item in judged
+        if not item.guilty and item.cut.pair in known and _could_differ(*cuts.sides(item.cut.pair))
+    }
+    shown: dict[str, tuple[float, Latent]] = {}
+    healthy = Healthy(
+        (right.network.graph, given.network.graph), alignment.pairs, [item.cut.pair for item in wanted.values()]
+    )
+    for size in _SIZES if wanted else ():
+        for name, error, latent in _differing(first, alignment, wanted, healthy, size, folder):
+            if error > shown.get(name, (0.0, None))[0]:
+                shown[name] = error, latent
+    shown |= _static(first, alignment, judged, shown, cuts)
+    order = given.network.graph.order
+    return [shown[name][1] for name in sorted(shown, key=order.__getitem__)]
+
+
+def _static(
+    first: tuple[Activations, Activations],
+    alignment: Alignment,
+    judged: Sequence[Judged],
+    shown: Collection[str],
+    cuts: Cuts,
+) -> dict[str, tuple[float, Latent]]:
+    """What has other parameters, and gives the same for whatever was tried."""
+    right, given = first
+    graphs, known = (right.network.graph, given.network.graph), set(alignment.pairs)
+    found = {
+        item.cut.pair.target: dataclasses.replace(item, introduced=error, guilty=True)
+        for item in judged
+        if not item.guilty and item.cut.pair in known and item.cut.pair.target not in shown
+        if (error := differing_parameters(*cuts.sides(item.cut.pair)))
+    }
+    if not found:
+        return {}
+    healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
+    right.compute([item.cut.pair.source for item in found.values()])
+    words = "parameters differ, and results don't on these inputs"
+    return {
+        item.cut.pair.target: (item.introduced, _diagnosed(item, region(), healthy, words))
+        for item, _, region in _isolated(first, alignment, found, right.__getitem__, right.__getitem__)
+    }
+
+
+def _could_differ(source: Side, target: Side) -> bool:
+    """Whether two sides are of other operators, or of other attributes or constants."""
+    return sorted(map(_told, source.nodes)) != sorted(map(_told, target.nodes))
+
+
+def _told(node: Node) -> tuple[str, str, str]:
+    """What a node computes but for its weights, which the values that it was given have shown."""
+    constants = {
+        role: parameter.numpy().reshape(-1).tolist()
+        for role, parameter in sorted(node.parameters.items())
+        if math.prod(parameter.shape) <= _FEW
+    }
+    return node.op, repr(sorted(node.attributes.items())), repr(constants)
+
+
+def _differing(
+    first: tuple[Activations, Activations],
+    alignment: Alignment,
+    wanted: dict[str, Judged],
+    healthy: Healthy,
+    size: str,
+    folder: Path,
+) -> list[tuple[str, float, Latent]]:
+    right, source = first[0], first[0].network
+    changed = _changed(right, size)
+    expected = Shelf(folder / "latent")
+    fed = [*source.graph.inputs, *(pair.source for pair in alignment.pairs)]
+    names = dict.fromkeys(item.cut.pair.source for item in wanted.values())
+    ends = [name for name in names if name not in source.graph.inputs]
+    expected.put_all(Pieces.between(source, list(dict.fromkeys(fed)), ends).run(changed))
+    found = []
+    for item, array, region in _isolated(first, alignment, wanted, changed, expected.__getitem__):
+        pair = item.cut.pair
+        if pair.source in source.graph.inputs or not np.isfinite(array).all():
+            continue
+        error = RunningError()
+        add_result(error, pair, expected[pair.source], array)
+        # Not what a few large numbers hide: of values this large others become as small as rounding (SiLU's of -200).
+        if error.mismatched or error.relative_l2 <= max(EQUAL, _MARGIN * item.floor):
+            continue
+        judged = dataclasses.replace(item, introduced=error.relative_l2, guilty=True)
+        words = f"where what it reads is much {size}, results differ by {error.relative_l2:.2g}"
+        found.append((pair.target, error.relative_l2, _diagnosed(judged, region(), healthy, words)))
+    return found
+
+
+def _isolated(
+    first: tuple[Activations, Activations],
+    alignment: Alignment,
+    wanted: Mapping[str, Judged],
+    fetch: Callable[[str], Array],
+    expected: Callable[[str], Array],
+) -> Iterator[tuple[Judged, Array, Callable[[], Region]]]:
+    """Feed the target's pieces, and give what each computes, and the region that it is.
+
+    Args:
+        first: A batch through both.
+        alignment: Of both.
+        wanted: Cuts, by the target's tensors.
+        fetch: What pieces are fed, by the source's tensors.
+        expected: What the source gives then.
+    """
+    right, given = first
+    graphs = right.network.graph, given.network.graph
+    isolated = Isolation(given.network, alignment.pairs, list(wanted))
+    fed, constants = functools.partial(isolated.fed, fetch, given.feeds), right.constants()
+
+    def region(pair: Pair, array: Array) -> Region:
+        values = np.array(expected(pair.source)), pair.layout.to_source(np.array(array))
+        return region_of(graphs, alignment.cuts, pair, *values, fed, constants)
+
+    for name, array in isolated.run(fetch, given.feeds):
+        yield wanted[name], array, functools.partial(region, wanted[name].cut.pair, array)
+
+
+def _diagnosed(item: Judged, region: Region, healthy: Healthy, words: str) -> Latent:
+    fault, _ = diagnose(region, item, healthy)
+    evidence = (fault.evidence[0], f"no sample shows it: {words}", *fault.evidence[1:])
+    return Latent(dataclasses.replace(fault, evidence=evidence), Guilty(region, item))
+
+
+def _changed(right: Activations, size: str) -> Callable[[str], Array]:
+    """The source's activations, those of any size multiplied."""
+    producers = right.network.graph.producers
+
+    def fetch(name: str) -> Array:
+        array, node = right[name], producers.get(name)
+        if node is None or array.dtype.kind != "f":
+            return array
+        if node.op in _ANY_SIZE or node.op == "Relu":
+            with np.errstate(over="ignore"):
+                return np.asarray(array * array.dtype.type(_factor(array, size)))
+        return array
+
+    return fetch
+
+
+def _factor(array: Array, size: str) -> float:
+    usual, wanted = _SIZES[size]
+    rms = float(np.sqrt(np.mean(np.square(array.astype(np.float64))))) or 1.0
+    return max(usual, wanted / rms) if size == "larger" else min(usual, wanted / rms)

@@ -1,0 +1,288 @@
+"""Localize: align, isolate, judge, diagnose."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.evaluate.compare import ComparedOutputs
+from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.localization.activations import Activations
+from conrepair.localization.agreement import Answers
+from conrepair.localization.alignment import Alignment
+from conrepair.localization.answers import with_changed_face
+from conrepair.localization.compilation import align_compiled, with_compilation
+from conrepair.localization.conclusion import concluded
+from conrepair.localization.coverage import coverage_of
+from conrepair.localization.cuts import known_of, readers_of
+from conrepair.localization.doubtful import with_other_layers
+from conrepair.localization.exchanged_behind import exchanged_behind
+from conrepair.localization.hidden import Explained, explain_outputs
+from conrepair.localization.judgement import Judged, acquit_unread_bodies, judge_cut
+from conrepair.localization.latent import Latent, latent_faults
+from conrepair.localization.located import Guilty, located_faults
+from conrepair.localization.measurement import Cut, Feeds, measure
+from conrepair.localization.options import Options
+from conrepair.localization.quantization import QuantizationErrors, ranges_of
+from conrepair.localization.quantization_notes import quantization_notes
+from conrepair.localization.reference import DISTURBANCE, Reference
+from conrepair.localization.result import LayerRow, Localization, LocatedFault
+from conrepair.localization.rules import rules_of
+from conrepair.localization.saturation import told_by_drawn, with_saturation
+from conrepair.networks.network import Network
+
+__all__ = ["Found", "localize_networks", "localize_target"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a localization found, and what it found it by.
+
+    Attributes:
+        result: For reports.
+        alignment: Which tensors stand for one another.
+        graph: The target's.
+        guilty: Pieces of the target that introduce more than rounding, in its order.
+        latent: How many of them no sample shows.
+    """
+
+    result: Localization
+    alignment: Alignment
+    graph: LayerGraph
+    guilty: tuple[Guilty, ...]
+    latent: int = 0
+
+
+def localize_networks(
+    source: Network,
+    target: Network,
+    batches: Sequence[Feeds] | Iterable[Feeds],
+    folder: Path,
+    options: Options,
+    *,
+    second_opinion: Callable[[], Network | None] = lambda: None,
+    advance: Callable[[str], None] = lambda _: None,
+) -> Found:
+    """Say where a target stops being its source.
+
+    Args:
+        source: The network that is right.
+        target: The network in question.
+        batches: Inputs of both, by the names of their graphs' tensors; read once.
+        folder: For activations; the caller removes it.
+        options: Margins.
+        second_opinion: Opens the source in another arithmetic.
+        advance: Called with what is being done.
+    """
+    reference = Reference(source, folder / "source", second_opinion=second_opinion)
+    return localize_target(reference, target, batches, folder, options, advance=advance)
+
+
+def localize_target(
+    reference: Reference,
+    target: Network,
+    batches: Sequence[Feeds] | Iterable[Feeds],
+    folder: Path,
+    options: Options,
+    *,
+    advance: Callable[[str], None] = lambda _: None,
+) -> Found:
+    """The same, where several targets are compared with one source.
+
+    Args:
+        reference: The network that is right.
+        target: The network in question.
+        batches: Inputs of both; the same ones for each target.
+        folder: For the target's activations; the caller removes it.
+        options: Margins.
+        advance: Called with what is being done.
+    """
+    source = reference.network
+    seconds: dict[str, float] = {}
+    iterator = iter(batches)
+    ours, theirs = next(iterator)
+    first = reference.batch(0, ours), Activations(target, theirs, folder / "target")
+    clock = _Clock(seconds)
+    advance("aligning")
+    prepared = align_compiled(*first, folder, options)
+    alignment = prepared.alignment
+    clock("align")
+    advance("isolating")
+    count = _rows(ours)
+
+    def rest() -> Iterator[Feeds]:
+        nonlocal count
+        for batch in iterator:
+            count += _rows(batch[0])
+            yield batch
+
+    ranges = ranges_of(target.graph) if options.quantized else {}
+    answers = Answers(reference, target, options)
+    cuts = measure(
+        reference, alignment.pairs, first, rest(), outputs=alignment.outputs, observe=answers.add, ranges=ranges
+    )
+    clock("isolate")
+    judged = _judge(source, first[1], alignment, cuts, options)
+    if options.quantized:
+        judged = with_other_layers((source.graph, target.graph), alignment.pairs, judged)
+    explained = None
+    compared = answers.compared()
+    if compared.differs and not options.quantized:
+        advance("following errors to the outputs")
+        if not any(item.guilty for item in judged):
+            answers.measure_rounding(first[0])
+            compared = answers.compared()
+        if compared.differs:
+            explained = explain_outputs(first, alignment, judged, answers, options.noise_margin)
+            judged = list(explained.judged)
+            compared = answers.compared()  # by what rounding does, where that was measured on the way
+        clock("follow")
+    advance("diagnosing")
+    located = located_faults(first, alignment, judged)
+    found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
+    guilty, beyond = list(located.guilty), ""
+    if options.quantized:
+        found = with_saturation(found, judged, first[0], target.graph, alignment.pairs, drawn=options.drawn)
+    if options.drawn:
+        found, beyond = told_by_drawn(found, target.graph.inputs)
+        ends = {fault.target_tensor for fault in found}
+        guilty = [piece for piece in guilty if not beyond or piece.judged.cut.pair.target in ends]
+    found = with_changed_face(found, source, target, alignment, compared.face)
+    faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
+    clock("diagnose")
+    latent: list[Latent] = []
+    of_rules: list[Latent] = []
+    if options.latent and not options.quantized and not prepared.faults and target.original is None:
+        advance("looking for what no sample shows")
+        latent = latent_faults(first, alignment, judged, folder)
+        of_rules = [item for item in latent if options.latent_counts or _is_alike(item.fault, faults)]
+        faults += [item.fault for item in of_rules]
+        guilty += [item.piece for item in of_rules]
+        latent = [item for item in latent if item not in of_rules]
+        clock("latent")
+    result = _result(source, target, alignment, judged, faults, compared, explained, beyond, count, options, seconds)
+    notes = (*prepared.notes, *exchanged_behind([item.judged.cut.pair for item in located.guilty], found))
+    if options.quantized:
+        notes += quantization_notes(target.graph, judged)
+    result = dataclasses.replace(result, notes=notes, latent=tuple(item.fault for item in latent))
+    return Found(result, alignment, target.graph, tuple(guilty), len(of_rules))
+
+
+def _is_alike(fault: LocatedFault, others: Sequence[LocatedFault]) -> bool:
+    """Whether a fault that no sample shows is of a rule that others show."""
+    known = {words for other in others for words, _ in other.differences}
+    return bool(fault.differences) and all(words in known for words, _ in fault.differences)
+
+
+class _Clock:
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self._seconds, self._last = seconds, time.perf_counter()
+
+    def __call__(self, name: str) -> None:
+        now = time.perf_counter()
+        self._seconds[name], self._last = round(now - self._last, 3), now
+
+
+def _rows(feeds: Mapping[str, Array]) -> int:
+    return len(next(iter(feeds.values()))) if feeds else 1
+
+
+def _judge(
+    source: Network, given: Activations, alignment: Alignment, cuts: Sequence[Cut], options: Options
+) -> list[Judged]:
+    target = given.network
+    known = known_of(target.graph, alignment.pairs)
+    feeding = target.graph.feeding(known)
+    quantization = None
+    if options.quantized:
+        quantization = QuantizationErrors(target.graph, cuts, DISTURBANCE, given, drawn=options.drawn)
+    judged = []
+    for cut in cuts:
+        name = cut.pair.target
+        nodes = target.graph.between(known, [name])
+        explained = quantization.expected(cut, nodes, feeding.get(name, ())) if quantization else 0.0
+        judged.append(
+            judge_cut(
+                cut,
+                operators=len(nodes),
+                precision=options.precision,
+                margin=options.noise_margin,
+                quantization=explained,
+            )
+        )
+    return acquit_unread_bodies(judged, readers_of([cut.pair for cut in cuts], feeding))
+
+
+def _result(
+    source: Network,
+    target: Network,
+    alignment: Alignment,
+    judged: Sequence[Judged],
+    faults: Sequence[LocatedFault],
+    compared: ComparedOutputs,
+    explained: Explained | None,
+    beyond: str,
+    samples: int,
+    options: Options,
+    seconds: dict[str, float],
+) -> Localization:
+    ends = {target.output_names[name] for name in target.output_names}
+    outputs = [item.full for item in judged if item.cut.pair.target in ends]
+    measured = {item.cut.pair.target for item in judged} | set(target.graph.inputs)
+    outputs += [fault.full_run_error for fault in faults if fault.target_tensor not in measured]
+    worst = max(outputs, default=0.0)
+    cuts = [item.cut for item in judged]
+    coverage = coverage_of(target.graph, cuts, None if explained is None else explained.share)
+    rules = rules_of(faults, target.graph)
+    verdict, reason = concluded(faults, rules, compared, explained, coverage, worst, beyond=beyond)
+    return Localization(
+        verdict=verdict,
+        reason=reason,
+        faults=tuple(faults),
+        layers=tuple(_row(source, target, item) for item in judged),
+        unmatched_source=_layers_of(source, alignment.unpaired_sources),
+        unmatched_target=_layers_of(target, alignment.unpaired_targets),
+        samples=samples,
+        output_error=worst,
+        notes=(),
+        options=options,
+        seconds=seconds,
+        coverage=coverage,
+        output_floor=max((output.floor for output in compared.outputs), default=0.0),
+        rules=rules,
+    )
+
+
+def _row(source: Network, target: Network, item: Judged) -> LayerRow:
+    pair = item.cut.pair
+    ours, theirs = source.graph.producers.get(pair.source), target.graph.producers.get(pair.target)
+    introduced, full = item.cut.introduced, item.cut.full
+    return LayerRow(
+        source_tensor=pair.source,
+        target_tensor=pair.target,
+        source_layer=pair.source if ours is None else ours.layer,
+        target_layer=pair.target if theirs is None else theirs.layer,
+        source_operator="" if ours is None else ours.native,
+        target_operator="" if theirs is None else theirs.native,
+        introduced_error=item.introduced,
+        introduced_cosine=introduced.cosine,
+        introduced_max_abs=introduced.max_abs,
+        full_run_error=item.full,
+        full_run_cosine=full.cosine,
+        full_run_norm_ratio=full.norm_ratio,
+        noise_floor=item.floor,
+        inherited=item.inherited,
+        mismatched=introduced.mismatched,
+        layout=str(pair.layout),
+        confidence=pair.confidence,
+        guilty=item.guilty,
+        order=source.graph.order[pair.source],
+    )
+
+
+def _layers_of(network: Network, tensors: Sequence[str]) -> tuple[str, ...]:
+    producers = network.graph.producers
+    return tuple(dict.fromkeys(producers[name].layer for name in tensors if name in producers))

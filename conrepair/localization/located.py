@@ -1,0 +1,139 @@
+"""From guilty cuts, and outputs that couldn't be judged, to faults."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.activations import Activations
+from conrepair.localization.alignment import Alignment
+from conrepair.localization.answers import Answer, exchanged_outputs, explained, misfits
+from conrepair.localization.diagnosis.diagnose import diagnose
+from conrepair.localization.diagnosis.region import Region, region_of
+from conrepair.localization.diagnosis.siblings import Healthy
+from conrepair.localization.input_order import with_exchanged_inputs
+from conrepair.localization.isolation import Isolation
+from conrepair.localization.judgement import Judged
+from conrepair.localization.matching import Pair
+from conrepair.localization.merging import merge
+from conrepair.localization.outputs import partners
+from conrepair.localization.result import LocatedFault
+from conrepair.networks.network import Network
+
+__all__ = ["Guilty", "Located", "located_faults"]
+
+
+@dataclass(frozen=True)
+class Guilty:
+    """A piece of the target that introduces more than rounding.
+
+    Attributes:
+        region: What lies between the cuts, on both sides.
+        judged: Its measurement.
+    """
+
+    region: Region
+    judged: Judged
+
+
+@dataclass(frozen=True)
+class Located:
+    """What was found.
+
+    Attributes:
+        faults: The guiltiest first; one may stand for several pieces that one thing makes guilty.
+        guilty: All pieces, in the target's order.
+    """
+
+    faults: tuple[LocatedFault, ...] = ()
+    guilty: tuple[Guilty, ...] = ()
+
+
+def located_faults(first: tuple[Activations, Activations], alignment: Alignment, judged: Sequence[Judged]) -> Located:
+    """Diagnose what was judged guilty, and outputs that can't be compared.
+
+    Args:
+        first: A batch through the network that is right, and through the one in question.
+        alignment: Of both.
+        judged: All cuts.
+    """
+    right, given = first
+    source, target = right.network, given.network
+    guilty = [item for item in judged if item.guilty]
+    outputs = _outputs(source, target, alignment)
+    compared = {(pair.source, pair.target) for pair in (*alignment.pairs, *alignment.outputs)}
+    loose = any((ours, theirs) not in compared for _, _, ours, theirs in outputs)
+    if not guilty and not loose and len(source.output_names) == len(target.output_names):
+        return Located()
+    paired = [pair.source for pair in (*alignment.pairs, *alignment.outputs)]
+    right.compute([*paired, *(ours for _, _, ours, _ in outputs)])
+    ends = [item.cut.pair.target for item in guilty] + [theirs for _, _, _, theirs in outputs]
+    isolated = Isolation(target, alignment.pairs, list(dict.fromkeys(ends)))
+    computed = dict(isolated.run(right.__getitem__, given.feeds))
+    answers = [
+        Answer(one, two, ours, theirs, right[ours], _as_expected(computed[theirs], alignment, ours, theirs))
+        for one, two, ours, theirs in outputs
+    ]
+    graphs = source.graph, target.graph
+    fed = functools.partial(isolated.fed, right.__getitem__, given.feeds)
+    region = functools.partial(
+        region_of,
+        graphs,
+        alignment.cuts,
+        fed=fed,
+        constants=right.constants(),
+        trial=isolated.trial,
+        value=functools.partial(_value, right),
+    )
+    pieces = [_piece(region, item, right, computed) for item in guilty]
+    healthy = Healthy(graphs, alignment.cuts, [item.cut.pair for item in judged if not item.guilty])
+    faults = merge([_diagnosed(piece, healthy) for piece in pieces])
+    faults = exchanged_outputs(faults, answers)
+    faults = with_exchanged_inputs(target, faults, answers, given.feeds)
+    found = [*misfits(source, target, alignment, answers), *faults]
+    return Located(tuple(sorted(found, key=lambda fault: -fault.introduced_error)), tuple(pieces))
+
+
+def _value(right: Activations, name: str) -> Array:
+    right.compute([name])
+    return right[name]
+
+
+def _piece(
+    region: Callable[[Pair, Array, Array], Region], item: Judged, right: Activations, computed: dict[str, Array]
+) -> Guilty:
+    pair = item.cut.pair
+    return Guilty(region(pair, right[pair.source], _fit(computed[pair.target], pair)), item)
+
+
+def _diagnosed(piece: Guilty, healthy: Healthy) -> tuple[LocatedFault, str]:
+    region, pair = piece.region, piece.judged.cut.pair
+    fault, cause = diagnose(region, piece.judged, healthy)
+    if pair.target in region.target.graph.outputs and pair.source in region.source.graph.outputs:
+        fault = explained(fault, region.expected, region.computed)
+    return fault, cause
+
+
+def _outputs(source: Network, target: Network, alignment: Alignment) -> list[tuple[str, str, str, str]]:
+    """Outputs of both that are computed: names and tensors."""
+    found = []
+    for one, two in partners(source, target, {pair.target: pair.source for pair in alignment.pairs}):
+        ours, theirs = source.output_names[one], target.output_names[two]
+        if ours not in source.graph.inputs and theirs not in target.graph.inputs:
+            found.append((one, two, ours, theirs))
+    return found
+
+
+def _as_expected(array: Array, alignment: Alignment, source: str, target: str) -> Array:
+    """In the source's layout where that's known."""
+    for pair in (*alignment.pairs, *alignment.outputs):
+        if (pair.source, pair.target) == (source, target):
+            return _fit(array, pair)
+    return array
+
+
+def _fit(array: Array, pair: Pair) -> Array:
+    return pair.layout.to_source(array) if array.size == math.prod(pair.layout.source) else array

@@ -1,0 +1,164 @@
+"""Measure, for every pair of tensors, the error that the target introduces there, the one it has, and the floor."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.activations import Activations
+from conrepair.localization.isolation import Isolation, add_result
+from conrepair.localization.matching import Pair
+from conrepair.localization.pieces import Fetch
+from conrepair.localization.reference import Reference
+from conrepair.metrics.running_error import RunningError
+
+__all__ = ["Cut", "CutOff", "Feeds", "measure"]
+
+_WHOLE = 8  # samples, of which one near-tie isn't a quarter of the answers
+_FULL = 2  # batches that errors of whole runs are measured on: floors are of the first one
+
+Feeds = tuple[Mapping[str, Array], Mapping[str, Array]]
+"""One batch: the source's and the target's inputs, by the names of their graphs' tensors."""
+
+
+@dataclass
+class CutOff:
+    """What a range that a tensor is stored in doesn't hold of the source's values.
+
+    Attributes:
+        low: Smallest value that it holds.
+        high: Largest.
+        beyond: Largest share of a limit that a value is: 1 and less where all values are held.
+    """
+
+    low: float
+    high: float
+    beyond: float = 0.0
+    _lost: float = 0.0
+    _squares: float = 0.0
+
+    def add(self, values: Array) -> None:
+        """Count a batch."""
+        exact = np.asarray(values, dtype=np.float64)
+        self._lost += float(np.sum(np.square(exact - exact.clip(self.low, self.high))))
+        self._squares += float(np.sum(np.square(exact)))
+        for limit, edge in ((self.low, exact.min(initial=0)), (self.high, exact.max(initial=0))):
+            if edge:
+                self.beyond = max(self.beyond, float(edge) / limit if limit else math.inf)
+
+    @property
+    def relative_l2(self) -> float:
+        """Of what is lost, to all."""
+        return math.sqrt(self._lost / self._squares) if self._squares else 0.0
+
+
+@dataclass
+class Cut:
+    """What was measured at a pair.
+
+    Attributes:
+        pair: The tensors.
+        introduced: Target against source where the target is fed the source's activations at the cuts before.
+        full: Target against source where both ran from their inputs on.
+        disturbed: Relative L2 by which the source's result changes when what's read changes in its last places.
+        other: Relative L2 between the source's result and that of another arithmetic (None when it has none).
+        cut_off: What the range that the target stores it in doesn't hold (None where it has no range).
+    """
+
+    pair: Pair
+    introduced: RunningError = field(default_factory=RunningError)
+    full: RunningError = field(default_factory=RunningError)
+    disturbed: float = 0.0
+    other: float | None = None
+    cut_off: CutOff | None = None
+
+
+def measure(
+    reference: Reference,
+    pairs: Sequence[Pair],
+    first: tuple[Activations, Activations],
+    rest: Iterable[Feeds],
+    *,
+    outputs: Sequence[Pair] = (),
+    whole: int = _WHOLE,
+    observe: Callable[[Activations, Activations], None] = lambda _right, _given: None,
+    ranges: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+) -> list[Cut]:
+    """Measure all pairs over all batches; floors on the first batch.
+
+    Args:
+        reference: The network that is right.
+        pairs: From the alignment; fed and measured.
+        first: The first batch through that network, and through the one in question; that's what they hold then.
+        rest: Any number of further batches; each is dropped when it's done.
+        outputs: Pairs that are measured and not fed: what the target gives where the source gives something else.
+        whole: How many samples at least the target runs as a whole, too, for its answers; what it introduces is
+            measured on all, errors of whole runs on the first two batches of these.
+        observe: Called with each batch that both ran as a whole.
+        ranges: Of values, by the target's tensors that are stored in few bits.
+
+    Returns:
+        In the target's order, but for those that are an input of the target: nothing computes them.
+    """
+    right, given = first
+    first_feeds = given.feeds
+    target = given.network
+    inputs = set(target.graph.inputs)
+    cuts: dict[str, list[Cut]] = {}
+    for pair in [*pairs, *outputs]:
+        if pair.target not in inputs:
+            held = ranges.get(pair.target)
+            cuts.setdefault(pair.target, []).append(Cut(pair, cut_off=None if held is None else CutOff(*held)))
+    isolated = Isolation(target, pairs, list(cuts), keep=True)
+    wanted = [pair.source for pair in [*pairs, *outputs]]
+
+    def add_introduced(expected: Fetch, feeds: Mapping[str, Array]) -> None:
+        for name, array in isolated.run(expected, feeds):
+            for cut in cuts[name]:
+                add_result(cut.introduced, cut.pair, expected(cut.pair.source), array)
+                if cut.cut_off is not None:
+                    cut.cut_off.add(expected(cut.pair.source))
+            del array  # so that nothing holds it while the next piece runs
+
+    def add_full(right: Activations, given: Activations, *, measured: bool = True) -> None:
+        given.compute(list(cuts))
+        for cut in itertools.chain.from_iterable(cuts.values()) if measured else ():
+            add_result(cut.full, cut.pair, right[cut.pair.source], given[cut.pair.target])
+        observe(right, given)
+
+    right.compute(wanted)
+    add_introduced(right.__getitem__, given.feeds)
+    add_full(right, given)
+    _add_floors(reference, pairs, right, itertools.chain.from_iterable(cuts.values()))
+    seen = _rows(first_feeds)
+    for number, (ours, theirs) in enumerate(rest, 1):
+        right = reference.batch(number, ours)
+        right.compute(wanted, keep=True)
+        add_introduced(right.__getitem__, theirs)
+        if seen < whole:
+            seen += _rows(theirs)
+            given.renew(theirs)
+            add_full(right, given, measured=number < _FULL)
+    if given.feeds is not first_feeds:
+        given.renew(first_feeds)  # whoever looks on has the first batch of both
+    return [cut for name in sorted(cuts, key=target.graph.order.__getitem__) for cut in cuts[name]]
+
+
+def _rows(feeds: Mapping[str, Array]) -> int:
+    return max((len(array) for array in feeds.values() if array.ndim), default=1)
+
+
+def _add_floors(reference: Reference, pairs: Sequence[Pair], right: Activations, cuts: Iterable[Cut]) -> None:
+    by_source: dict[str, list[Cut]] = {}
+    for cut in cuts:
+        by_source.setdefault(cut.pair.source, []).append(cut)
+    fed = list(dict.fromkeys([*reference.network.graph.inputs, *(pair.source for pair in pairs)]))
+    for name, floor in reference.floors(right, fed, list(by_source)).items():
+        for cut in by_source.get(name, ()):
+            cut.disturbed, cut.other = floor.disturbed, floor.other

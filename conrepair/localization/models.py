@@ -1,0 +1,294 @@
+"""Localize between two models on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.data.declared_sizes import sizes_wanted
+from conrepair.data.feeds import DataReference, FeedSource, batches, open_feeds
+from conrepair.data.recipe import Recipe
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.editors.operation import NotEditableError
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.graph.kinds import OF_INPUTS
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.activations import Activations
+from conrepair.localization.input_sizes import of_other_sizes
+from conrepair.localization.localize import localize_networks
+from conrepair.localization.measurement import Feeds
+from conrepair.localization.opening import Build, Opened, open_model, second_opinion
+from conrepair.localization.options import Options
+from conrepair.localization.recipe_finding import PhotoFile, find_recipe
+from conrepair.localization.reference import Reference
+from conrepair.localization.result import Localization
+from conrepair.localization.suspects import Observed, suspicious_layers
+from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
+from conrepair.runtime.memory import large_blocks_returned
+
+__all__ = [
+    "Rounded",
+    "Subject",
+    "as_fed",
+    "batch_size",
+    "concrete",
+    "feeds_of",
+    "localize_models",
+    "of_one_batch",
+    "rounded_outputs",
+]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model and what it's fed.
+
+    Attributes:
+        model: On disk.
+        inputs: As its file says, with declared sizes filled in.
+        data: The dataset.
+        recipe: How photos become tensors.
+        photos: The first photos of the dataset as files, for a search of recipes; none where it isn't wanted.
+        build: What was compiled of the model, which is looked into in its place.
+    """
+
+    model: Model
+    inputs: tuple[TensorSpec, ...]
+    data: DataReference
+    recipe: Recipe | None
+    photos: tuple[PhotoFile, ...] = ()
+    build: Build | None = None
+
+
+def localize_models(
+    source: Subject,
+    target: Subject,
+    folder: Path,
+    options: Options,
+    *,
+    advance: Callable[[str], None] = lambda _: None,
+) -> Localization:
+    """Say where a target stops being its source.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        folder: For activations and conversions; the caller removes it.
+        options: Samples, margins, intent.
+        advance: Called with what is being done.
+
+    Raises:
+        ModelLoadError: if one can't be opened.
+        DataError: if the data doesn't fit, or both models have batches of their own.
+    """
+    with large_blocks_returned():
+        return _localize(source, target, folder, options, advance)
+
+
+def _localize(
+    source: Subject, target: Subject, folder: Path, options: Options, advance: Callable[[str], None]
+) -> Localization:
+    fed = as_fed(source)
+    sizes = sizes_wanted(fed, target.inputs)
+    if sizes is not None:
+        return of_other_sizes(source.inputs, target.inputs, sizes, options)
+    advance("opening the models")
+    source = of_one_batch(source, target, folder / "batch")
+    samples = min(source.data.count, target.data.count, options.samples)
+    size = batch_size(source.inputs, target.inputs, options.batch_size, samples)
+    ours = open_model(source.model, concrete(source, size), folder / "source-onnx")
+    theirs = open_model(target.model, concrete(target, size), folder / "target-onnx", target.build)
+    work = folder / "activations"
+    work.mkdir(parents=True, exist_ok=True)
+    sides = (source, ours), (target, theirs)
+    found = localize_networks(
+        ours.network,
+        theirs.network,
+        feeds_of(*sides, size, samples),
+        work,
+        options,
+        second_opinion=lambda: second_opinion(ours),
+        advance=advance,
+    )
+    notes = tuple(filter(None, (ours.note, theirs.note)))
+    result = dataclasses.replace(found.result, notes=(*found.result.notes, *notes), samples=samples)
+    if target.photos and any(fault.kind in OF_INPUTS for fault in result.faults):
+        advance("searching recipes")
+        result = _with_recipe(result, sides, size, samples, options)
+    if options.suspiciousness is not None:
+        advance("ranking layers")
+        one, two = (Observed(opened, _reader(subject, opened), size) for subject, opened in sides)
+        ranking = suspicious_layers(one, two, found.alignment, options.suspiciousness, options.same)
+        result = dataclasses.replace(result, suspiciousness=ranking)
+    return result
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """The outputs of one batch through a model whose tensors are rounded a little more than they are.
+
+    Attributes:
+        specs: Of the outputs, under the model's names.
+        arrays: By name.
+        valid: How many samples of the batch aren't there to fill it up.
+        size: Of the batch.
+    """
+
+    specs: tuple[TensorSpec, ...]
+    arrays: Mapping[str, Array]
+    valid: int
+    size: int
+
+
+def rounded_outputs(source: Subject, folder: Path, options: Options) -> Rounded | None:
+    """Measure what rounding on the way does to a model's outputs.
+
+    Args:
+        source: The model.
+        folder: For activations; the caller removes it.
+        options: How many samples a batch has, of which one is taken.
+
+    Returns:
+        None where the model can only be looked into through a conversion.
+
+    Raises:
+        ModelLoadError: if it can't be opened.
+        InferenceError: if a piece of it fails.
+    """
+    count = min(source.data.count, options.samples)
+    size = batch_size(source.inputs, source.inputs, options.batch_size, count)
+    opened = open_model(source.model, concrete(source, size), folder / "onnx")
+    if opened.note:
+        return None
+    network = opened.network
+    right = Activations(network, next(iter(_batches(source, opened, size, count))), folder / "right")
+    arrays = Reference(network, folder / "rounded").rounded_outputs(right)
+    stored = {name: network.graph.tensors[tensor].quantization for name, tensor in network.output_names.items()}
+    specs = [TensorSpec(name, array.shape, str(array.dtype), stored[name]) for name, array in arrays.items()]
+    return Rounded(tuple(specs), arrays, min(size, count), size)
+
+
+def batch_size(source: Sequence[TensorSpec], target: Sequence[TensorSpec], wanted: int, samples: int) -> int:
+    """The batch that both models take: a fixed one where one of them has it.
+
+    Raises:
+        DataError: if both have one, and they differ.
+    """
+    fixed = {spec.shape[0] for spec in (*source, *target) if spec.shape and isinstance(spec.shape[0], int)}
+    if len(fixed) > 1 and _batched(source) and _batched(target):
+        raise DataError(
+            f"the models have fixed batches of {' and '.join(map(str, sorted(fixed)))}; what they compute can't be "
+            "compared layer by layer. Export one of them with the other's batch, or an open one."
+        )
+    if len(fixed) == 1:
+        return int(next(iter(fixed)))
+    return 1 if fixed else max(1, min(wanted, samples))
+
+
+def _batched(inputs: Sequence[TensorSpec]) -> bool:
+    return len({spec.shape[0] if spec.shape else None for spec in inputs}) == 1
+
+
+def of_one_batch(source: Subject, target: Subject, folder: Path) -> Subject:
+    """The source as it is, or a copy of it that takes as many samples at a time as the target always does.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        folder: Receives the copy.
+
+    Raises:
+        DataError: if both have fixed batches that differ, and the source's can't be changed.
+    """
+    sizes = [{spec.shape[0] for spec in side.inputs if spec.shape} for side in (source, target)]
+    ours, theirs = (next(iter(found)) if len(found) == 1 else None for found in sizes)
+    if not isinstance(ours, int) or not isinstance(theirs, int) or ours == theirs or target.build is not None:
+        return source
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        editor = open_editor(dataclasses.replace(source.model, inputs=concrete(source, ours)))
+        editor.set_input_shapes([(theirs, *(None for _ in spec.shape[1:])) for spec in source.inputs])
+        model = editor.save(folder, "source")
+    except (NotEditableError, ModelLoadError, UsageError) as error:
+        raise DataError(
+            f"the models have fixed batches of {ours} and {theirs}; what they compute can't be compared layer by "
+            f"layer. Export one of them with the other's batch, or an open one. ({error})"
+        ) from error
+    inputs = tuple(dataclasses.replace(spec, shape=(theirs, *spec.shape[1:])) for spec in source.inputs)
+    return dataclasses.replace(source, model=model, inputs=inputs)
+
+
+def as_fed(source: Subject) -> tuple[TensorSpec, ...]:
+    """A source's inputs with the sizes that its data has; those that it leaves open for photos are any."""
+    return source.inputs if source.data.kind == "photos" else concrete(source, 1)
+
+
+def concrete(subject: Subject, size: int) -> tuple[TensorSpec, ...]:
+    """A model's inputs with a batch, and open sizes as the data has them."""
+    reader = open_feeds(subject.data, subject.inputs, subject.recipe)
+    rows = reader.read(0, 1)
+    result = []
+    for spec in subject.inputs:
+        shape = rows[spec.name].shape[1:] if reader.whole else (size, *rows[spec.name].shape[1:])
+        result.append(dataclasses.replace(spec, shape=tuple(int(extent) for extent in shape)))
+    return tuple(result)
+
+
+def feeds_of(
+    source: tuple[Subject, Opened], target: tuple[Subject, Opened], size: int, samples: int
+) -> Iterator[Feeds]:
+    """Batches of both models' inputs, by their graphs' tensors.
+
+    Args:
+        source: The model that is right, opened.
+        target: The other one.
+        size: Of a batch.
+        samples: How many at most; the last batch is filled up.
+    """
+    sides = [_batches(subject, opened, size, samples) for subject, opened in (source, target)]
+    yield from zip(*sides, strict=False)
+
+
+def _batches(subject: Subject, opened: Opened, size: int, samples: int) -> Iterator[Mapping[str, Array]]:
+    """Feeds by the graph's tensors, the last batch filled up."""
+    reader = _reader(subject, opened, samples)
+    for batch in batches(reader, opened.inputs, size):
+        yield {opened.input_tensors[name]: array for name, array in batch.feeds.items()}
+
+
+def _reader(subject: Subject, opened: Opened, samples: int | None = None) -> FeedSource:
+    reader = open_feeds(subject.data, opened.inputs, subject.recipe)
+    reader.count = reader.count if samples is None else min(reader.count, samples)
+    return reader
+
+
+def _with_recipe(
+    result: Localization,
+    sides: tuple[tuple[Subject, Opened], tuple[Subject, Opened]],
+    size: int,
+    samples: int,
+    options: Options,
+) -> Localization:
+    """The result with the recipe that the target should be fed by."""
+    (source, ours), (target, theirs) = sides
+    if source.recipe is None or target.recipe is None:
+        return result
+    recipes = source.recipe, target.recipe
+    rows = batches(_reader(source, ours, samples), ours.inputs, size)
+    try:
+        found = find_recipe(
+            ours, theirs, rows, target.photos[:samples], recipes, options, output_error=result.output_error
+        )
+    except DataError as error:
+        return dataclasses.replace(result, notes=(*result.notes, f"recipes could not be searched: {error}"))
+    faults = list(result.faults)
+    place = next(place for place, fault in enumerate(faults) if fault.kind in OF_INPUTS)
+    known = faults[place].evidence
+    words = f"{'' if found.found else 'recipes were searched: '}{found.evidence}"
+    # What was found by a formula of the feeds stays first: it says the same in fewer words.
+    first = found.found and "no formula" in known[0]
+    faults[place] = dataclasses.replace(faults[place], evidence=(words, *known) if first else (*known, words))
+    return dataclasses.replace(result, faults=tuple(faults), recipe=found)

@@ -1,0 +1,219 @@
+"""Which tensors of two networks have nearly the same values, without comparing each with each."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import cKDTree
+
+from conrepair.localization.layout import Layout, Shape, layouts
+from conrepair.localization.samples import Matrix, Places, Samples, drawn, positions_of
+
+__all__ = ["Near", "Nearness"]
+
+_DIRECTIONS = 16  # that values are projected on
+_SEED = 20261120
+_RADIUS = 10.0  # times the error that is looked for: projections of two points may be further apart than they are
+_WINDOWED = 0.2  # weight of what a norm hides: relative to it, an error may be larger
+_ORDER = 2.0  # times the error, from one end of the networks to the other: of equal tensors, those at one place
+_FINEST = 1e-3  # error by which that's measured where any is looked for
+_NOTHING = -1e3  # where tensors of zeros are, and nothing else
+_MOST, _MOST_FAR = 64, 16  # neighbours of a tensor that are looked at: of more that are the same, those at its place
+_CHUNK = 1 << 21  # elements at a time
+
+Window = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Near:
+    """Pairs of tensors, in no order; none occurs twice.
+
+    Attributes:
+        rows: Places in the source.
+        columns: Places in the target.
+        error: Relative L2 in the best layout.
+        layout: That layout; indices into `choices`.
+        choices: The layouts that occur.
+    """
+
+    rows: Places
+    columns: Places
+    error: Matrix
+    layout: npt.NDArray[np.int64]
+    choices: list[Layout]
+
+
+class _Tree(NamedTuple):
+    tree: cKDTree
+    points: Matrix
+    places: Places
+    window: Window | None
+
+
+class Nearness:
+    """Finds the tensors of other networks that are near one's.
+
+    Values are projected on a few random directions (Johnson and Lindenstrauss), in which a k-d tree finds neighbours;
+    only those are compared.
+    """
+
+    def __init__(self, sources: Samples, reach: float, *, hidden: bool) -> None:
+        """Prepare.
+
+        Args:
+            sources: Of the one network.
+            reach: Relative L2 below which pairs are wanted. Infinite: the nearest ones are, however far.
+            hidden: Whether errors include what a tensor's norm hides.
+        """
+        self._sources, self._reach, self._hidden = sources, reach, hidden
+        self._scale = reach if math.isfinite(reach) else _FINEST
+        self._most = _MOST if math.isfinite(reach) else _MOST_FAR
+        self._trees: dict[Shape, list[_Tree]] = {}
+
+    def pairs(self, targets: Samples) -> Near:
+        """Find them.
+
+        Args:
+            targets: Of another network.
+        """
+        parts: list[tuple[Places, Places, Matrix, int]] = []
+        choices: list[Layout] = []
+        for shape, ours in self._sources.by_shape.items():
+            for other, theirs in targets.by_shape.items():
+                for layout in layouts(shape, other):
+                    for tree in self._of(shape, ours):
+                        others = _points(targets, theirs, positions_of(layout), tree.window, self._scale)
+                        one, two = _neighbours(tree, others, _RADIUS * self._reach, self._most)
+                        rows, columns = tree.places[one], theirs[two]
+                        error = _exact(self._sources, targets, rows, columns, layout, hidden=self._hidden)
+                        near = (error < self._reach) | math.isinf(self._reach)
+                        parts.append((rows[near], columns[near], error[near], len(choices)))
+                    choices.append(layout)
+        return _best(parts, choices, len(targets.names))
+
+    def _of(self, shape: Shape, ours: Places) -> list[_Tree]:
+        """The tensors of a shape, those apart of which the norm hides something."""
+        if shape not in self._trees:
+            windows = _windows(self._sources, shape, ours) if self._hidden else {}
+            hiding = np.isin(ours, list(windows))
+            middle = tuple(np.median(np.array(list(windows.values())), axis=0).tolist()) if windows else None
+            found = []
+            for places, window in ((ours[~hiding], None), (ours[hiding], middle)):
+                if len(places):
+                    points = _points(self._sources, places, drawn(math.prod(shape)), window, self._scale)
+                    found.append(_Tree(cKDTree(points), points, places, window))
+            self._trees[shape] = found
+        return self._trees[shape]
+
+
+def _best(parts: Sequence[tuple[Places, Places, Matrix, int]], choices: list[Layout], width: int) -> Near:
+    """Of each pair the layout with the least error; of several the first."""
+    rows, columns = (np.concatenate([part[side] for part in parts] or [np.empty(0, np.int64)]) for side in (0, 1))
+    error = np.concatenate([part[2] for part in parts] or [np.empty(0)])
+    layout = np.concatenate([np.full(len(part[0]), part[3], np.int64) for part in parts] or [np.empty(0, np.int64)])
+    order = np.lexsort((layout, error, rows * width + columns))
+    keys = (rows * width + columns)[order]
+    first = order[np.flatnonzero(np.diff(keys, prepend=-1))]
+    return Near(rows[first], columns[first], error[first], layout[first], choices)
+
+
+@functools.lru_cache(maxsize=64)
+def _directions(size: int) -> Matrix:
+    return np.random.default_rng(_SEED).choice((-1.0, 1.0), (size, _DIRECTIONS)) / math.sqrt(_DIRECTIONS)
+
+
+def _points(samples: Samples, places: Places, positions: Places, window: Window | None, scale: float) -> Matrix:
+    """Tensors as points whose distance is about their relative L2, if that's small.
+
+    Coordinates are the projections of what has a norm of 1, and the norm's logarithm; and, for what norms hide, the
+    projections of what's left when values beyond a window are brought to its ends: that lets no two be further apart.
+    """
+    found = []
+    for chosen, values in samples.chunks(places, positions):
+        finite = np.isfinite(values)
+        whole = finite.all(axis=1)
+        clean = values if whole.all() else np.where(finite, values, 0.0)
+        norms = np.linalg.norm(clean, axis=1)
+        parts = [
+            _projected(clean, norms),
+            np.where(norms > 0, np.log(np.where(norms > 0, norms, 1.0)), _NOTHING)[:, None],
+            np.where(whole, 0.0, -_NOTHING)[:, None],
+            _ORDER * scale * (chosen / max(len(samples.names), 1))[:, None],
+        ]
+        if window is not None:
+            inside = np.clip(clean, *window) - sum(window) / 2
+            parts.append(_WINDOWED * _projected(inside, np.linalg.norm(inside, axis=1)))
+        found.append(np.concatenate(parts, axis=1))
+    return np.concatenate(found)
+
+
+def _projected(values: Matrix, norms: Matrix) -> Matrix:
+    return np.asarray(values @ _directions(values.shape[1]) / np.where(norms > 0, norms, 1.0)[:, None])
+
+
+def _windows(samples: Samples, shape: Shape, places: Places) -> dict[int, Window]:
+    """Where the bodies lie that the norms of tensors of a shape hide, by the tensors' places."""
+    found: dict[int, Window] = {}
+    for chosen, values in samples.chunks(places, drawn(math.prod(shape))):
+        for place, row in zip(chosen.tolist(), values, strict=True):
+            for body in samples.bodies(place, row)[:1]:
+                found[place] = body.centre - body.limit, body.centre + body.limit
+    return found
+
+
+def _neighbours(tree: _Tree, others: Matrix, radius: float, most: int) -> tuple[Places, Places]:
+    """Places of neighbours, among the points of a tree and others."""
+    one, two, full = _nearest(tree.tree, others, radius, most)
+    if full:
+        back, forth, _ = _nearest(cKDTree(others), tree.points, radius, most)
+        both = np.unique(np.concatenate([one * len(others) + two, forth * len(others) + back]))
+        one, two = np.divmod(both, len(others))
+    return one, two
+
+
+def _nearest(tree: cKDTree, points: Matrix, radius: float, most: int) -> tuple[Places, Places, bool]:
+    """The nearest in a tree of each point, and whether any point may have more."""
+    count = min(most, tree.n)
+    distances, found = tree.query(points, np.arange(1, count + 1), distance_upper_bound=radius)
+    near = np.isfinite(distances)
+    return found[near].astype(np.int64), np.nonzero(near)[0].astype(np.int64), bool(near[:, -1].any())
+
+
+def _exact(
+    sources: Samples, targets: Samples, rows: Places, columns: Places, layout: Layout, *, hidden: bool
+) -> Matrix:
+    """Relative L2 of pairs in a layout, by the elements that are drawn."""
+    result = np.empty(len(rows))
+    positions = drawn(math.prod(layout.source)), positions_of(layout)
+    size = max(1, _CHUNK // max(len(positions[0]), 1))
+    order = np.argsort(rows, kind="stable")
+    for start in range(0, len(order), size):
+        chosen = order[start : start + size]
+        (ours, left), (theirs, right) = (np.unique(side[chosen], return_inverse=True) for side in (rows, columns))
+        values, others = sources.rows(ours, positions[0]), targets.rows(theirs, positions[1])
+        errors = _errors(values, others, left, right)
+        if hidden:
+            begins = np.searchsorted(left, np.arange(len(ours) + 1))
+            for row, place in enumerate(ours.tolist()):
+                for body in sources.bodies(place, values[row]):
+                    part = slice(begins[row], begins[row + 1])
+                    errors[part] = np.maximum(errors[part], body.error(values[row], others[right[part]]))
+        result[chosen] = errors
+    return result
+
+
+def _errors(values: Matrix, others: Matrix, left: Places, right: Places) -> Matrix:
+    finite = np.isfinite(values), np.isfinite(others)
+    broken = [~np.asarray(side.all(axis=1)) for side in finite]
+    one = np.where(finite[0], values, 0.0) if broken[0].any() else values
+    two = np.where(finite[1], others, 0.0) if broken[1].any() else others
+    sizes = np.linalg.norm(one, axis=1)[left]
+    gap = np.linalg.norm(two[right] - one[left], axis=1)
+    error = np.where(sizes > 0, gap / np.where(sizes > 0, sizes, 1.0), np.where(gap > 0, np.inf, 0.0))
+    return np.where(broken[0][left] ^ broken[1][right], np.inf, error)

@@ -1,0 +1,218 @@
+"""Inputs that a target is fed otherwise than its source: is that meant, or is it what's wrong?
+
+A target that has the normalization inside is rightly fed with other numbers. One whose layers are right only when
+they get the source's numbers is prepared wrongly, and no layer of it is at fault.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conrepair.localization.activations import Activations
+from conrepair.localization.alignment import Alignment, align
+from conrepair.localization.cuts import feeding_of
+from conrepair.localization.isolation import Isolation, as_stored
+from conrepair.localization.layout import Layout, layouts
+from conrepair.localization.matching import EQUAL, Pair
+from conrepair.localization.measurement import Feeds
+from conrepair.localization.options import Options
+from conrepair.localization.outputs import named_alike
+from conrepair.localization.preparation_words import correlation, preparation_words
+from conrepair.localization.result import LocatedFault
+from conrepair.metrics.running_error import relative_l2
+from conrepair.networks.network import Network
+from conrepair.runtime.errors import InferenceError
+
+__all__ = ["Prepared", "align_with_inputs"]
+
+_ROUNDING = 8 * 2.0**-23
+_STORED = {"float16": 2.0**-9, "bfloat16": 2.0**-6}
+_BETTER = 10.0  # times smaller an error must be by the source's input to make the target's own wrong
+_MAYBE = 0.5  # of the error may be left where the layers behind are wrong either way
+_TRIED = 3  # layouts of an input
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An alignment, and what it says of the inputs.
+
+    Attributes:
+        alignment: Of both networks; inputs that are meant to be other numbers are no pairs of it.
+        faults: Inputs that are prepared wrongly.
+        notes: Inputs of which nothing can be said.
+    """
+
+    alignment: Alignment
+    faults: tuple[LocatedFault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Different:
+    """An input that differs."""
+
+    pair: Pair
+    layouts: tuple[Layout, ...]
+    error: float
+    allowed: float
+
+
+def align_with_inputs(source: Activations, target: Activations, folder: Path, options: Options) -> Prepared:
+    """Align two networks whose inputs may have been prepared in two ways.
+
+    Args:
+        source: One batch through the network that is right.
+        target: The same batch through the network in question.
+        folder: For activations; the caller removes it.
+        options: Margins.
+    """
+    alignment = align(source, target, folder, quantized=options.quantized)
+    different = _different(source, target, options)
+    if not different:
+        return Prepared(alignment)
+    names = {item.pair.target for item in different}
+    own = replace(
+        alignment, pairs=tuple(pair for pair in alignment.pairs if _means_itself(pair, names, source.network))
+    )
+    with_own = _error_behind(source, target, own, names)
+    if with_own <= _allowed(different):
+        return Prepared(own)
+    found, with_sources = own, math.inf
+    for place in range(min(_TRIED, max(len(item.layouts) for item in different))):
+        given = [item.layouts[min(place, len(item.layouts) - 1)] for item in different]
+        pairs = [replace(item.pair, layout=layout) for item, layout in zip(different, given, strict=True)]
+        try:
+            again = _aligned_as_source(
+                source, target, folder / f"prepared-{place}", pairs, quantized=options.quantized
+            )
+            error = _error_behind(source, target, again, names)
+        except InferenceError:  # the target can't be fed so
+            continue
+        if error < with_sources:
+            found, with_sources = again, error
+        if with_sources <= EQUAL:
+            break
+    return _decided((source.feeds, target.feeds), different, (alignment, found), (with_own, with_sources))
+
+
+def _decided(
+    feeds: Feeds,
+    different: Sequence[_Different],
+    alignments: tuple[Alignment, Alignment],
+    errors: tuple[float, float],
+) -> Prepared:
+    """Which of the two feeds makes the layers behind the inputs right."""
+    own, found = alignments
+    with_own, with_sources = errors
+    certain = with_sources <= EQUAL and with_own > _BETTER * with_sources
+    if not certain and not with_sources <= _MAYBE * with_own:
+        words = (
+            "the target is fed with other numbers than the source, and the layers behind are wrong with either: "
+            "whether the preparation is, too, can't be told ("
+        )
+        better = found if _proven(found) >= _proven(own) else own
+        return Prepared(better, (), tuple(words + preparation_words(item.pair, feeds)[1] + ")" for item in different))
+    layout_of = {pair.target: pair.layout for pair in found.pairs}
+    faults = []
+    for item in different:
+        kind, words = preparation_words(_in_layout(item.pair, layout_of), feeds)
+        behind = (
+            f"the layers behind come out right (relative error {with_sources:.1g}) when fed with the source's input, "
+            f"and wrong ({with_own:.2g}) with their own"
+        )
+        fault = LocatedFault(
+            kind=kind,
+            source_layers=(item.pair.source,),
+            target_layers=(item.pair.target,),
+            step="",
+            introduced_error=item.error,
+            full_run_error=item.error,
+            noise_floor=item.allowed,
+            confidence=1.0 if certain else 0.5,
+            evidence=(words, behind),
+            source_tensor=item.pair.source,
+            target_tensor=item.pair.target,
+            at_input=True,
+        )
+        faults.append(fault)
+    return Prepared(found, tuple(faults))
+
+
+def _proven(alignment: Alignment) -> int:
+    """How many pairs have equal values."""
+    return sum(pair.confidence == 1.0 for pair in alignment.pairs)
+
+
+def _in_layout(pair: Pair, layout_of: Mapping[str, Layout]) -> Pair:
+    """An input in the layout that was found to be right."""
+    return replace(pair, layout=layout_of.get(pair.target, pair.layout))
+
+
+def _different(source: Activations, target: Activations, options: Options) -> list[_Different]:
+    """The inputs, paired by name or place, that aren't the same numbers in the layout that one would expect."""
+    result = []
+    names = source.network.input_names, target.network.input_names
+    for one, two in named_alike(list(names[0]), list(names[1])):
+        ours, theirs = names[0][one], names[1][two]
+        tensor = target.network.graph.tensors[theirs]
+        if not (source.network.graph.tensors[ours].is_real and tensor.is_real) or ours not in source.feeds:
+            continue
+        expected, given = source.feeds[ours], target.feeds[theirs]
+        choices = layouts(expected.shape, given.shape)
+        if not choices:
+            continue
+        error = relative_l2(expected, choices[0].to_source(given))
+        allowed = max(options.noise_margin * _ROUNDING, _STORED.get(tensor.dtype, 0.0))
+        if error > allowed:
+            likely = sorted(choices, key=lambda layout: -correlation(expected, layout.to_source(given)))
+            ordered = tuple(dict.fromkeys([choices[0], *likely]))
+            pair = Pair(ours, theirs, choices[0], 1.0, "inputs of both models")
+            result.append(_Different(pair, ordered, error, allowed))
+    return result
+
+
+def _allowed(different: Sequence[_Different]) -> float:
+    return max(item.allowed for item in different)
+
+
+def _means_itself(pair: Pair, names: set[str], source: Network) -> bool:
+    """Not an input that differs and was paired for want of better: that stays what the target is fed."""
+    return pair.target not in names or (pair.source not in source.graph.inputs and pair.confidence == 1.0)
+
+
+def _aligned_as_source(
+    source: Activations, target: Activations, folder: Path, inputs: Sequence[Pair], *, quantized: bool
+) -> Alignment:
+    """The alignment when the target is fed with the source's inputs."""
+    given = dict(target.feeds)
+    for pair in inputs:
+        tensor = target.network.graph.tensors[pair.target]
+        given[pair.target] = as_stored(pair.layout.to_target(source.feeds[pair.source]), tensor)
+    fed = Activations(target.network, given, folder / "target")
+    alignment = align(source, fed, folder, quantized=quantized)
+    forced = {pair.target for pair in inputs}
+    rest = [pair for pair in alignment.pairs if pair.target not in forced]
+    return replace(alignment, pairs=(*inputs, *rest))
+
+
+def _error_behind(source: Activations, target: Activations, alignment: Alignment, names: set[str]) -> float:
+    """What the first cuts behind some inputs differ by: the middle one of them; infinite where nothing was paired."""
+    cuts = [*alignment.pairs, *alignment.outputs]
+    graph = target.network.graph
+    feeding = feeding_of(graph, alignment.pairs)
+    first = [pair for pair in cuts if names.intersection(feeding.get(pair.target, ()))]
+    if not first:
+        return math.inf
+    source.compute([pair.source for pair in cuts])
+    by_target = {pair.target: pair for pair in first}
+    isolated = Isolation(target.network, alignment.pairs, list(by_target))
+    errors = [
+        relative_l2(source[by_target[name].source], by_target[name].layout.to_source(array))
+        for name, array in isolated.run(source.__getitem__, target.feeds)
+        if array.size == source[by_target[name].source].size
+    ]
+    return statistics.median(errors) if errors else math.inf

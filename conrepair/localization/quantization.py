@@ -1,0 +1,283 @@
+"""The error that a quantized piece may have: what its bit widths explain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from conrepair.data.tensor_spec import Quantization
+from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
+from conrepair.localization.activations import Activations
+from conrepair.localization.measurement import Cut
+
+__all__ = ["MOST_BITS", "QuantizationErrors", "has_right_scales", "ranges_of", "rounding_error"]
+
+_SAME_STEP = 2e-3  # relative; folding leaves less, and it takes more to lose a step of eight bits
+_UNIFORM = math.sqrt(12)  # a rounding error is uniform within a step: its deviation is the step divided by this
+_DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
+_DYNAMIC = {"DynamicQuantizeLinear"}
+_RUNNING = {"com.microsoft.DynamicQuantizeLSTM", "com.microsoft.DynamicQuantizeMatMul"}
+_WHOLE, _BITS_OF_WHOLE = {"int8", "uint8"}, 8
+MOST_BITS = 16  # of a type whose steps say how fine the values are; an integer bias has the steps of a product
+# Times the samples' largest values that calibration may have met. MobileNetV2, calibrated on ten photos, has a sum
+# with a scale for 13 times the largest of eight others.
+_RARE = 32.0
+# Times the largest value of a range that the samples may have: calibration has seen other samples. Inputs that are
+# drawn at random make a network give values that its calibration on photos can't know, most of its tensors alike.
+_BEYOND, _BEYOND_DRAWN, _MOST_DRAWN = 1.25, 2.0, 8.0
+_SEVERAL = 4  # tensors, of which most say how far values of drawn inputs are beyond what calibration met
+_OWN_RANGE = {"Softmax", "LogSoftmax", "Sigmoid", "Tanh"}  # whose results' steps kernels prescribe
+_WITH_WEIGHTS = {"Conv", "ConvTranspose", "MatMul", "LSTM", "GRU", "RNN"}
+_CALLING = {"WHILE", "IF", "CALL", "STABLEHLO_WHILE", "Loop", "Scan", "If"}  # with the weights of what they call
+
+
+class QuantizationErrors:
+    """Expected relative L2 errors of a quantized target's pieces.
+
+    Rounding errors of weights and activations are taken for independent: their squares add up. What the piece makes
+    of small errors (`Cut.disturbed`) it makes of these too. A bit width explains steps that are as fine as it allows
+    for the values: where a scale is for much larger ones, what that costs isn't explained. (For somewhat larger ones
+    an activation's may be: calibration sees more than these samples; and for somewhat smaller ones, where it has seen
+    less.) Nor is a single activation in few bits, where the target's layers with quantized weights read real numbers.
+    Layers that share their weights are turns of a loop, each of which gives a part of the result, or carries it on:
+    together they're worth as much as one.
+
+    Source:
+        Widrow and Kollar, Quantization Noise, 2008, chapter 5: the uniform model of rounding errors.
+    """
+
+    def __init__(
+        self,
+        target: LayerGraph,
+        cuts: Sequence[Cut],
+        disturbance: float,
+        given: Activations | None = None,
+        *,
+        drawn: bool = False,
+    ) -> None:
+        """Note what tensors of the target are worth.
+
+        Args:
+            target: The quantized network.
+            cuts: Measured, with the sizes of the source's values.
+            disturbance: The relative change that `Cut.disturbed` answers.
+            given: What the target computes of a batch, for the values of tensors that weren't measured.
+            drawn: Whether inputs are drawn at random.
+        """
+        self._target, self._given = target, given
+        self._beyond = beyond_drawn(cuts) if drawn else _BEYOND
+        self._disturbance = disturbance
+        self._measured: Mapping[str, Cut] = {cut.pair.target: cut for cut in cuts}
+        self._parameters: dict[str, float] = {}
+        self._sizes: dict[str, float] = {}
+        self._finest = self._finest_steps()
+        self._meant = _quantizes_activations(target)
+
+    def expected(self, cut: Cut, nodes: Sequence[Node], begins: Sequence[str]) -> float:
+        """What the bit widths between two cuts explain.
+
+        Args:
+            cut: At the end.
+            nodes: Of the target, between the cuts.
+            begins: The target's tensors that they read.
+
+        Returns:
+            0 where nothing is quantized.
+        """
+        squares = [self._of_activation(name, cut) ** 2 for name in begins]
+        shared: dict[str, float] = {}
+        for node in nodes:
+            squares += [self._of_activation(name, cut) ** 2 for name in node.outputs]
+            rounded = [item for item in node.parameters.values() if item.bits or _is_stored_whole(item)]
+            shared |= {_key(parameter): self._of_parameter(parameter) ** 2 for parameter in rounded}
+            if node.op in _DYNAMIC or (rounded and self._rounds_what_it_reads(node)):
+                turn = "/".join(map(_key, rounded)) or node.name
+                shared[f"as it runs: {turn}"] = max(
+                    self._as_it_runs(_data_of(node), cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
+                )
+        amplification = max(1.0, cut.disturbed / self._disturbance)
+        return amplification * math.sqrt(sum(squares) + sum(shared.values()))
+
+    def _rounds_what_it_reads(self, node: Node) -> bool:
+        """Whether a layer with weights in few bits makes integers of real numbers itself."""
+        if node.op not in _WITH_WEIGHTS | _RUNNING | _CALLING:
+            return False
+        data = _data_of(node)
+        tensor, producer = self._target.tensors.get(data), self._target.producers.get(data)
+        is_quantized = tensor is not None and tensor.quantization is not None
+        return not is_quantized and (producer is None or producer.op not in _DYNAMIC)
+
+    def _of_activation(self, name: str, end: Cut) -> float:
+        tensor: Tensor | None = self._target.tensors.get(name)
+        if tensor is None or tensor.quantization is None:
+            return 0.0
+        producer = self._target.producers.get(name)
+        if not self._meant and producer is not None and producer.op == "QuantizeLinear":
+            return 0.0  # what's gathered from a quantized table is in few bits, too, and meant to be
+        cut = self._cut_of(name)
+        size = cut.introduced.reference_rms if cut is not None else self._size(name, end)
+        step, finest = tensor.quantization.scale, self._finest.get(tensor.quantization, math.inf)
+        step = step if step <= _RARE * finest else finest
+        held = None if cut is None else cut.cut_off
+        beyond = 0.0 if held is None or held.beyond > self._beyond else held.relative_l2
+        return math.hypot(step / _UNIFORM / size, beyond) if size else 0.0
+
+    def _size(self, name: str, end: Cut) -> float:
+        """Of a tensor that wasn't measured: of what the target computes there, else of what it's for."""
+        if self._given is None or not self._target.tensors[name].observable:
+            return end.introduced.reference_rms
+        if name not in self._sizes:
+            self._given.compute([name])
+            values = self._given[name]
+            self._sizes[name] = float(np.sqrt(np.mean(np.square(values, dtype=np.float64)))) if values.size else 0.0
+        return self._sizes[name]
+
+    def _cut_of(self, name: str) -> Cut | None:
+        """The measurement of a tensor's values, or of the same ones as real numbers."""
+        return next(
+            (self._measured[same] for same in _same_values(self._target, name) if same in self._measured), None
+        )
+
+    def _finest_steps(self) -> Mapping[Quantization, float]:
+        """The finest steps that the values of quantized tensors allow, by their quantization.
+
+        Operators that only move or join values want their operands' quantization to be the same: one is as fine as
+        the largest values of all tensors with it allow. None is known where an input or a kernel prescribes it.
+        """
+        found: dict[Quantization, float] = {}
+        peaks = self._peaks()
+        for name, tensor in self._target.tensors.items():
+            if tensor.quantization is not None and tensor.observable:
+                step = math.inf
+                if name in peaks:
+                    step = tensor.quantization.scale * peaks[name] / max(map(abs, tensor.stored or (math.inf,)))
+                found[tensor.quantization] = max(step, found.get(tensor.quantization, 0.0))
+        return found
+
+    def _peaks(self) -> Mapping[str, float]:
+        """The largest values of tensors whose quantization is their own: the source's, or else what they hold."""
+        found: dict[str, float] = {}
+        others = []
+        for name, tensor in self._target.tensors.items():
+            producer = self._target.producers.get(name)
+            if tensor.stored is None or not tensor.observable:
+                continue
+            if producer is None or producer.op in _OWN_RANGE:
+                continue
+            cut = self._cut_of(name)
+            if cut is not None:
+                found[name] = cut.introduced.peak
+            else:
+                others.append(name)
+        if self._given is not None and others:
+            self._given.compute(others)
+            found |= {name: float(np.abs(self._given[name]).max(initial=0.0)) for name in others}
+        return found
+
+    def _as_it_runs(self, name: str, end: Cut) -> float:
+        error = self._measured.get(name, end).introduced
+        return error.peak / _DYNAMIC_STEPS / _UNIFORM / error.reference_rms if error.reference_rms else 0.0
+
+    def _of_parameter(self, parameter: Parameter) -> float:
+        key = _key(parameter)
+        if key not in self._parameters:
+            self._parameters[key] = rounding_error(parameter, parameter.numpy())
+        return self._parameters[key]
+
+
+def rounding_error(parameter: Parameter, values: Array) -> float:
+    """The relative L2 error that a parameter's bits and scales explain, for numbers that it's to hold.
+
+    Args:
+        parameter: Quantized, or in other types that are rounded by nothing.
+        values: The numbers, as real ones.
+    """
+    values, steps = values.astype(np.float64), np.asarray(parameter.scales, dtype=np.float64)
+    size = float(np.sqrt(np.mean(values**2))) if values.size else 0.0
+    step = float(np.sqrt(np.mean(steps**2))) if steps.size else float(_is_stored_whole(parameter))
+    bits = parameter.bits or (_BITS_OF_WHOLE if _is_stored_whole(parameter) else 0)
+    if 0 < bits <= MOST_BITS and values.size:
+        step = min(step, float(np.abs(values).max()) / (2 ** (bits - 1) - 1))
+    return step / _UNIFORM / size if size else 0.0
+
+
+def has_right_scales(values: Array, given: Parameter) -> bool:
+    """Whether a parameter's scales are those that a quantizer gives to some numbers.
+
+    Args:
+        values: The numbers that it's to hold, in its shape.
+        given: The parameter; one that isn't in steps has none that could be wrong.
+    """
+    if not given.bits or given.bits > MOST_BITS or not given.scales or not values.size:
+        return True
+    scales, levels = np.asarray(given.scales, np.float64), 2**given.bits - 1
+    along: list[int | None] = [axis for axis, size in enumerate(values.shape) if size == scales.size > 1]
+    for axis in along or ([None] if scales.size == 1 else []):
+        others = tuple(place for place in range(values.ndim) if axis is None or place != axis)
+        low, high = np.minimum(values.min(axis=others), 0), np.maximum(values.max(axis=others), 0)
+        symmetric = np.maximum(-low, high)
+        # Of one sign and its opposite; with the smallest integer, too; of a range that has zero in it.
+        for right in (2 * symmetric / (levels - 1), 2 * symmetric / levels, (high - low) / levels):
+            if np.all((np.abs(scales - right) <= _SAME_STEP * right) | (right == 0)):
+                return True
+    return False
+
+
+def beyond_drawn(cuts: Sequence[Cut]) -> float:
+    """How many times its range a tensor may have for its largest value, where inputs are drawn at random.
+
+    Args:
+        cuts: Measured: where most tensors are beyond their ranges, calibration has met other inputs than these.
+    """
+    found = [cut.cut_off.beyond for cut in cuts if cut.cut_off is not None and math.isfinite(cut.cut_off.beyond)]
+    usual = float(np.median(found)) if len(found) >= _SEVERAL else 0.0
+    return min(max(_BEYOND_DRAWN, 2 * usual), _MOST_DRAWN)
+
+
+def _quantizes_activations(graph: LayerGraph) -> bool:
+    """Whether layers with quantized weights read quantized activations, most of them; or there are no such layers."""
+    reading = [
+        node.inputs[0]
+        for node in graph.nodes
+        if node.inputs and any(item.bits or _is_stored_whole(item) for item in node.parameters.values())
+    ]
+    producers = (graph.producers.get(name) for name in reading)
+    dequantized = [producer is not None and producer.op == "DequantizeLinear" for producer in producers]
+    quantized = [graph.tensors[name].quantization is not None for name in reading if name]
+    return sum(dequantized) + sum(quantized) >= len(reading) / 2
+
+
+def _data_of(node: Node) -> str:
+    """What weights are multiplied with: a node's first input that is there."""
+    return next(filter(None, node.inputs), "")
+
+
+def _key(parameter: Parameter) -> str:
+    return parameter.name or str(id(parameter))
+
+
+def ranges_of(graph: LayerGraph) -> dict[str, tuple[float, float]]:
+    """The values that tensors in few bits can hold, by their names and those of the same values as real numbers."""
+    found = {}
+    for name, tensor in graph.tensors.items():
+        if tensor.stored is not None:
+            found.update(dict.fromkeys(_same_values(graph, name), tensor.stored))
+    return found
+
+
+def _same_values(graph: LayerGraph, name: str) -> Iterator[str]:
+    """A tensor, then those that it's dequantized to, or quantized from (which a Relu may lie behind)."""
+    yield name
+    for node in graph.consumers.get(name, ()):
+        if node.op == "DequantizeLinear":
+            yield from node.outputs
+    producer = graph.producers.get(name)
+    if producer is not None and producer.op == "QuantizeLinear":
+        yield from producer.inputs[:1]
+
+
+def _is_stored_whole(parameter: Parameter) -> bool:
+    """Whether it's a matrix of whole numbers whose steps another input of its operator has: here they are one."""
+    return not parameter.bits and parameter.dtype in _WHOLE and len(parameter.shape) > 1

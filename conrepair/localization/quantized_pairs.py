@@ -1,0 +1,103 @@
+"""Pairs of a quantized network, whose values are never quite the source's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from conrepair.localization.matching import Likeness, Pair
+from conrepair.localization.neighbourhood import Neighbourhood
+from conrepair.localization.outputs import partners
+from conrepair.localization.similarity import Similarity
+from conrepair.networks.network import Network
+
+__all__ = ["likeness_of", "near_pairs_of"]
+
+_OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
+_NEAR = 0.1  # relative L2 that a quantized network's activations may differ by, at least
+_NEARER = 4.0  # times that of its outputs, if that's more
+_STORED_NEAR = (0.03, 0.1)  # relative L2 by which layers with activations in few bits are off, together and at most
+_WEIGHTS_NEAR = (0.01, 0.02)  # the same where weights alone are in few bits
+_STORED = 0.25  # of a network's tensors are in few bits where activations are meant to be
+_CLOSER = 1.5  # times the error to the nearest tensor, from which on that's the one, where nothing else tells
+_RIVAL = 2.0  # times the error to the nearest tensor, which is the one that's meant
+
+Sides = tuple[Neighbourhood, Neighbourhood]
+
+
+def likeness_of(source: Network, target: Network, similarity: Similarity, nodes: Sides) -> Likeness:
+    """When values of a quantized network are the source's: where they're nearer than its outputs are.
+
+    So what is far off shows, whatever the bits explain, and proves the guesses that bring it near. Where only weights
+    are in few bits, less is lost; and a normalization of what's normalized already changes as little as bits of
+    activations do.
+
+    Args:
+        source: The network that is right.
+        target: The quantized one.
+        similarity: Of their values.
+        nodes: Their tensors.
+    """
+    rows, columns = nodes[0].place, nodes[1].place
+    ends = [(source.output_names[one], target.output_names[two]) for one, two in partners(source, target, {})]
+    errors = [similarity.error(rows[one], columns[two]) for one, two in ends if one in rows and two in columns]
+    worst = float(max(errors, default=math.inf))
+    tensors = [target.graph.tensors[name] for name in nodes[1].names]
+    stored = sum(tensor.quantization is not None for tensor in tensors) >= _STORED * len(tensors)
+    return Likeness(float(np.clip(worst / _NEARER, *(_STORED_NEAR if stored else _WEIGHTS_NEAR))), _RIVAL)
+
+
+def near_pairs_of(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -> list[Pair]:
+    """Of a quantized network, the pairs that are proven, and those whose values are near.
+
+    One of the others that's wrong would be a fault that nobody made. Nor is one right of which either tensor is much
+    nearer to another one: where that has no partner, it's the one. Where the outputs aren't explained, nothing else
+    tells, and they say how near is near.
+
+    Args:
+        pairs: That are likeliest, guesses among them.
+        similarity: Of values.
+        nodes: The tensors of both networks.
+    """
+    rows, columns, ends = nodes[0].place, nodes[1].place, nodes[1].graph.outputs
+    nearest = similarity.nearest()
+    known = {pair.target: pair for pair in pairs}
+    limit = _NEAR
+    if any(name not in known or known[name].confidence < 1.0 for name in ends):
+        found = [_error(similarity, rows[known[name].source], columns[name]) for name in ends if name in known]
+        limit = min(max(_NEAR, _NEARER * max(found, default=math.inf)), _OTHER_UNITS)
+    kept = []
+    for pair in _at_nearest(pairs, similarity, nodes):
+        row, column = rows[pair.source], columns[pair.target]
+        error = _error(similarity, row, column)
+        near = error <= min(limit, _RIVAL * min(nearest[0][1][row], nearest[1][1][column], error))
+        if math.isfinite(error) and (near or pair.confidence == 1.0 or pair.target in nodes[1].graph.inputs):
+            kept.append(replace(pair, layout=similarity.layout(row, column)))
+    return kept
+
+
+def _error(similarity: Similarity, row: int, column: int) -> float:
+    """Infinite for tensors that are proven to be others'."""
+    possible = similarity.possible(np.array(row), np.array(column))
+    return similarity.error(row, column) if possible else math.inf
+
+
+def _at_nearest(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -> list[Pair]:
+    """Pairs that were guessed, with the target's tensor whose values are much nearer, where that has no partner."""
+    (columns, errors), (rows, _) = similarity.nearest()
+    taken = {pair.target for pair in pairs}
+    found = []
+    for pair in pairs:
+        row = nodes[0].place[pair.source]
+        column = int(columns[row])
+        if pair.confidence < 1.0 and column >= 0 and rows[column] == row:
+            name = nodes[1].names[column]
+            much = _CLOSER * errors[row] <= _error(similarity, row, nodes[1].place[pair.target])
+            if much and name not in taken:
+                taken.add(name)
+                pair = replace(pair, target=name)
+        found.append(pair)
+    return found

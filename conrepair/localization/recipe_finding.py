@@ -1,0 +1,154 @@
+"""The recipe under which a target that is prepared wrongly answers as its source does."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.data.feeds import Batch
+from conrepair.data.recipe import Recipe
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.opening import Opened
+from conrepair.localization.options import Options
+from conrepair.localization.recipe_candidate import Budget
+from conrepair.localization.recipe_feeds import PhotoFeeds
+from conrepair.localization.recipe_judge import AnswersJudge
+from conrepair.localization.recipe_pixels import PhotoPixels
+from conrepair.localization.recipe_words import changes_in_words
+from conrepair.localization.recipes import search_recipes
+from conrepair.localization.whole_run import WholeRun
+
+__all__ = ["PhotoFile", "RecipeFinding", "find_recipe"]
+
+_LEFT = 0.01  # of the error, by a recipe that explains it
+_LEAST = 1e-6  # relative error that rounding may always make
+
+
+@dataclass(frozen=True)
+class PhotoFile:
+    """A photo on disk.
+
+    Attributes:
+        path: Where it is.
+        sha256: What it holds: a job's key goes by that.
+    """
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeFinding:
+    """What came out of a search of recipes.
+
+    Attributes:
+        recipe: The best one's fields, with its size.
+        arrangement: How the finished picture must be fed: "as it is", or what was done to it.
+        found: Whether it explains the answers; otherwise it's only the best of those that were tried.
+        changes: What it does that the target's own recipe doesn't, in words.
+        error: Relative error of the target's answers under it.
+        error_before: The same under the target's own recipe.
+        photos: How many it was judged on.
+        runs: How often the target was run.
+        complete: The search wasn't cut off by its budget.
+        evidence: In words.
+    """
+
+    recipe: dict[str, Any]
+    arrangement: str
+    found: bool
+    changes: tuple[str, ...]
+    error: float
+    error_before: float | None
+    photos: int
+    runs: int
+    complete: bool
+    evidence: str
+
+
+def find_recipe(
+    source: Opened,
+    target: Opened,
+    batches: Iterable[Batch],
+    photos: Sequence[PhotoFile],
+    recipes: tuple[Recipe, Recipe],
+    options: Options,
+    *,
+    output_error: float,
+) -> RecipeFinding:
+    """Try the source's recipe on the target, then search all others.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        batches: Of the source, by its own recipe: the photos.
+        photos: The same photos as files.
+        recipes: By which the source and the target have been fed.
+        options: The budget.
+        output_error: Of the target's answers as it's fed now: what explains it must leave far less.
+
+    Raises:
+        DataError: if a photo can't be read, or the target doesn't take photos.
+    """
+    expected = _answers(WholeRun(source), batches)
+    count = min(len(photos), *(len(array) for array in expected.values()))
+    expected = {name: array[:count] for name, array in expected.items()}
+    paths = [Path(photo.path) for photo in photos[:count]]
+    rounding = max(_LEAST, min(options.same, _LEFT * output_error))
+    run = WholeRun(target)
+    own, start = recipes
+    feeds = PhotoFeeds(run, PhotoPixels(paths), target.inputs[0], start)
+    changes = changes_in_words(start, own)
+    if changes:
+        judged = range(count)
+        score = AnswersJudge(expected).judge(feeds.outputs(feeds.array(own, "as it is", judged)), judged)
+        if score.error <= rounding:
+            evidence = (
+                f"the source's own recipe is right for the target, too: {'; '.join(changes)}: relative error "
+                f"{output_error:.2g} -> {score.error:.2g} on {count} photos"
+            )
+            found = dataclasses.asdict(own.for_size(*feeds.size))
+            return RecipeFinding(
+                recipe=found,
+                arrangement="as it is",
+                found=True,
+                changes=changes,
+                error=score.error,
+                error_before=output_error,
+                photos=count,
+                runs=feeds.runs,
+                complete=True,
+                evidence=evidence,
+            )
+    search = search_recipes(
+        run,
+        expected,
+        paths,
+        target.inputs[0],
+        start=start,
+        budget=Budget(options.recipe_runs, options.recipe_seconds),
+        rounding=rounding,
+    )
+    best = search.best
+    return RecipeFinding(
+        recipe=dataclasses.asdict(best.recipe),
+        arrangement=best.arrangement,
+        found=search.found,
+        changes=search.changes,
+        error=best.error,
+        error_before=None if search.start is None else search.start.error,
+        photos=best.photos,
+        runs=search.runs,
+        complete=search.complete,
+        evidence=search.evidence,
+    )
+
+
+def _answers(run: WholeRun, batches: Iterable[Batch]) -> dict[str, Array]:
+    parts = [{name: array[: batch.valid] for name, array in run(batch.feeds).items()} for batch in batches]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,177 @@
+"""Try recipes: their parts in turn on a few photos, around the best again and again, then the best on all photos."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.data.recipe import Recipe
+from conrepair.localization.recipe_candidate import Budget, RecipeCandidate
+from conrepair.localization.recipe_family import coarse_fits, fits, numbers, resamplings
+from conrepair.localization.recipe_feeds import Arrangement, PhotoFeeds
+from conrepair.localization.recipe_judge import Array, Judge
+from conrepair.localization.recipe_refine import refine_numbers
+
+__all__ = ["RecipeHunt"]
+
+_BEAM = 4
+_ROUNDS = 4
+_REFINEMENTS = 2
+_NEAR = 1.0  # relative error: behind it no number leads to the right ones
+_CHUNK = 8  # photos that the finalists are tried on at a time, so that each is decoded once
+
+
+class RecipeHunt:
+    """Recipes that were tried on a few photos.
+
+    Args:
+        feeds: Makes and runs feeds.
+        judge: Of the answers.
+        budget: What it may cost.
+        exact: An error that can't get better.
+        probes: Photos that recipes are tried on first.
+
+    Attributes:
+        cut_off: The budget was spent before the end.
+    """
+
+    def __init__(self, feeds: PhotoFeeds, judge: Judge, budget: Budget, exact: float, probes: int) -> None:
+        self.cut_off = False
+        self._feeds = feeds
+        self._judge = judge
+        self._budget = budget
+        self._exact = exact
+        self._probes = feeds.photos.telling(probes)
+        self._tried: dict[bytes, RecipeCandidate] = {}
+        self._began = time.perf_counter()
+
+    def search(self, beginnings: Sequence[Recipe]) -> None:
+        """Try recipes, from those given on, until one is right or none gets better."""
+        self._try((recipe, "as it is") for recipe in beginnings)
+        given = self.best(len(beginnings))
+        # One thing wrong is the rule, and with wrong numbers no way of feeding them looks nearly right.
+        for candidate in given:
+            self._try_numbers(candidate)
+        for candidate in given:
+            self._try_arrangements(candidate)
+        self._go_rounds()
+        # Numbers that are right may look wrong while the geometry is: all pairs, roughly.
+        for recipe in coarse_fits(given[0].recipe, self._feeds.size):
+            self._try((item, "as it is") for item in numbers(recipe, self._feeds.channels))
+        self._go_rounds()
+        for _ in range(_REFINEMENTS):
+            for candidate in dict.fromkeys([*self.best(1), *given[:1]]):
+                self._refine(candidate)
+            # With better numbers another geometry may turn out to be the right one.
+            self._try_geometry(1)
+
+    def best(self, count: int) -> list[RecipeCandidate]:
+        """The best so far; of equal ones the first tried, which are nearer to the beginning."""
+        return sorted(self._tried.values(), key=lambda candidate: candidate.error)[:count]
+
+    def worst_photo(self, candidate: RecipeCandidate) -> int:
+        """The photo on which a recipe does worst."""
+        photos = range(len(self._feeds.photos))
+        return max(photos, key=lambda photo: self.on([candidate], [photo])[0].error)
+
+    def look_at(self, photo: int) -> bool:
+        """Take a photo into those that recipes are tried on, and begin again; False if it's among them."""
+        if photo in self._probes:
+            return False
+        self._probes.append(photo)
+        self._tried.clear()
+        return True
+
+    def on(self, candidates: Sequence[RecipeCandidate], photos: Sequence[int]) -> list[RecipeCandidate]:
+        """Candidates as they do on other photos."""
+        parts: list[list[dict[str, Array]]] = [[] for _ in candidates]
+        for start in range(0, len(photos), _CHUNK):
+            chunk = photos[start : start + _CHUNK]
+            for candidate, outputs in zip(candidates, parts, strict=True):
+                array = self._feeds.array(candidate.recipe, candidate.arrangement, chunk)
+                outputs.append(self._feeds.outputs(array))
+        return [
+            replace(
+                self._judged(candidate.recipe, candidate.arrangement, _joined(outputs), photos),
+                fitted=candidate.fitted,
+            )
+            for candidate, outputs in zip(candidates, parts, strict=True)
+        ]
+
+    def _go_rounds(self) -> None:
+        """Rounds until the best stays the best."""
+        for _ in range(_ROUNDS):
+            before = self.best(1)
+            self._go_round()
+            if self.best(1) == before:
+                return
+
+    def _go_round(self) -> None:
+        """Each part of the best recipes in turn; the numbers first, which do most and cost no resizing."""
+        for candidate in self.best(_BEAM // 2):
+            self._try_numbers(candidate)
+        for candidate in self.best(_BEAM):
+            self._try_arrangements(candidate)
+        self._try_geometry(_BEAM)
+
+    def _try_geometry(self, beam: int) -> None:
+        """Fits, then interpolations, of the best."""
+        for family in (lambda recipe: fits(recipe, self._feeds.size), resamplings):
+            for candidate in self.best(beam):
+                recipes = ((recipe, candidate.arrangement) for recipe in family(candidate.recipe))
+                self._try(recipes, fitted=candidate.fitted)
+
+    def _refine(self, candidate: RecipeCandidate) -> None:
+        """Vary the numbers freely, for those that have no name."""
+        if candidate.error > _NEAR:
+            return
+
+        def distance(recipe: Recipe) -> npt.NDArray[np.float64] | None:
+            if self._is_settled() or self._is_spent():
+                return None
+            array = self._feeds.array(recipe, candidate.arrangement, self._probes)
+            return self._judge.distance(self._feeds.outputs(array), self._probes)
+
+        refined = refine_numbers(candidate.recipe, distance, channels=self._feeds.channels, enough=self._exact / 10)
+        self._try([(refined, candidate.arrangement)], fitted=refined != candidate.recipe)
+
+    def _try_numbers(self, candidate: RecipeCandidate) -> None:
+        self._try((recipe, candidate.arrangement) for recipe in numbers(candidate.recipe, self._feeds.channels))
+
+    def _try_arrangements(self, candidate: RecipeCandidate) -> None:
+        self._try((candidate.recipe, arrangement) for arrangement in self._feeds.arrangements())
+
+    def _try(self, recipes: Iterable[tuple[Recipe, Arrangement]], *, fitted: bool = False) -> None:
+        for recipe, arrangement in recipes:
+            if self._is_settled() or self._is_spent():
+                return
+            array = self._feeds.array(recipe, arrangement, self._probes)
+            key = hashlib.blake2b(array.tobytes()).digest()
+            if key not in self._tried:
+                outputs = self._feeds.outputs(array)
+                candidate = self._judged(recipe, arrangement, outputs, self._probes)
+                self._tried[key] = replace(candidate, fitted=fitted)
+
+    def _judged(
+        self, recipe: Recipe, arrangement: Arrangement, outputs: dict[str, Array], photos: Sequence[int]
+    ) -> RecipeCandidate:
+        score = self._judge.judge(outputs, photos)
+        return RecipeCandidate(recipe, arrangement, score.error, score.agreement, len(photos))
+
+    def _is_settled(self) -> bool:
+        return any(candidate.error <= self._exact for candidate in self._tried.values())
+
+    def _is_spent(self) -> bool:
+        seconds = time.perf_counter() - self._began
+        spent = bool(self._tried) and (self._feeds.runs >= self._budget.runs or seconds >= self._budget.seconds)
+        self.cut_off = self.cut_off or spent
+        return spent
+
+
+def _joined(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,230 @@
+"""The network that's right: what it computes of each batch, and what rounding makes of that."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.activations import Activations
+from conrepair.localization.isolation import as_stored
+from conrepair.localization.pieces import Pieces
+from conrepair.localization.shelf import Shelf
+from conrepair.metrics.running_error import error_of
+from conrepair.networks.network import Network
+from conrepair.runtime.errors import InferenceError
+
+__all__ = ["DISTURBANCE", "Floor", "Reference", "shaken"]
+
+DISTURBANCE = 2.0**-20
+"""Relative change by which conditioning is measured: eight units in the last place of float32."""
+
+_SEED = 20261120
+_STAGES = 64  # groups of tensors that are disturbed one behind the other
+_USUAL = 0.25  # of that, which is two units in the last place: what a sum of many products is off by
+_CHUNK = 1 << 18  # elements at a time: what's computed on the way takes no memory worth the name
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What rounding explains of a tensor, computed from the nearest tensors that are fed.
+
+    Attributes:
+        disturbed: Relative L2 by which it changes when what's read changes by eight units in the last place: what
+            rounding makes of rounding here.
+        other: Relative L2 between it and that of another arithmetic (None when there's none).
+    """
+
+    disturbed: float
+    other: float | None
+
+
+class Reference:
+    """A network with which targets are compared.
+
+    Attributes:
+        network: It.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        folder: Path,
+        *,
+        second_opinion: Callable[[], Network | None] = lambda: None,
+        keep: bool = False,
+    ) -> None:
+        """Compute nothing yet.
+
+        Args:
+            network: That is right.
+            folder: For activations; the caller removes it.
+            second_opinion: Opens it in another arithmetic; called when floors are measured, and not kept.
+            keep: Hold the activations of all batches, for several targets; otherwise the first one's and the last's.
+        """
+        self.network = network
+        self._folder, self._second_opinion, self._keep = folder, second_opinion, keep
+        self._batches: dict[int, Activations] = {}
+        self._floors: dict[frozenset[str], dict[str, Floor]] = {}
+        self._second_outputs: dict[str, Array] | None = None
+        self._rounded_outputs: dict[str, Array] | None = None
+        self._asked = False
+
+    def batch(self, number: int, feeds: Mapping[str, Array]) -> Activations:
+        """What it computes of a batch.
+
+        Args:
+            number: Of the batch; asked for in order, or, where all are kept, in any.
+            feeds: The same ones each time.
+        """
+        place = number if self._keep else min(number, 1)
+        found = self._batches.get(place)
+        if found is None:
+            found = self._batches[place] = Activations(self.network, feeds, self._folder / f"batch-{place}")
+        elif place and not self._keep:
+            found.renew(feeds)
+        return found
+
+    def range_of(self, tensor: str) -> tuple[float, float]:
+        """The smallest and the largest value of a tensor, over all batches that are held.
+
+        Args:
+            tensor: Of real numbers.
+        """
+        found = []
+        for batch in self._batches.values():
+            batch.compute([tensor])
+            array = batch[tensor]
+            found.append((float(array.min()), float(array.max())))
+        return min(low for low, _ in found), max(high for _, high in found)
+
+    def second_outputs(self, right: Activations) -> Mapping[str, Array] | None:
+        """The outputs for the first batch in another arithmetic, by the model's names; None where there's none.
+
+        Args:
+            right: The first batch.
+        """
+        if not self._asked:
+            self._asked = True
+            other = self._second_opinion()
+            if other is not None:
+                with contextlib.suppress(InferenceError):  # it has no kernels for some operator
+                    self._second_outputs = _outputs(other, right)
+        return self._second_outputs
+
+    def rounded_outputs(self, right: Activations) -> Mapping[str, Array]:
+        """The outputs for the first batch if each tensor on the way were rounded a little more, by the model's names.
+
+        Other kernels of one library are often nearly the same: they don't show how badly conditioned a network is.
+        Here its tensors are disturbed, some after the other, and what that does is carried to the outputs.
+
+        Args:
+            right: The first batch.
+        """
+        if self._rounded_outputs is None:
+            network = self.network
+            values = Shelf(self._folder / "rounded")
+            values.put_all((name, shaken(right.feeds[name])) for name in network.graph.inputs)
+            known = list(network.graph.inputs)
+            for stage in _stages(network):
+                segment = network.segment(known, stage)
+                found = segment.run({name: values[name] for name in segment.needs})
+                values.put_all((name, shaken(found[name])) for name in stage)
+                known += stage
+            right.compute([name for name in network.output_names.values() if name not in network.graph.inputs])
+            self._rounded_outputs = {
+                name: _part(right[tensor], values[tensor]) for name, tensor in network.output_names.items()
+            }
+        return self._rounded_outputs
+
+    def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, Floor]:
+        """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.
+
+        Args:
+            right: The first batch, with all tensors that are named.
+            fed: Tensors that are given, its inputs among them.
+            wanted: Tensors that are computed from the nearest of those.
+        """
+        known = self._floors.setdefault(frozenset(fed), {})
+        inputs = self.network.graph.inputs
+        missing = [name for name in wanted if name not in known and name not in inputs]
+        if missing:
+            known.update(self._measured(right, fed, missing))
+        return known
+
+    def _measured(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> dict[str, Floor]:
+        disturbed: dict[str, float] = {}
+        for name, array in Pieces.between(self.network, fed, wanted).run(lambda item: shaken(right[item])):
+            disturbed[name] = error_of(right[name], array)
+            del array  # so that nothing holds it while the next piece runs
+        differing: dict[str, float] = {}
+        other = self._second_opinion()
+        if other is not None:
+            for name, array in Pieces.between(other, fed, wanted).attempt(functools.partial(_stored, right, other)):
+                differing[name] = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
+                del array
+        return {name: Floor(disturbed[name], differing.get(name)) for name in wanted}
+
+
+def _stages(network: Network) -> Iterator[list[str]]:
+    """Tensors that can be observed, the outputs among them, in a bounded number of groups, in order."""
+    graph = network.graph
+    outputs = set(graph.outputs)
+    names = [
+        name
+        for name in graph.order
+        if name not in graph.inputs
+        and (name in outputs or (graph.tensors[name].observable and graph.tensors[name].is_real))
+    ]
+    size = max(1, -(-len(names) // _STAGES))
+    for start in range(0, len(names), size):
+        yield names[start : start + size]
+
+
+def _part(expected: Array, disturbed: Array) -> Array:
+    """What is left of a disturbance where it's as small as rounding; integers are the same or they aren't."""
+    if expected.dtype.kind != "f":
+        return disturbed
+    with np.errstate(invalid="ignore", over="ignore"):
+        part = expected + (disturbed - expected) * expected.dtype.type(_USUAL)
+    return np.where(np.isfinite(part), part, expected)
+
+
+def _outputs(other: Network, right: Activations) -> dict[str, Array]:
+    """A whole run in another arithmetic."""
+    values = {name: _stored(right, other, name) for name in other.graph.inputs}
+    values.update(Pieces.in_a_row(other, list(other.output_names.values())).run(values.__getitem__))
+    return {name: values[tensor] for name, tensor in other.output_names.items()}
+
+
+def _stored(right: Activations, network: Network, name: str) -> Array:
+    return as_stored(right[name], network.graph.tensors[name])
+
+
+def shaken(array: Array) -> Array:
+    """An array, each real number changed in its last places up or down, the same way every time.
+
+    Whole numbers stay as they are: no rounding made a mask's ones, an index or a class, and a network may ask whether
+    they are equal to others, or multiply what's left of them with the lowest number that there is.
+
+    Args:
+        array: Any shape.
+    """
+    if array.dtype.kind != "f":
+        return array
+    generator, one = np.random.default_rng(_SEED), array.dtype.type(1)
+    every = 2.0 ** (np.finfo(array.dtype).nmant + 1)  # below it the type holds every whole number
+    result = np.array(array, order="C")
+    flat = result.reshape(-1)
+    for start in range(0, flat.size, _CHUNK):
+        part = flat[start : start + _CHUNK]
+        signs = 2 * generator.integers(0, 2, part.shape, dtype=np.int8) - 1
+        whole = (np.rint(part) == part) & (np.abs(part) < every)
+        with np.errstate(over="ignore"):  # the lowest number of a mask, which becomes infinite
+            np.multiply(part, one + signs * array.dtype.type(DISTURBANCE), out=part, where=~whole)
+    return result

@@ -1,0 +1,211 @@
+"""What localization finds, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.graph.kinds import Kind
+from conrepair.localization.options import Options
+from conrepair.localization.recipe_finding import RecipeFinding
+from conrepair.localization.suspiciousness import Suspiciousness
+
+__all__ = ["OPERAND", "Coverage", "LayerRow", "Localization", "LocatedFault", "Rule"]
+
+
+OPERAND = "operand"
+"""The role of the constant that an elementwise operator computes with: no weight."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocatedFault:
+    """A place where the target stops being its source.
+
+    Attributes:
+        kind: Of fault.
+        source_layers: The guiltiest first, as they are called in the source's file.
+        target_layers: The same of the target.
+        step: The converter that introduced it, where a route's models are known; "" otherwise.
+        introduced_error: Relative L2 of the target's result against the source's, both fed the same.
+        full_run_error: Relative L2 there when both run from their inputs on.
+        noise_floor: Relative L2 that rounding explains there.
+        confidence: 0 to 1: how sure it is that these layers belong together and differ.
+        evidence: In words, the strongest first.
+        source_tensor: Where the difference was measured.
+        target_tensor: The same in the target.
+        differences: What explains it, without names, each with the layer of the target: the same words for all
+            layers that one wrong rule of a converter changed.
+        at_input: Whether it's what the target is fed, and no operator of its file.
+        holds: Roles of the numbers that the first of the target's layers holds ("weight", "bias"; "operand" for the
+            constant of an elementwise operator).
+    """
+
+    kind: Kind
+    source_layers: tuple[str, ...]
+    target_layers: tuple[str, ...]
+    step: str
+    introduced_error: float
+    full_run_error: float
+    noise_floor: float
+    confidence: float
+    evidence: tuple[str, ...]
+    source_tensor: str
+    target_tensor: str
+    differences: tuple[tuple[str, str], ...] = ()
+    at_input: bool = False
+    holds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Faults that are alike: one wrong rule of a converter, in all its places.
+
+    Attributes:
+        kind: Of fault.
+        words: What differs, without names.
+        layers: At fault, as the target calls them; the guiltiest first.
+        among: How many layers of that sort the target has; 0 where they are of several sorts.
+        step: The converter that introduced it, where a route's models are known; "" otherwise.
+    """
+
+    kind: Kind
+    words: str
+    layers: tuple[str, ...]
+    among: int = 0
+    step: str = ""
+
+    @property
+    def text(self) -> str:
+        """For a person, in one line."""
+        count = len(self.layers)
+        places = f"all {count}" if count == self.among else f"{count} of {self.among}" if self.among else str(count)
+        return f"{self.words}, in {places} places"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRow:
+    """What was measured at a pair of tensors.
+
+    Attributes:
+        source_tensor: Name.
+        target_tensor: Name.
+        source_layer: The layer that computes it.
+        target_layer: The same of the target.
+        source_operator: As the framework calls it.
+        target_operator: The same of the target.
+        introduced_error: Relative L2, both fed the source's activations before.
+        introduced_cosine: Of the same.
+        introduced_max_abs: Of the same.
+        full_run_error: Relative L2, each after its own activations.
+        full_run_cosine: Of the same.
+        full_run_norm_ratio: Of the same.
+        noise_floor: Relative L2 that rounding explains.
+        inherited: Share of the full run's error that came from before.
+        mismatched: Values that are NaN or infinite on one side only.
+        layout: How the source's tensor lies in the target's.
+        confidence: That both are the same tensor.
+        guilty: Whether the introduced error is above what rounding explains.
+        order: Position in the source.
+    """
+
+    source_tensor: str
+    target_tensor: str
+    source_layer: str
+    target_layer: str
+    source_operator: str
+    target_operator: str
+    introduced_error: float
+    introduced_cosine: float
+    introduced_max_abs: float
+    full_run_error: float
+    full_run_cosine: float
+    full_run_norm_ratio: float
+    noise_floor: float
+    inherited: float
+    mismatched: int
+    layout: str
+    confidence: float
+    guilty: bool
+    order: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """How much of a target was compared.
+
+    Attributes:
+        nodes: Operators that lie in front of a tensor that was compared.
+        all_nodes: All operators.
+        parameters: Numbers of weights of the former.
+        all_parameters: Of all.
+        unseen: Layers that weren't looked at.
+        explained: Share of the outputs' error that comes in at the layers at fault, 0 to 1; None where the outputs
+            are right, or it wasn't asked.
+    """
+
+    nodes: int
+    all_nodes: int
+    parameters: int
+    all_parameters: int
+    unseen: tuple[str, ...] = ()
+    explained: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Localization:
+    """The answer.
+
+    Attributes:
+        verdict: Of the whole.
+        reason: In words.
+        faults: The guiltiest first.
+        layers: In the target's order.
+        unmatched_source: Layers of the source whose results the target doesn't have.
+        unmatched_target: The same the other way round.
+        samples: How many inputs were compared.
+        output_error: Largest relative L2 of an output in the full run.
+        output_floor: Largest relative L2 of an output that the source's own rounding explains.
+        notes: What a person should know of how it was done.
+        options: As they were used.
+        seconds: By part of the work.
+        recipe: By which the target should be fed, where photos were prepared wrongly for it and a search was made.
+        coverage: How much of the target was compared; None where its inputs already kept that from being asked.
+        first: Samples that were looked at, by their places, where they aren't the dataset's first ones.
+        latent: Faults that no sample shows, and that are of no rule of others.
+        rules: Faults that are alike, as one finding with its places; that with the most first.
+        suspiciousness: Layers by how much more they differ where the models disagree, where that was asked for.
+    """
+
+    verdict: Verdict
+    reason: str
+    faults: tuple[LocatedFault, ...]
+    layers: tuple[LayerRow, ...]
+    unmatched_source: tuple[str, ...]
+    unmatched_target: tuple[str, ...]
+    samples: int
+    output_error: float
+    notes: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options)
+    seconds: dict[str, float] = field(default_factory=dict)
+    recipe: RecipeFinding | None = None
+    suspiciousness: Suspiciousness | None = None
+    coverage: Coverage | None = None
+    output_floor: float = 0.0
+    rules: tuple[Rule, ...] = ()
+    latent: tuple[LocatedFault, ...] = ()
+    first: tuple[int, ...] = ()
+
+    @property
+    def alone(self) -> tuple[LocatedFault, ...]:
+        """The faults that no rule stands for, the guiltiest first."""
+        known = {rule.words for rule in self.rules}
+        return tuple(
+            fault
+            for fault in self.faults
+            if not fault.differences or any(words not in known for words, _ in fault.differences)
+        )
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it's proven that the target is as it should be."""
+        return self.verdict.is_right

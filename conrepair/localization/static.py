@@ -1,0 +1,79 @@
+"""Parameters that differ though no value shows it: a row that nothing asked for, a layer before what saturates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from conrepair.data.tensor_spec import numpy_dtype
+from conrepair.graph.layer_graph import Parameter
+from conrepair.localization.diagnosis.differences import pairings_of
+from conrepair.localization.diagnosis.parameters import compare_parameters
+from conrepair.localization.diagnosis.region import Side
+from conrepair.localization.diagnosis.steps import MOVES, Step
+
+__all__ = ["differing_parameters"]
+
+_COPIES = MOVES | {"Identity", "Cast"}
+
+Paired = Sequence[tuple[Step | None, Step | None]]
+
+
+def differing_parameters(source: Side, target: Side) -> float:
+    """By how much the parameters of two sides differ that are otherwise the same.
+
+    Only sides of the same operators are compared, and only one of these may have other parameters: where two do, the
+    one may take back what the other does (a scale that moved from a layer to the next), which values would show and
+    numbers don't.
+
+    Args:
+        source: Of the network that is right.
+        target: Of the other one; values showed no difference.
+
+    Returns:
+        The largest relative L2 of a parameter; 0 where none differs, or that can't be told.
+    """
+    if not any(node.parameters for node in target.nodes):
+        return 0.0
+    found = []
+    for pairs in pairings_of(source, target):
+        if not _is_alike(pairs):
+            continue
+        steps = [error for one, two in pairs if one and two and (error := _error(one, two))]
+        if len(steps) <= 1:
+            found.append(max(steps, default=0.0))
+    return min(found, default=0.0)
+
+
+def _is_alike(pairs: Paired) -> bool:
+    """Whether both sides have the same operators with parameters of the same roles and sizes."""
+    for one, two in pairs:
+        if one is None or two is None:
+            if (one or two).op not in _COPIES:  # type: ignore[union-attr]
+                return False
+        elif one.op != two.op or _sizes(one) != _sizes(two):
+            return False
+    return True
+
+
+def _sizes(step: Step) -> dict[str, int]:
+    return {role: math.prod(parameter.shape) for role, parameter in step.parameters.items()}
+
+
+def _error(source: Step, target: Step) -> float:
+    """The largest relative L2 of a parameter; 0 where all are the same up to rounding."""
+    return max(
+        (_relative(parameter, target.parameters[role]) for role, parameter in source.parameters.items()), default=0.0
+    )
+
+
+def _relative(source: Parameter, target: Parameter) -> float:
+    """Of real numbers: indices and sizes may be written from the other end, and values show what they come to."""
+    if numpy_dtype(source.dtype).kind in "iub":
+        return 0.0
+    if source.shape == target.shape and np.array_equal(source.numpy(), target.numpy(), equal_nan=True):
+        return 0.0
+    found = compare_parameters(source, target)
+    return 0.0 if found is None else found.relative

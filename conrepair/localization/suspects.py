@@ -1,0 +1,173 @@
+"""The statistics of suspicion between two opened networks: run both on all data, draw inputs, look at the layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from conrepair.data.feeds import Batch, Chosen, FeedSource, batches
+from conrepair.graph.layer_graph import Array, Node
+from conrepair.localization.alignment import Alignment
+from conrepair.localization.disagreement import disagreements
+from conrepair.localization.matching import Pair
+from conrepair.localization.opening import Opened
+from conrepair.localization.outputs import partners
+from conrepair.localization.pieces import Pieces
+from conrepair.localization.suspicion_draws import SuspicionSettings, draw_inputs
+from conrepair.localization.suspiciousness import LayerDifferences, Suspiciousness, rank_layers
+from conrepair.localization.weights import weight_of
+from conrepair.localization.whole_run import WholeRun
+
+__all__ = ["Observed", "suspicious_layers"]
+
+_KEPT = 512 << 20  # bytes of differences at a time; more layers than that take another run
+_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A network and all that it's fed.
+
+    Attributes:
+        opened: The network.
+        reader: The dataset, fitted to it.
+        size: Of its batches.
+    """
+
+    opened: Opened
+    reader: FeedSource
+    size: int
+
+    def batches(self, chosen: Sequence[int] | None = None) -> Iterator[Batch]:
+        """All samples, or some of them."""
+        reader = self.reader if chosen is None else Chosen(self.reader, chosen)
+        yield from batches(reader, self.opened.inputs, self.size)
+
+
+def suspicious_layers(
+    source: Observed, target: Observed, alignment: Alignment, settings: SuspicionSettings, tolerance: float
+) -> Suspiciousness:
+    """Rank the layers by how much more they differ where the models disagree.
+
+    Both models run on all data once; layers are then compared on the inputs that were drawn, each model having run
+    from its inputs on, some layers at a time.
+
+    Args:
+        source: The network that is right.
+        target: The network in question.
+        alignment: Which tensors stand for one another.
+        settings: Sizes of the samples, repetitions, seed.
+        tolerance: Relative L2 up to which answers that are no class scores agree.
+    """
+    flags = _flags(source, target, alignment, tolerance)
+    if flags is None:
+        shortage = "layers are not ranked: no output of the one model can be compared with one of the other."
+        return Suspiciousness((), (), 0, 0, settings, shortage)
+    draws = draw_inputs(flags, settings)
+    chosen = draws.inputs
+    return rank_layers(_differences(source, target, alignment, chosen), draws.among(chosen), settings)
+
+
+def _flags(source: Observed, target: Observed, alignment: Alignment, tolerance: float) -> Array | None:
+    networks = source.opened.network, target.opened.network
+    names = partners(*networks, {pair.target: pair.source for pair in alignment.pairs})
+    known = {(pair.source, pair.target): pair.layout for pair in (*alignment.pairs, *alignment.outputs)}
+    layouts = {
+        (one, two): known[tensors]
+        for one, two in names
+        if (tensors := (networks[0].output_names[one], networks[1].output_names[two])) in known
+    }
+    runs = WholeRun(source.opened), WholeRun(target.opened)
+    found: list[Array] = []
+    for ours, theirs in zip(source.batches(), target.batches(), strict=False):
+        outputs = runs[0](ours.feeds), runs[1](theirs.feeds)
+        if source.reader.whole:
+            # A sample is a complete run, and its outputs have no axis of samples.
+            sides = [{name: array[None] for name, array in side.items()} for side in outputs]
+            flags = disagreements(sides[0], sides[1], names, {}, tolerance)
+        else:
+            flags = disagreements(*outputs, names, layouts, tolerance)
+        if flags is None:
+            return None
+        found.append(flags[: ours.valid])
+    return np.concatenate(found)
+
+
+def _differences(
+    source: Observed, target: Observed, alignment: Alignment, chosen: Sequence[int]
+) -> Iterator[LayerDifferences]:
+    """Of all pairs that something computes, in the target's order."""
+    inputs = set(source.opened.network.graph.inputs), set(target.opened.network.graph.inputs)
+    pairs = [
+        pair
+        for pair in alignment.pairs
+        if pair.source not in inputs[0]
+        and pair.target not in inputs[1]
+        and (source.reader.whole or (pair.layout.source and pair.layout.source[0] == source.size))
+    ]
+    for group in _groups(pairs, len(chosen), whole=source.reader.whole):
+        captured = _captured(source, target, group, chosen)
+        for pair in group:
+            yield _described(source.opened, target.opened, pair, captured.pop(pair.target))
+
+
+def _captured(source: Observed, target: Observed, pairs: Sequence[Pair], chosen: Sequence[int]) -> dict[str, Array]:
+    """Differences [samples, ...] in the source's layout, by the target's tensors."""
+    found: dict[str, list[Array]] = {pair.target: [] for pair in pairs}
+    sides = (source, [pair.source for pair in pairs]), (target, [pair.target for pair in pairs])
+    pieces = [Pieces.in_a_row(side.opened.network, list(dict.fromkeys(names)), keep=True) for side, names in sides]
+    for ours, theirs in zip(source.batches(chosen), target.batches(chosen), strict=True):
+        values = _run(source, pieces[0], ours)
+        others = _run(target, pieces[1], theirs)
+        for pair in pairs:
+            difference = pair.layout.to_source(others[pair.target]) - values[pair.source]
+            rows = difference[None] if source.reader.whole else difference[: ours.valid]
+            found[pair.target].append(np.asarray(rows, np.float32))
+    return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+def _run(side: Observed, pieces: Pieces, batch: Batch) -> dict[str, Array]:
+    values = {side.opened.input_tensors[name]: array for name, array in batch.feeds.items()}
+    values.update(pieces.run(values.__getitem__))
+    return values
+
+
+def _groups(pairs: Iterable[Pair], samples: int, *, whole: bool) -> Iterator[list[Pair]]:
+    """Neighbours whose differences fit into memory together."""
+    group: list[Pair] = []
+    total = 0
+    for pair in pairs:
+        shape = pair.layout.source if whole else pair.layout.source[1:]
+        size = samples * math.prod(shape) * _BYTES
+        if group and total + size > _KEPT:
+            yield group
+            group, total = [], 0
+        group.append(pair)
+        total += size
+    if group:
+        yield group
+
+
+def _described(source: Opened, target: Opened, pair: Pair, differences: Array) -> LayerDifferences:
+    ours, theirs = (
+        opened.network.graph.producers.get(name) for opened, name in ((source, pair.source), (target, pair.target))
+    )
+    return LayerDifferences(
+        pair.source if ours is None else ours.layer,
+        pair.target if theirs is None else theirs.layer,
+        differences,
+        pair.layout.source[1:],
+        pair.layout.target[1:],
+        _weights_apart(ours, theirs),
+    )
+
+
+def _weights_apart(ours: Node | None, theirs: Node | None) -> float | None:
+    """Mean absolute difference of the weights; None where one has none, or others."""
+    one, two = (None if node is None else weight_of(node) for node in (ours, theirs))
+    if one is None or two is None or one.shape != two.shape:
+        return None
+    return float(np.abs(np.asarray(two.numpy(), np.float64) - one.numpy()).mean())

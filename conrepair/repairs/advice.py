@@ -1,0 +1,67 @@
+"""What in a conversion would avoid a fault: other options, another converter, another route."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from conrepair.converters.registry import CONVERTERS
+from conrepair.frameworks.model import Model
+from conrepair.repairs.conversion.remedies import Remedy, Step, all_routes, detours, exports, other_options
+
+__all__ = ["Advice", "suggestions", "suggestions_for_files"]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Another way to convert.
+
+    Attributes:
+        words: What is done otherwise.
+        conversion: The route.
+        tried: Whether it was converted anew and compared with the source.
+        avoids: Whether no layer is at fault then.
+        outcome: What came of it, or why it wasn't tried.
+        model: What it made, where that avoids the fault; None else.
+    """
+
+    words: str
+    conversion: str
+    tried: bool
+    avoids: bool
+    outcome: str
+    model: Model | None = None
+
+
+def suggestions(steps: Sequence[Step], guilty: Collection[str], source: Model) -> Iterator[Remedy]:
+    """Other ways for a target whose route is known.
+
+    Args:
+        steps: The route.
+        guilty: Converters that brought a fault in, by name; the last one where none is known.
+        source: What the route starts from.
+    """
+    names = [step.converter.name for step in steps]
+    places = [place for place, name in enumerate(names) if name in guilty] or [len(steps) - 1]
+    for place in places:
+        yield from other_options(steps, place)
+    for place in places:
+        yield from itertools.chain(detours(steps, place, source), exports(steps, place))
+
+
+def suggestions_for_files(source: Model, target: str, producer: str) -> Iterator[Remedy]:
+    """Ways to make a target anew whose route isn't known.
+
+    Args:
+        source: The model that is right.
+        target: Format of the one at fault.
+        producer: The tool that wrote it, as its file says; "" where it doesn't.
+    """
+    said = producer.lower()
+    for names in all_routes(source, target):
+        tools = [CONVERTERS[name].distributions[0] for name in names]
+        last = tools[-1].lower()
+        wrote = bool(said) and last in {said.split()[0], *said.split()}
+        words = f"made anew by {' > '.join(names)}" + (", the tool that the file names" if wrote else "")
+        yield Remedy(tuple(Step(CONVERTERS[name], {}) for name in names), words, 0)

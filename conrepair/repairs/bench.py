@@ -1,0 +1,211 @@
+"""Where candidates are judged: the source is opened once, each changed target is localized against it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from conrepair.data.feeds import batches, open_feeds
+from conrepair.editors.editor import Editor
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.localization.alone import errors_alone, is_unchanged, kept_pieces
+from conrepair.localization.localize import Found, localize_target
+from conrepair.localization.located import Guilty
+from conrepair.localization.models import Subject, batch_size, concrete, feeds_of
+from conrepair.localization.opening import Opened, open_model, second_opinion
+from conrepair.localization.options import Options
+from conrepair.localization.recipe_finding import RecipeFinding, find_recipe
+from conrepair.localization.reference import Reference
+from conrepair.runtime.errors import DataError
+
+__all__ = ["Alone", "Bench"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Alone:
+    """What a piece of a changed target introduces, run alone.
+
+    Attributes:
+        error: That is judged.
+        right: Whether rounding explains it.
+        nearer: Whether it's less than before the change.
+    """
+
+    error: float
+    right: bool
+    nearer: bool
+
+
+class Bench:
+    """Judges targets by localization, on a few samples."""
+
+    def __init__(self, source: Subject, target: Subject, folder: Path, options: Options) -> None:
+        """Open the source.
+
+        Args:
+            source: The model that is right.
+            target: The model in question, as it came.
+            folder: For activations.
+            options: Samples and margins.
+
+        Raises:
+            ModelLoadError: if the source can't be opened.
+            DataError: if both models have batches of their own.
+        """
+        self._source, self._target, self._folder, self._options = source, target, folder, options
+        self._known: Found | None = None
+        self._last: tuple[Model, Opened] | None = None
+        self._samples = min(source.data.count, target.data.count, options.samples)
+        self._size = batch_size(source.inputs, target.inputs, options.batch_size, self._samples)
+        self._ours = ours = open_model(source.model, concrete(source, self._size), folder / "source")
+        self._reference = Reference(
+            ours.network, folder / "reference", second_opinion=lambda: second_opinion(ours), keep=True
+        )
+
+    @property
+    def target(self) -> Subject:
+        """The target as it came, with what it's fed now."""
+        return self._target
+
+    @property
+    def samples(self) -> int:
+        """How many are looked at."""
+        return self._samples
+
+    @property
+    def is_of_any_length(self) -> bool:
+        """Whether the target takes inputs of other sizes than these, the batch apart."""
+        return any(isinstance(size, str) for spec in self._target.inputs for size in spec.shape[1:])
+
+    @functools.cached_property
+    def editor(self) -> Editor:
+        """Of the target as it came, opened when it's first asked for. It changes nothing; its `again` may.
+
+        Raises:
+            UsageError: if there's no editor for its format.
+            ModelLoadError: if it can't be read to be changed.
+        """
+        return open_editor(self._target.model)
+
+    def feed(self, target: Subject) -> None:
+        """Feed targets otherwise from now on.
+
+        Args:
+            target: As it came, with other data or another recipe.
+        """
+        self._target, self._known = target, None
+
+    def localize(self, model: Model) -> Found:
+        """Judge a target; the one that came is looked into once.
+
+        Args:
+            model: The target, or a changed copy of it.
+
+        Raises:
+            ModelLoadError: if it can't be opened.
+            InferenceError: if it can't be run.
+        """
+        if model != self._target.model:
+            # Pieces are fed other values only where that showed something: for most targets it's nothing.
+            latent = self._options.latent_counts or (self._known is not None and self._known.latent > 0)
+            return self._localized(model, dataclasses.replace(self._options, latent=latent))
+        if self._known is None:
+            self._known = self._localized(model, self._options)
+        return self._known
+
+    def look_alone(self, model: Model, found: Found, pieces: Sequence[Guilty]) -> Mapping[str, Alone]:
+        """Run pieces of a changed target alone: no judgement of all the rest.
+
+        Args:
+            model: A changed copy of the target.
+            found: What localization said of the target before; its cuts are fed.
+            pieces: Of that.
+
+        Returns:
+            By the source's tensors at the ends of the pieces, those of which that tells anything. It doesn't where
+            the change moved tensors, or lies before what's fed, or where only outputs show the error.
+
+        Raises:
+            ModelLoadError: if it can't be opened.
+            InferenceError: if it can't be run.
+        """
+        margin = self._options.noise_margin
+        shown = [
+            piece
+            for piece in pieces
+            if piece.judged.effect is None and piece.judged.introduced > margin * piece.judged.floor
+        ]
+        if self._options.quantized or not shown:
+            return {}
+        theirs = self._opened(model)
+        ends = [piece.judged.cut.pair for piece in shown]
+        kept = kept_pieces(found.graph, theirs.network.graph, found.alignment.pairs, ends)
+        if kept is None or theirs.network.original is not None:
+            return {}
+        sides = (self._source, self._ours), (dataclasses.replace(self._target, model=model), theirs)
+        feeds = feeds_of(*sides, self._size, self._samples)
+        errors = errors_alone(self._reference, theirs.network, *kept, feeds)
+        seen = {}
+        for piece in shown:
+            source = piece.judged.cut.pair.source
+            before, now = piece.judged.cut.introduced, errors[source]
+            if not is_unchanged(before, now):
+                nearer = (now.mismatched, now.error) < (before.mismatched, before.error)
+                seen[source] = Alone(now.error, now.error <= margin * piece.judged.floor, nearer)
+        return seen
+
+    def range_of(self, tensor: str) -> tuple[float, float]:
+        """The smallest and the largest value of a tensor of the source, over all samples that are localized by.
+
+        Args:
+            tensor: Of the source's graph. A target must have been localized.
+        """
+        return self._reference.range_of(tensor)
+
+    def find_recipe(self, model: Model, seconds: float, *, output_error: float) -> RecipeFinding:
+        """Search recipes for a target.
+
+        Args:
+            model: The target, or a changed copy of it.
+            seconds: That it may take.
+            output_error: Of its answers as it's fed now.
+
+        Raises:
+            DataError: if a photo can't be read, or the target doesn't take photos.
+        """
+        source, target = self._source, self._target
+        if source.recipe is None or target.recipe is None:
+            raise DataError("recipes are searched for photos")
+        options = dataclasses.replace(self._options, recipe_seconds=min(seconds, self._options.recipe_seconds))
+        with tempfile.TemporaryDirectory(dir=self._folder) as name:
+            theirs = open_model(model, concrete(dataclasses.replace(target, model=model), self._size), Path(name))
+            reader = open_feeds(source.data, self._ours.inputs, source.recipe)
+            reader.count = min(reader.count, self._samples)
+            rows = batches(reader, self._ours.inputs, self._size)
+            photos = target.photos[: self._samples]
+            recipes = source.recipe, target.recipe
+            return find_recipe(self._ours, theirs, rows, photos, recipes, options, output_error=output_error)
+
+    def _localized(self, model: Model, options: Options) -> Found:
+        target = dataclasses.replace(self._target, model=model)
+        theirs = self._opened(model)
+        with tempfile.TemporaryDirectory(dir=self._folder) as name:
+            folder = Path(name)
+            sides = (self._source, self._ours), (target, theirs)
+            feeds = feeds_of(*sides, self._size, self._samples)
+            return localize_target(self._reference, theirs.network, feeds, folder, options)
+
+    def _opened(self, model: Model) -> Opened:
+        """A target, opened; the last one is held."""
+        if self._last is None or self._last[0] != model:
+            self._last = None  # so that no two are held at a time
+            target, folder = dataclasses.replace(self._target, model=model), self._folder / "opened"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            self._last = model, open_model(model, concrete(target, self._size), folder)
+        return self._last[1]

@@ -1,0 +1,286 @@
+"""Repair a build: the smallest change of how it's compiled after which no kernel is at fault, or fewer are."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import operator
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conrepair.backends.registry import COMPILERS
+from conrepair.backends.tvm.build import BUILD
+from conrepair.backends.tvm.options import TvmOptions, read_options
+from conrepair.backends.tvm.runnable import TvmRunnable
+from conrepair.frameworks.model import Model
+from conrepair.graph.kinds import Kind
+from conrepair.localization.models import Subject, localize_models
+from conrepair.localization.opening import Build
+from conrepair.localization.result import Localization, LocatedFault
+from conrepair.networks.tvm import imported_model
+from conrepair.repairs.build_change import (
+    BuildChange,
+    changed_options,
+    changes_for,
+    write_build_patch,
+    write_changed,
+)
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.patch import PATCH
+from conrepair.repairs.result import RepairResult
+from conrepair.repairs.search import STEM
+from conrepair.repairs.unseen import unseen_samples
+from conrepair.repairs.verify import NO_AGREEMENT, Agreement, is_of_use, undone
+from conrepair.runtime.errors import ConversionError, InferenceError, ModelLoadError
+from conrepair.runtime.files import sha256_of
+from conrepair.runtime.journal import Journal
+
+__all__ = ["repair_build"]
+
+
+@dataclass(frozen=True)
+class _State:
+    """A build.
+
+    Attributes:
+        change: That it was compiled with.
+        folder: Where it is.
+        found: What localization says of it.
+    """
+
+    change: BuildChange
+    folder: Path
+    found: Localization
+
+    @property
+    def faults(self) -> list[LocatedFault]:
+        """Those of its kernels."""
+        return [fault for fault in self.found.faults if fault.kind is Kind.COMPILATION]
+
+
+Left = frozenset[str]
+"""What is wrong with a build: each fault's tensor, in the build as it came where that has the fault, too."""
+
+
+@dataclass
+class _Search:
+    """Compiles and judges changes.
+
+    Attributes:
+        source: The model that is right.
+        target: The model whose build is in question.
+        options: Samples, time.
+        folder: For candidates.
+        build: The one in question.
+        journal: Keeps which changes are none.
+        end: When no other is tried.
+        seen: Changes that were judged.
+        recalled: How many of them by an earlier search.
+        in_time: Whether nothing was left out for want of time, or as somebody wanted the search to end.
+        effects: What each did, in words.
+    """
+
+    source: Subject
+    target: Subject
+    options: RepairOptions
+    folder: Path
+    build: Path
+    journal: Journal
+    end: float
+    seen: set[BuildChange] = field(default_factory=set)
+    recalled: int = 0
+    in_time: bool = True
+    effects: list[str] = field(default_factory=list)
+
+    @functools.cached_property
+    def first(self) -> _State:
+        """The build as it came."""
+        return _State(BuildChange(), self.build, self._localized(self.build))
+
+    def run(self) -> _State:
+        """Mend one fault after the other, each with what is needed and no more, as long as that goes."""
+        state = self.first
+        while state.faults and (better := self._better(state)) is not None:
+            state = self._smaller(better)
+        return state
+
+    def _better(self, state: _State) -> _State | None:
+        """The first change, on top of those that were made, that mends a fault."""
+        operators = dict.fromkeys(name for fault in state.faults for name in fault.target_layers)
+        for change in changes_for(state.change.applied(_options(self.build)), tuple(operators)):
+            found = self._tried(state.change.joined(change), state, operator.lt)
+            if found is not None:
+                return found
+        return None
+
+    def _smaller(self, state: _State) -> _State:
+        """Without each part that nothing needs."""
+        for part in state.change.parts:
+            state = self._tried(state.change.without(part), state, operator.le) or state
+        return state
+
+    def _tried(self, change: BuildChange, state: _State, as_wanted: Callable[[Left, Left], bool]) -> _State | None:
+        """Make a changed build, and look into it.
+
+        Args:
+            change: Of the build as it came.
+            state: To compare with.
+            as_wanted: Compares what is left with what is left in the state.
+
+        Returns:
+            None where that isn't as wanted, it can't be compiled or run, it was tried before, or nothing shall be
+            tried any more. What is no good for a state is none for those that follow it, which have less left.
+        """
+        if change in self.seen or self._is_over():
+            return None
+        self.seen.add(change)
+        line = hashlib.sha256(f"{sha256_of(self.build / BUILD)} {change}".encode()).hexdigest()
+        if line in self.journal:
+            self.recalled += 1
+            self.effects.append(f"{change.in_words()}: no good, as an earlier search has found")
+            return None
+        with self.journal.trying(line):
+            made = self._made(change)
+        if made is not None:
+            if as_wanted(self._left(made), self._left(state)):
+                return made
+            shutil.rmtree(made.folder)
+        self.journal.add(line)
+        return None
+
+    def _made(self, change: BuildChange) -> _State | None:
+        folder = self.folder / f"candidate-{len(self.seen)}"
+        folder.mkdir()
+        try:
+            values, batch = changed_options(self.build, change)
+            COMPILERS["tvm"].compile(imported_model(self.build, self.target.model), values, batch, folder)
+            made = _State(change, folder, self._localized(folder))
+        except (ConversionError, ModelLoadError, InferenceError) as error:
+            self.effects.append(f"{change.in_words()}: doesn't compile or run: {error}")
+            return None
+        others = "" if self._left(made) <= self._left(self.first) else ", not the same ones"
+        before, now = len(self.first.faults), len(made.faults)
+        self.effects.append(f"{change.in_words()}: {before} kernels at fault before, {now} now{others}")
+        return made
+
+    def _localized(self, build: Path) -> Localization:
+        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
+            target = dataclasses.replace(self.target, build=Build(str(build), sha256_of(build)), photos=())
+            return localize_models(self.source, target, Path(scratch), self.options.localization)
+
+    def _left(self, state: _State) -> Left:
+        """What a change has left, or brought in.
+
+        It may draw the borders of kernels elsewhere, so a fault is the same as one of the build as it came where both
+        stand for some of the same operators.
+        """
+        known = {fault.target_tensor: _operators(fault) for fault in self.first.faults}
+        found = {fault.target_tensor: _operators(fault) for fault in state.faults}
+        left = {tensor for tensor, own in known.items() if _meets(own, found)}
+        others = {tensor for tensor, own in found.items() if not _meets(own, known)}
+        return frozenset(left | others)
+
+    def _is_over(self) -> bool:
+        """Whether nothing else shall be tried."""
+        over = self.journal.asked_to_end or time.monotonic() > self.end
+        self.in_time = self.in_time and not over
+        return over
+
+
+def repair_build(
+    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None = None
+) -> RepairResult:
+    """Compile a model otherwise, so that no kernel is at fault, or fewer are.
+
+    Args:
+        source: The model that is right.
+        target: A model, with the build of it that is in question.
+        folder: Receives the repaired build, and what was changed.
+        options: Samples, time.
+        journal: Of the search, which one that was stopped goes on with.
+
+    Returns:
+        Its model is the build's folder; None where nothing helps (where the importer is wrong, for instance, no
+        pass is), or where what helps there doesn't on other samples.
+
+    Raises:
+        ModelLoadError: if the build, or what it was made of, can't be opened.
+        DataError: if the data doesn't fit.
+    """
+    if target.build is None:
+        raise ValueError("there's no build")
+    started = time.monotonic()
+    build = Path(target.build.path)
+    folder.mkdir(parents=True, exist_ok=True)
+    journal = Journal() if journal is None else journal
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        search = _Search(source, target, options, Path(scratch), build, journal, started + options.seconds)
+        state = search.run()
+        interrupted = journal.asked_to_end
+        before, after = _agreements(source, target, (build, state.folder), options)
+        why_undone = None
+        if state is not search.first and not is_of_use(after, before, clean=not state.found.faults):
+            why_undone = undone(after, before)
+            search.effects.append(why_undone)
+            state, after = search.first, before
+        model = None if state is search.first else _written(state, build, folder)
+    return RepairResult(
+        before=search.first.found,
+        after=state.found,
+        edits=() if model is None else (state.change.in_words(),),
+        effects=tuple(search.effects),
+        model=model,
+        unseen_before=before,
+        unseen_after=after,
+        tried=len(search.seen),
+        seconds=time.monotonic() - started,
+        in_time=search.in_time,
+        interrupted=interrupted,
+        recalled=search.recalled,
+        patch=None if model is None else str(folder / PATCH),
+        undone=why_undone,
+    )
+
+
+def _agreements(
+    source: Subject, target: Subject, builds: tuple[Path, Path], options: RepairOptions
+) -> tuple[Agreement, Agreement]:
+    """How far the answers of two builds are the source's, on samples that took no part."""
+    unseen = unseen_samples(source, target, options)
+    right = list(unseen.answers(source, source.model))
+    threads = _options(builds[0]).threads
+    found = []
+    for build in dict.fromkeys(builds):
+        try:
+            given = unseen.answers(target, target.model, TvmRunnable(build, threads))
+            found.append(unseen.agreement(right, given))
+        except InferenceError:  # it runs on the samples that kernels were looked at with, and not on these
+            found.append(NO_AGREEMENT)
+    return found[0], found[-1]
+
+
+def _written(state: _State, build: Path, folder: Path) -> Model:
+    """The repaired build, and beside it what was changed."""
+    repaired = folder / STEM
+    write_changed(build, state.change, state.folder, repaired)
+    write_build_patch(state.change, folder / PATCH, build)
+    return Model("tvm", str(repaired), sha256_of(repaired))
+
+
+def _operators(fault: LocatedFault) -> frozenset[str]:
+    """What the kernel at fault stands for; where that's no whole operator, the tensor that it computes."""
+    return frozenset(fault.target_layers or (fault.target_tensor,))
+
+
+def _meets(operators: frozenset[str], others: Mapping[str, frozenset[str]]) -> bool:
+    return any(operators & other for other in others.values())
+
+
+def _options(build: Path) -> TvmOptions:
+    return read_options(json.loads((build / BUILD).read_text(encoding="utf-8"))["options"])

@@ -1,0 +1,77 @@
+"""A target whose format can't be edited, as an ONNX file that computes the same and can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conrepair.converters.routes import find_route
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.localization.models import Subject
+from conrepair.repairs.verify import agreement, answers
+from conrepair.runtime.errors import ConversionError
+
+__all__ = ["Delivery", "as_onnx"]
+
+_SAME = 1e-4  # relative L2 that a conversion of single precision stays below
+_SAMPLES = 8
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Why a repair isn't in the target's own format.
+
+    Attributes:
+        framework: The format that it's in.
+        route: Converters that the target went through before it was repaired.
+        reason: What the target's own format can't express.
+        error: Relative L2 between the target's outputs and the converted file's, before the repair.
+    """
+
+    framework: str
+    route: str
+    reason: str
+    error: float
+
+
+def as_onnx(target: Subject, folder: Path, reason: str) -> tuple[Subject, Delivery]:
+    """Convert a target, with its faults, and make sure that nothing else changes.
+
+    Args:
+        target: The model in question.
+        folder: Receives the files.
+        reason: Why it can't be edited.
+
+    Raises:
+        ConversionError: if no route gives a file that computes the same.
+        ConfigError: if there's no route.
+    """
+    route = find_route(target.model.framework, "onnx", model=target.model)
+    model = target.model
+    for place, step in enumerate(route.steps):
+        room = folder / f"{place}-{step.name}"
+        room.mkdir(parents=True)
+        # Converters are other people's code, and raise whatever they like.
+        try:
+            path = room / step.convert(model, room, step.complete({}))
+        except Exception as error:
+            raise ConversionError(f"{step.name} fails: {type(error).__name__}: {error}") from error
+        model = Model(step.target, str(path), model_sha256(path))
+    found = agreement(
+        answers(target, target.model, begin=0, count=_SAMPLES), answers(target, model, begin=0, count=_SAMPLES)
+    )
+    if not found.error <= _SAME or found.top1_differing:
+        raise ConversionError(f"{route.name} gives another network: its outputs differ by {found.error:.1e}")
+    inputs = _sized(framework("onnx").describe(model).inputs, target.inputs)
+    converted = replace(target, model=model, inputs=inputs)
+    return converted, Delivery("onnx", route.name, reason, found.error)
+
+
+def _sized(inputs: tuple[TensorSpec, ...], known: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+    """Inputs with the sizes and ranges that are known of the target's."""
+    named = {spec.name: spec for spec in known}
+    pairs = ((spec, named.get(spec.name, known[place])) for place, spec in enumerate(inputs))
+    return tuple(replace(other, name=spec.name, dtype=spec.dtype) for spec, other in pairs)

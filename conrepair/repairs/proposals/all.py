@@ -1,0 +1,114 @@
+"""All sorts of proposals, in the order in which they're tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from conrepair.editors.editor import Editor
+from conrepair.localization.diagnosis.differences import readings_of
+from conrepair.localization.diagnosis.region import Region
+from conrepair.repairs.patch import Patch
+from conrepair.repairs.places import Places
+from conrepair.repairs.proposals.attributes import (
+    attribute_proposals,
+    operator_proposals,
+    order_proposals,
+    permutation_proposals,
+)
+from conrepair.repairs.proposals.calibration import calibration_proposals
+from conrepair.repairs.proposals.carried import carried_proposals
+from conrepair.repairs.proposals.changed import change_proposals
+from conrepair.repairs.proposals.channelwise import channelwise_proposals
+from conrepair.repairs.proposals.combined import attribute_and_extra_proposals, displaced_proposals
+from conrepair.repairs.proposals.everywhere import everywhere
+from conrepair.repairs.proposals.exchanged import exchange_proposals
+from conrepair.repairs.proposals.folded import folded_proposals
+from conrepair.repairs.proposals.missing import missing_proposals
+from conrepair.repairs.proposals.odd_parameters import odd_parameter_proposals
+from conrepair.repairs.proposals.operators import extra_proposals, move_proposals, mutation_proposals
+from conrepair.repairs.proposals.parameters import parameter_proposals
+from conrepair.repairs.proposals.precision import (
+    float_proposals,
+    range_proposals,
+    requantized_proposals,
+    rescaled_proposals,
+    stored_proposals,
+)
+from conrepair.repairs.proposals.proposal import Proposal, Proposer, Setting
+from conrepair.repairs.proposals.recurrent import recurrent_proposals
+from conrepair.repairs.proposals.rewritten import (
+    other_piece_proposals,
+    rewritten_piece_proposals,
+    rewritten_step_proposals,
+)
+from conrepair.repairs.proposals.rotary import rotary_proposals
+from conrepair.repairs.proposals.surplus import surplus_proposals
+from conrepair.repairs.proposals.zero_points import zero_point_proposals
+
+__all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
+
+CHANGES: Sequence[Proposer] = (
+    zero_point_proposals,
+    calibration_proposals,
+    exchange_proposals,
+    rotary_proposals,
+    recurrent_proposals,
+    other_piece_proposals,
+    everywhere(attribute_proposals),
+    rescaled_proposals,
+    everywhere(parameter_proposals),
+    folded_proposals,
+    channelwise_proposals,
+    carried_proposals,
+    change_proposals,
+    range_proposals,
+    requantized_proposals,
+    stored_proposals,
+    odd_parameter_proposals,
+    permutation_proposals,
+    attribute_and_extra_proposals,
+    displaced_proposals,
+    extra_proposals,
+    move_proposals,
+    mutation_proposals,
+    operator_proposals,
+    order_proposals,
+    missing_proposals,
+    surplus_proposals,
+    rewritten_step_proposals,
+)
+"""Changes in a piece."""
+
+REWRITINGS: Sequence[Proposer] = (rewritten_piece_proposals,)
+"""Ways to write a piece anew."""
+
+IN_FLOAT: Sequence[Proposer] = (float_proposals,)
+"""Ways to compute what integers compute with real numbers: where nothing else mends it."""
+
+
+def proposals(
+    region: Region,
+    editor: Editor,
+    range_of: Callable[[str], tuple[float, float]],
+    proposers: Sequence[Proposer],
+    named: Sequence[str] = (),
+) -> Iterator[Proposal]:
+    """What could mend a guilty piece: what the shortest explanation asks for first, each once.
+
+    Args:
+        region: The piece.
+        editor: Of the target.
+        range_of: Gives the smallest and the largest value of a tensor of the source.
+        proposers: `CHANGES`, `REWRITINGS` or `IN_FLOAT`.
+        named: Layers of the target that diagnosis names, the likeliest first.
+    """
+    seen = set[str]()
+    places = Places(editor.graph)
+    readings = readings_of(region)
+    for reading in readings if proposers is CHANGES else readings[:1]:
+        setting = Setting(region, reading, places, range_of, tuple(named))
+        for propose in proposers:
+            for proposal in propose(setting):
+                if (key := Patch(proposal).digest) not in seen:
+                    seen.add(key)
+                    yield proposal

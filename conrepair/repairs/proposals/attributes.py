@@ -1,0 +1,105 @@
+"""Give a layer the source's attributes, or its operator."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from conrepair.graph.layer_graph import Node
+from conrepair.localization.diagnosis.attributes import attribute_differences
+from conrepair.localization.diagnosis.differences import layouts_of
+from conrepair.localization.diagnosis.region import Side
+from conrepair.repairs.edits import SetAttributes, SetOperator, SwapInputs
+from conrepair.repairs.proposals.proposal import Proposal, Setting
+
+__all__ = ["attribute_proposals", "operator_proposals", "order_proposals", "permutation_proposals"]
+
+_MOST_PERMUTATIONS = 6
+_ORDERED = {"Sub", "Div", "Pow", "Concat", "Stack", "MatMul"}
+
+
+def attribute_proposals(setting: Setting) -> Iterator[Proposal]:
+    """All differing attributes of one layer."""
+    layouts = layouts_of(setting.region)
+    for ours, theirs in setting.reading.pairs:
+        if ours is None or theirs is None or ours.op != theirs.op:
+            continue
+        wanted = {item.name: item.wanted for item in attribute_differences(ours, theirs, layouts)}
+        node = setting.places.of(theirs.nodes[0])
+        if wanted and node is not None:
+            yield (SetAttributes(node.name, wanted),)
+        padding = next((setting.places.of(item) for item in theirs.nodes if item.op == "Pad"), None)
+        pads = wanted.get("pads")
+        if padding is not None and isinstance(pads, tuple):
+            yield (SetAttributes(padding.name, {"pads": _of_all_axes(pads, last=theirs.channels_last)}),)
+
+
+def _of_all_axes(pads: tuple[object, ...], *, last: bool) -> tuple[int, ...]:
+    """Pads of a window as a Pad in front of it has them: batch and channels too, which get none."""
+    half = len(pads) // 2
+    begins, ends = ([int(str(size)) for size in part] for part in (pads[:half], pads[half:]))
+    before, behind = ([0], [0]) if last else ([0, 0], [])
+    return (*before, *begins, *behind, *before, *ends, *behind)
+
+
+def permutation_proposals(setting: Setting) -> Iterator[Proposal]:
+    """Another permutation of a layer that only permutes, also in front of the piece; those of the source first."""
+    graph = setting.region.target.graph
+    usual = [node.attributes.get("perm") for node in _permuting(setting.region.source)]
+    for node in _permuting(setting.region.target):
+        place, shape, given = (
+            setting.places.of(node),
+            graph.tensors[node.inputs[0]].shape,
+            node.attributes.get("perm"),
+        )
+        if place is None or shape is None or not isinstance(given, tuple):
+            continue
+        wanted = [shape[int(axis)] for axis in given]
+        fitting = [
+            perm
+            for perm in itertools.permutations(range(len(shape)))
+            if perm != given and [shape[axis] for axis in perm] == wanted
+        ]
+        fitting.sort(key=lambda perm: perm not in usual)
+        yield from ((SetAttributes(place.name, {"perm": perm}),) for perm in fitting[:_MOST_PERMUTATIONS])
+
+
+def _permuting(side: Side) -> list[Node]:
+    """The layers of a side that only permute, and those that compute what it reads."""
+    before = [side.graph.producers[name] for name in side.begins if name in side.graph.producers]
+    return [node for node in (*side.nodes, *before) if node.op == "Transpose"]
+
+
+def operator_proposals(setting: Setting) -> Iterator[Proposal]:
+    """The source's operator where the target has another one of as many operands."""
+    for ours, theirs in setting.reading.pairs:
+        if ours is None or theirs is None or ours.op == theirs.op or len(theirs.nodes) > 1:
+            continue
+        if len(ours.nodes) == 1 and _operands(ours.nodes[0]) != _operands(theirs.nodes[0]):
+            continue
+        node = setting.places.of(theirs.nodes[0])
+        if node is not None and len(ours.nodes) == 1:
+            right = ours.nodes[0]  # as it's written: steps call a ReLU a Clip
+            yield (SetOperator(node.name, right.op, dict(right.attributes)),)
+        elif node is not None and ours.op != "Function":
+            yield (SetOperator(node.name, ours.op, dict(ours.attributes)),)
+
+
+def _operands(node: Node) -> int:
+    """How many tensors an operator reads that aren't weights, with one that's constant."""
+    return len(node.inputs) + ("operand" in node.parameters)
+
+
+def order_proposals(setting: Setting) -> Iterator[Proposal]:
+    """Two operands of one layer, exchanged."""
+    for node in setting.region.target.nodes:
+        read = [name for name in node.inputs if name]
+        place = setting.places.of(node)
+        if place is None or node.op not in _ORDERED:
+            continue
+        if len(dict.fromkeys(read)) > 1:
+            yield from (
+                (SwapInputs(place.name, one, two),) for one in range(len(read)) for two in range(one + 1, len(read))
+            )
+        elif "operand" in node.parameters:
+            yield (SetAttributes(place.name, {"constant_first": not node.attributes.get("constant_first")}),)

@@ -1,0 +1,49 @@
+"""Let a piece read two tensors in each other's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localization.diagnosis.exchanged import crossed_products
+from conrepair.localization.diagnosis.exchanged_cuts import Exchange, mending_exchange
+from conrepair.localization.diagnosis.exchanged_layers import exchanged_layers
+from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.repairs.edits import ExchangeReads
+from conrepair.repairs.proposals.proposal import Proposal, Setting
+
+__all__ = ["exchange_proposals"]
+
+
+def exchange_proposals(setting: Setting) -> Iterator[Proposal]:
+    """What diagnosis has found: by running the piece with two tensors exchanged, or by what a product's operands are.
+
+    Where one of them stands in another order of axes, it's exchanged where both don't yet.
+    """
+    graph = setting.region.target.graph
+    mending = mending_exchange(setting.region) or exchanged_layers(setting.region)
+    crossed = (Exchange(node.inputs[0], node.inputs[1], (node,)) for node in crossed_products(setting.region))
+    for exchange in crossed if mending is None else (mending,):
+        for one, two, readers in _alike(exchange, graph):
+            places = [setting.places.of(node) for node in readers]
+            names = tuple(dict.fromkeys(place.name for place in places if place is not None))
+            if len(names) and None not in (*places, setting.places.tensor(one), setting.places.tensor(two)):
+                yield (ExchangeReads(one, two, names),)
+
+
+def _alike(exchange: Exchange, graph: LayerGraph) -> Iterator[tuple[str, str, list[Node]]]:
+    """Two tensors of one shape, each what was moved to one of two others, the nearest first; and who reads them."""
+    chains = [_moved(name, exchange.readers, graph) for name in (exchange.one, exchange.two)]
+    ways = [(near + far, one, two) for near, one in enumerate(chains[0]) for far, two in enumerate(chains[1])]
+    for _, (one, ours), (two, theirs) in sorted(ways, key=lambda way: way[0]):
+        shape = graph.tensors[one].shape
+        if shape is not None and shape == graph.tensors[two].shape:
+            yield one, two, list({node.name: node for node in (*ours, *theirs)}.values())
+
+
+def _moved(name: str, readers: Sequence[Node], graph: LayerGraph) -> list[tuple[str, list[Node]]]:
+    """A tensor, and what it was moved from, each with who reads it on the way."""
+    found = [(name, [node for node in readers if name in node.inputs])]
+    while (node := graph.producers.get(found[-1][0])) is not None and node.op in MOVES and node.inputs[0]:
+        found.append((node.inputs[0], [node]))
+    return found

@@ -1,0 +1,64 @@
+"""Give a parameter the source's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from conrepair.editors.operation import Operation
+from conrepair.graph.layer_graph import Array, Node
+from conrepair.localization.diagnosis.parameters import compare_parameters
+from conrepair.localization.diagnosis.portions import portion_of
+from conrepair.localization.diagnosis.steps import Step
+from conrepair.localization.quantization import has_right_scales
+from conrepair.repairs.edits import Graft, Requantize, SetParameter
+from conrepair.repairs.proposals.proposal import Proposal, Setting
+
+__all__ = ["parameter_proposals", "wanted_parameter"]
+
+
+def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
+    """One differing parameter alone, then all of a layer's; a bias that was lost behind it."""
+    for ours, theirs in setting.reading.pairs:
+        if ours is None or theirs is None or ours.op != theirs.op:
+            continue
+        node = setting.places.of(theirs.nodes[0])
+        if node is None or len(theirs.nodes) > 1:
+            continue
+        wanted = {role: wanted_parameter(ours, theirs, node, role) for role in ours.parameters}
+        edits = {role: SetParameter(node.name, role, values) for role, values in wanted.items() if values is not None}
+        bias_too = wanted.get("bias")
+        for role, edit in edits.items():
+            difference = compare_parameters(ours.parameters[role], theirs.parameters[role])
+            other_grid = difference is not None and difference.of_grid
+            if other_grid or not has_right_scales(edit.values, theirs.parameters[role]):
+                yield (Requantize(node.name, role, edit.values, bias_too),)
+        yield from ((edit,) for edit in edits.values())
+        if len(edits) > 1:
+            yield tuple(edits.values())
+        bias = ours.parameters.get("bias")
+        if bias is not None and "bias" not in theirs.parameters and len(theirs.outputs) == 1:
+            tensor, numbers = theirs.outputs[0], _along_channels(bias.numpy(), theirs)
+            yield (Graft(tensor, (Operation("Add", (tensor,), {}, {"operand": numbers}),)),)
+
+
+def wanted_parameter(ours: Step, theirs: Step, node: Node, role: str) -> Array | None:
+    """The source's numbers in the shape of the target's; None where they're the same, or don't fit."""
+    if role not in theirs.parameters or role not in node.parameters:
+        return None
+    if compare_parameters(ours.parameters[role], theirs.parameters[role]) is None:
+        return None
+    values, shape = ours.parameters[role].numpy(), node.parameters[role].shape
+    portion = portion_of(values, theirs.parameters[role].numpy())
+    if portion is not None:
+        values = portion.astype(values.dtype)
+    if values.size != int(np.prod(shape, dtype=np.int64)):
+        return None
+    return np.ascontiguousarray(values.reshape(shape))
+
+
+def _along_channels(values: Array, step: Step) -> Array:
+    """Numbers of channels, to be added to a layer's result."""
+    rank = len(step.parameters["weight"].shape) if "weight" in step.parameters else 2
+    return values if step.channels_last or step.op == "MatMul" else values.reshape(-1, *[1] * (rank - 2))

@@ -1,0 +1,38 @@
+"""What every sort of proposal is given, and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from conrepair.localization.diagnosis.differences import Reading
+from conrepair.localization.diagnosis.region import Region
+from conrepair.repairs.edits import Edit
+from conrepair.repairs.places import Places
+
+__all__ = ["Proposal", "Proposer", "Setting"]
+
+Proposal = tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A guilty piece, and where it can be edited.
+
+    Attributes:
+        region: Both sides of it.
+        reading: How their steps are compared.
+        places: Finds nodes in the editor's graph.
+        range_of: Gives the smallest and the largest value of a tensor of the source, over all samples.
+        named: Layers of the target that diagnosis names, the likeliest first.
+    """
+
+    region: Region
+    reading: Reading
+    places: Places
+    range_of: Callable[[str], tuple[float, float]]
+    named: tuple[str, ...] = ()
+
+
+Proposer = Callable[[Setting], Iterator[Proposal]]
+"""Proposes edits for a guilty piece; smaller ones first."""

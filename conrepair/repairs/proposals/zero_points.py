@@ -1,0 +1,73 @@
+"""Put back a scale and zero point that the file says elsewhere, or that a ReLU or the source's values ask for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from conrepair.data.tensor_spec import Quantization
+from conrepair.graph.layer_graph import Tensor
+from conrepair.localization.diagnosis.zero_points import contradicted, same_integers
+from conrepair.repairs.edits import SetRange
+from conrepair.repairs.proposals.proposal import Proposal, Setting
+
+__all__ = ["zero_point_proposals"]
+
+_WIDER = 1.1  # times what calibration has met, that the samples' values may be
+
+Range = tuple[float, float]
+
+
+def zero_point_proposals(setting: Setting) -> Iterator[Proposal]:
+    """The grid of a tensor that's contradicted; then the same scale, and a zero point that holds the source's values.
+
+    Of several grids that stand in the file, the one first that cuts the least off the source's values, and whose
+    range is nearest to theirs.
+    """
+    region = setting.region
+    graph, known = region.target.graph, {**region.partners, region.target.end: region.source.end}
+    stored = {same: partner for name, partner in known.items() for same in same_integers(name, graph)}
+    for grids in contradicted(region):
+        tensor, partner = graph.tensors[grids.tensor], stored.get(grids.tensor)
+        right = grids.right
+        if partner is not None:
+            right = tuple(sorted(right, key=functools.partial(_off, tensor, setting.range_of(partner))))
+        for item in right:
+            yield (_set(tensor, item),)
+    for name, partner in stored.items():
+        tensor = graph.tensors[name]
+        moved = None if tensor.others else _moved(tensor, setting.range_of(partner))
+        if moved is not None:
+            yield (_set(tensor, moved),)
+
+
+def _set(tensor: Tensor, grid: Quantization) -> SetRange:
+    """The range that takes such a scale and zero point."""
+    return SetRange(tensor.name, *tensor.held_by(grid))
+
+
+def _off(tensor: Tensor, values: Range, grid: Quantization) -> tuple[float, float]:
+    low, high = tensor.held_by(grid)
+    cut = max(low - values[0], 0.0) + max(values[1] - high, 0.0)
+    return (cut if cut > grid.scale else 0.0), abs(low - values[0]) + abs(high - values[1])
+
+
+def _moved(tensor: Tensor, values: Range) -> Quantization | None:
+    """The same steps, begun elsewhere, for values that lie beyond one end and leave as much room at the other.
+
+    A zero point alone is wrong then: calibration has met a range of this width.
+    """
+    held, grid = tensor.stored, tensor.quantization
+    if held is None or grid is None or not np.isfinite(values).all() or not values[0] < values[1]:
+        return None
+    low, high = min(values[0], 0.0), max(values[1], 0.0)
+    below, above = held[0] - low, high - held[1]
+    if max(below, above) <= grid.scale or high - low > _WIDER * (held[1] - held[0]):
+        return None
+    share = (held[1] - held[0]) - (high - low)  # of room that no sample takes, or too little, at both ends alike
+    lowest = int(np.iinfo(tensor.dtype).min)
+    zero = round(lowest - (low - share * -low / (high - low)) / grid.scale)
+    return replace(grid, zero_point=int(np.clip(zero, lowest, np.iinfo(tensor.dtype).max)))

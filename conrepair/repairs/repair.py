@@ -1,0 +1,268 @@
+"""Repair a target: localize, search edits, verify on other samples, write the result as the target came."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conrepair.data.recipe_file import recipe_fields, write_recipe
+from conrepair.editors.operation import NotEditableError
+from conrepair.frameworks.identity import copy_model, model_sha256, place_model
+from conrepair.frameworks.model import Model
+from conrepair.localization.models import Subject, of_one_batch
+from conrepair.repairs.baking import bake
+from conrepair.repairs.bench import Bench
+from conrepair.repairs.delivery import Delivery, as_onnx
+from conrepair.repairs.edits import in_words
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE, Patch, write_patch
+from conrepair.repairs.preparation import fed_otherwise, mend_preparation, prepared_wrongly
+from conrepair.repairs.result import RepairResult
+from conrepair.repairs.search import STEM, Outcome, search
+from conrepair.repairs.sizes import other_sizes, repair_resized
+from conrepair.repairs.storage import storage_of
+from conrepair.repairs.unseen import unseen_samples
+from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
+from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
+from conrepair.runtime.journal import Journal
+from conrepair.runtime.memory import large_blocks_returned
+
+__all__ = ["apply_patch", "repair_models"]
+
+_OTHER = "onnx"  # what is delivered where the target's format can't be edited
+_REASONS = 3
+_IN_FILE = 0.7  # of the time, where a recipe may have to be searched in what's left
+_MORE = 4  # times the samples, where what was found on them doesn't hold on others
+
+
+def repair_models(
+    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None = None
+) -> RepairResult:
+    """Mend a target, in its own format where that can be.
+
+    Where its inputs are declared with other sizes than its source's, they get these first. Where what was found
+    doesn't hold on samples that took no part, it's searched once more, looking at more samples.
+
+    Args:
+        source: The model that is right.
+        target: The model in question; its file isn't changed.
+        folder: Receives the repaired model, where its file is changed, and the patch.
+        options: Samples, time.
+        journal: Of the search, which one that was stopped goes on with.
+
+    Raises:
+        ModelLoadError: if a model can't be opened.
+        UsageError: if models of the target's format can't be edited.
+        DataError: if the data doesn't fit.
+        OSError: if there's no room.
+    """
+    with tempfile.TemporaryDirectory() as room:
+        source = of_one_batch(source, target, Path(room))
+        sizes = other_sizes(source, target, options.localization)
+        if sizes is not None:
+            mend = functools.partial(_searched_twice, source, journal=journal)
+            return repair_resized(source, target, sizes, folder, options, mend)
+        return _searched_twice(source, target, folder, options, journal)
+
+
+def _searched_twice(
+    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None
+) -> RepairResult:
+    """Search, and once more on more samples where what was found doesn't hold on others."""
+    result = _repaired(source, target, folder, options, journal)
+    left, samples = options.seconds - result.seconds, _MORE * options.localization.samples
+    others = min(source.data.count, target.data.count) - samples
+    if result.undone is None or result.interrupted or left <= 0 or others <= 0:
+        return result
+    wider = replace(options, localization=replace(options.localization, samples=samples), seconds=left)
+    again = _repaired(source, target, folder, wider, journal)
+    return replace(
+        again if again.edits else result,
+        effects=(*result.effects, *again.effects),
+        tried=result.tried + again.tried,
+        seconds=result.seconds + again.seconds,
+        in_time=again.in_time,
+        interrupted=again.interrupted,
+        recalled=result.recalled + again.recalled,
+    )
+
+
+def _repaired(
+    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None
+) -> RepairResult:
+    """Search once, and verify."""
+    started = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    end = started + options.seconds
+    with large_blocks_returned(), tempfile.TemporaryDirectory(dir=folder) as scratch:
+        room = Path(scratch)
+        bench = Bench(source, target, room, options.localization)
+        first = bench.localize(target.model)
+        feeds_may_change = options.edits is None or "recipe" in options.edits
+        preparation, in_file = None, options
+        # What's wrong of a target that is fed what its source is lies in its file, and is mended there if it can be.
+        if feeds_may_change and fed_otherwise(source, target):
+            preparation = mend_preparation(bench, source, target.model, first, room / "before", end=end)
+        elif feeds_may_change and target.photos and prepared_wrongly(first):
+            in_file = replace(options, seconds=_IN_FILE * options.seconds)
+        searched = _searched(bench, source, room, in_file, journal, end)
+        outcome, bench = searched.outcome, searched.bench
+        found, model, edits = outcome.after, None, outcome.patch.edits
+        if edits:
+            model = outcome.state.model
+        if preparation is None and feeds_may_change and found.result.faults:
+            # Layers at fault hide what a recipe would bring, and how photos must be prepared.
+            mend = functools.partial(mend_preparation, bench, source, end=end)
+            preparation = mend(model or target.model, found, room / "after")
+            if edits and preparation is None:
+                preparation = mend(target.model, first, room / "alone")
+                if preparation is not None:  # it does without the edits what they didn't do
+                    model, edits = None, ()
+            found = found if preparation is None else preparation.found
+        set_recipe = () if preparation is None else (preparation.edit,)
+        patch = Patch((*set_recipe, *edits))
+        not_baked = None
+        if preparation is not None and options.bake_recipe:
+            fed = replace(bench.target, recipe=target.recipe, data=target.data)
+            try:
+                with_recipe = room / "baked"
+                with_recipe.mkdir()
+                baked = bake(bench, fed, preparation.edit.recipe, patch.of_file, found, with_recipe, STEM)
+                patch, model, found = baked.patch, baked.model, baked.found
+            except NotEditableError as error:
+                not_baked = str(error)
+        unseen = unseen_samples(source, bench.target, options)
+        right = list(unseen.answers(source, source.model))
+        before = unseen.agreement(right, unseen.answers(target, target.model))
+        after = before
+        if patch.edits:
+            try:
+                after = unseen.agreement(right, unseen.answers(bench.target, model or target.model))
+            except (InferenceError, ModelLoadError):  # it runs where layers are looked at, and not here
+                after = NO_AGREEMENT
+        effects = outcome.effects if edits else ()
+        if preparation is not None:
+            effects = (f"{in_words(preparation.edit)}: {preparation.gain}", *effects)
+        why_undone = None
+        if patch.edits and not is_of_use(after, before, clean=not found.result.faults):
+            # What was judged on a few samples doesn't hold on others: the target stays as it came.
+            why_undone = undone(after, before)
+            effects = (*effects, why_undone)
+            patch, model, found, after = Patch(), None, first, before
+        if model is not None:
+            path = folder / Path(model.path).name
+            copy_model(Path(model.path), path)
+            model = replace(model, path=str(path))
+        if patch.edits:
+            edited = bench.target.model
+            if searched.delivery is not None:
+                edited = _placed(edited, folder / CONVERTED)
+            write_patch(patch, folder / PATCH, edited.sha256, effects, first.result.rules)
+    return RepairResult(
+        before=first.result,
+        after=found.result,
+        edits=tuple(map(in_words, patch.edits)),
+        effects=effects,
+        model=model,
+        unseen_before=before,
+        unseen_after=after,
+        tried=outcome.tried + len(set_recipe),
+        seconds=time.monotonic() - started,
+        in_time=outcome.in_time,
+        interrupted=outcome.interrupted,
+        recalled=outcome.recalled,
+        recipe=None if patch.recipe is None else recipe_fields(patch.recipe),
+        patch=str(folder / PATCH) if patch.edits else None,
+        delivery=None if model is None else searched.delivery,
+        storage=None if model is None else storage_of(bench.editor.graph, target.model, model),
+        not_baked=not_baked,
+        refused=outcome.refused if found.result.faults else (),
+        undone=why_undone,
+        failed=outcome.failed if found.result.faults else (),
+    )
+
+
+def _placed(model: Model, path: Path) -> Model:
+    place_model(Path(model.path), path, Path(model.path), force=True)
+    return replace(model, path=str(path), sha256=model_sha256(path))
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """What a search came to, and in which format.
+
+    Attributes:
+        outcome: Of the search.
+        bench: Judges what was edited: the target, or an ONNX file that computes the same.
+        delivery: Why it's not the target itself.
+    """
+
+    outcome: Outcome
+    bench: Bench
+    delivery: Delivery | None = None
+
+
+def _searched(
+    bench: Bench, source: Subject, scratch: Path, options: RepairOptions, journal: Journal | None, end: float
+) -> _Searched:
+    """Search in the target's own format; where that can't express what is needed, in ONNX."""
+    target = bench.target
+    look = functools.partial(search, journal=journal, kinds=options.edits)
+    own, reason = None, ""
+    try:
+        outcome = look(bench, target.model, scratch, seconds=options.seconds)
+        own, reason = _Searched(outcome, bench), "; ".join(outcome.refused[:_REASONS])
+        ended = not outcome.in_time or outcome.interrupted
+        if not outcome.after.result.faults or ended or not reason or target.model.framework == _OTHER:
+            return own
+    except (NotEditableError, ModelLoadError) as error:
+        if target.model.framework == _OTHER:
+            raise
+        reason = str(error)
+        refusal = error
+    # Without an ONNX file that computes the same, what the own format gave is all.
+    try:
+        converted, delivery = as_onnx(target, scratch / _OTHER, reason)
+    except ConrepairError:
+        if own is None:
+            raise ModelLoadError(reason) from refusal
+        return own
+    room = scratch / "delivered"
+    room.mkdir()
+    other = Bench(source, converted, room, options.localization)
+    again = look(other, converted.model, room, seconds=max(end - time.monotonic(), 0.0))
+    if own is not None and again.after.result.faults:
+        return own
+    again.tried += 0 if own is None else own.outcome.tried
+    return _Searched(again, other, delivery)
+
+
+def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> Model | None:
+    """Make the same edits again, and write the recipe that the patch sets.
+
+    Args:
+        patch: From `read_patch`.
+        target_hash: Of the model that it's for.
+        model: Must be that model.
+        folder: Receives the changed copy, and `recipe.json`; made where it isn't there.
+
+    Returns:
+        The copy; None where the patch changes nothing in the file.
+
+    Raises:
+        DataError: if the patch is for another model.
+        NotEditableError: if its format can't express an edit.
+    """
+    if model.sha256 != target_hash:
+        wanted, found = target_hash[:16], model.sha256[:16]
+        raise DataError(
+            f"the patch is for a model with the sha256 {wanted}..., {model.path} has {found}... "
+            "Edits name layers of the model that they were found for; repair this one anew."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    if patch.recipe is not None:
+        write_recipe(patch.recipe, folder / RECIPE)
+    return patch.apply(model, folder, STEM) if patch.of_file else None

@@ -1,0 +1,379 @@
+"""Search the edits that mend a target: the guiltiest piece first, each with the smallest edit that helps."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from conrepair.config.model import EditKind
+from conrepair.editors.editor import NotEditableError
+from conrepair.frameworks.model import Model
+from conrepair.localization.localize import Found
+from conrepair.localization.located import Guilty
+from conrepair.repairs.bench import Alone, Bench
+from conrepair.repairs.criteria import computed, error_of, extent, guiltiest, mends, reach, source_of
+from conrepair.repairs.edits import in_words
+from conrepair.repairs.kinds import kind_of
+from conrepair.repairs.minimize import minimized
+from conrepair.repairs.patch import Patch
+from conrepair.repairs.proposals.all import CHANGES, IN_FLOAT, REWRITINGS, proposals
+from conrepair.repairs.proposals.ends import end_proposals
+from conrepair.repairs.proposals.proposal import Proposal, Proposer
+from conrepair.repairs.rounds import Judging, Rounds
+from conrepair.repairs.state import Candidate, State, Taken, patch_of
+from conrepair.runtime.files import explain_write_error
+from conrepair.runtime.journal import Journal
+
+__all__ = ["STEM", "Outcome", "search"]
+
+STEM = "repaired"
+
+_T = TypeVar("_T")
+_RULE = 4  # pieces
+
+
+@dataclass
+class Outcome:
+    """What a search came to.
+
+    Attributes:
+        before: The target as it came.
+        state: The best that was found, with the proposals that help.
+        tried: How many candidates were judged.
+        in_time: Whether the search ended within its time.
+        interrupted: Whether it was asked to end.
+        recalled: Candidates of `tried` that an earlier search had judged.
+        refused: What the target's format can't express of what was proposed, each once.
+        failed: What went wrong with other candidates, in words, each once: an editor's mistake, or a framework's.
+    """
+
+    before: Found
+    state: State
+    tried: int = 0
+    in_time: bool = True
+    interrupted: bool = False
+    recalled: int = 0
+    refused: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+    @property
+    def after(self) -> Found:
+        """With the patch."""
+        return self.state.found
+
+    @property
+    def taken(self) -> tuple[Taken, ...]:
+        """The proposals that help."""
+        return self.state.taken
+
+    @property
+    def patch(self) -> Patch:
+        """The edits that help, and no others."""
+        return patch_of(self.taken)
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """For each proposal, in words, what it does and what that bought."""
+        return tuple(f"{'; '.join(map(in_words, item.edits))}: {item.gain}" for item in self.taken)
+
+
+def search(
+    bench: Bench,
+    model: Model,
+    folder: Path,
+    *,
+    seconds: float,
+    journal: Journal | None = None,
+    kinds: frozenset[EditKind] | None = None,
+) -> Outcome:
+    """Mend a target.
+
+    Args:
+        bench: Judges.
+        model: The target as it came; its file isn't changed.
+        folder: Receives the candidates that help, as copies of the target called `STEM`; others are removed.
+        seconds: After which no further candidate is begun. The best state that was verified is kept.
+        journal: Keeps which candidates are none, for a search that goes on where this one is stopped; may ask it to
+            end.
+        kinds: Of edits; None: all.
+
+    Raises:
+        OSError: if there's no room for candidates.
+    """
+    end = time.monotonic() + seconds
+    return _Search(bench, model, folder, end, Journal() if journal is None else journal, kinds).run()
+
+
+Candidates = Iterator[tuple[Guilty | None, Proposal]]
+"""Proposals, each with the piece that it's for."""
+
+
+class _Search:
+    def __init__(
+        self,
+        bench: Bench,
+        model: Model,
+        folder: Path,
+        end: float,
+        journal: Journal,
+        kinds: frozenset[EditKind] | None,
+    ) -> None:
+        self._bench, self._model, self._folder, self._end = bench, model, folder, end
+        self._journal, self._kinds = journal, kinds
+        self._refused: dict[str, None] = {}
+        self._failed: dict[str, None] = {}
+        self._spent: dict[str, set[str]] = {}
+        self._helped: Sequence[Proposer] = CHANGES
+
+    def run(self) -> Outcome:
+        before = self._bench.localize(self._model)
+        outcome = Outcome(before, State((), before, self._model))
+        hopeless = self._mend_together(outcome, CHANGES)
+        # Where as many pieces as one rule makes guilty are left, what none of them was mended by mends no other.
+        if not outcome.taken and len(before.guilty) >= _RULE:
+            hopeless = frozenset(map(source_of, before.guilty))
+        if len(hopeless) > 1 and not self._over(outcome) and not self._mend_ends(outcome):
+            self._mend_together(outcome, REWRITINGS, hopeless)
+        states = [outcome.state]
+        retreats = list[tuple[State, frozenset[str]]]()
+        while outcome.after.result.faults and self._mend_one(outcome, retreats):
+            states.append(outcome.state)
+            # What one piece needed, others need, too.
+            if not self._over(outcome):
+                self._mend_together(outcome, self._helped)
+        if outcome.after.result.faults:
+            outcome.state = min(states, key=lambda state: error_of(state.found))
+        outcome.state = minimized(
+            outcome.state,
+            lambda taken: self._judged(taken, outcome),
+            lambda: self._over(outcome),
+            lambda taken: self._journal.add(self._line(taken)),
+        )
+        outcome.refused, outcome.failed = tuple(self._refused), tuple(self._failed)
+        return outcome
+
+    def _mend_together(self, outcome: Outcome, sort: Sequence[Proposer], among: Set[str] | None = None) -> Set[str]:
+        """Mend what one sort of changes mends, in all pieces at once, where there are several.
+
+        Args:
+            outcome: So far; changed.
+            sort: Of changes.
+            among: Pieces, by their tensors in the source; None: all.
+
+        Returns:
+            Those that no such change makes any better.
+        """
+        found = outcome.after
+        if len(found.guilty) < 2:
+            return frozenset()
+
+        def propose(piece: Guilty) -> Iterator[Proposal]:
+            if among is None or source_of(piece) in among:
+                yield from (proposal for _, proposal in self._wanted(self._unspent([piece], found, sort)))
+
+        judging = Judging(
+            lambda taken: self._made(taken, outcome),
+            lambda candidate, pieces: self._alone(candidate, found, pieces),
+            self._localized,
+        )
+        rounds = Rounds(judging, propose, lambda: self._over(outcome))
+        outcome.state = rounds.run(outcome.state)
+        for source, spent in rounds.spent.items():
+            self._spent.setdefault(source, set()).update(spent)
+        return rounds.hopeless
+
+    def _mend_one(self, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
+        """Take the first edit that mends a piece, else the one that leaves least of one; whether there was any.
+
+        A piece with several faults can become smaller while they still hide one another, so that the outputs are
+        further off for the moment. Only where nothing does that are whole pieces written anew; and only then does
+        what computes with integers get real numbers. Where a piece that became smaller can't be mended after all,
+        it's written anew as it was before.
+
+        Args:
+            outcome: So far; changed.
+            retreats: States in front of edits that only made a piece smaller, each with what the source computes
+                there; changed.
+        """
+        here = outcome.state
+        if self._advance(outcome, (CHANGES, REWRITINGS, IN_FLOAT)):
+            if outcome.taken[-1].left:
+                retreats.append((here, outcome.taken[-1].left))
+            return True
+        stuck = extent(outcome.after)
+        while retreats and not self._over(outcome):
+            state, piece = retreats.pop()
+            if piece & stuck:
+                outcome.state = state
+                if self._advance(outcome, (REWRITINGS, IN_FLOAT)):
+                    return True
+        return False
+
+    def _advance(self, outcome: Outcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
+        """Take the best edit of the first sort that has any."""
+        before, found = outcome.state, outcome.after
+        for sort in sorts:
+            outcome.state = self._best(self._wanted(self._unspent(guiltiest(found), found, sort)), outcome)
+            if outcome.state is not before or (sort is CHANGES and self._mend_ends(outcome)):
+                self._helped = sort
+                return True
+        return False
+
+    def _mend_ends(self, outcome: Outcome) -> bool:
+        """Take the best edit of inputs and outputs; whether there is any."""
+        before = outcome.state
+        ends = end_proposals(outcome.after, outcome.before, self._bench.editor)
+        outcome.state = self._best(self._wanted((None, proposal) for proposal in ends), outcome)
+        return outcome.state is not before
+
+    def _wanted(self, candidates: Candidates) -> Candidates:
+        """Those of the sorts that are wanted."""
+        graph = self._bench.editor.graph
+        for piece, proposal in candidates:
+            if self._kinds is None or {kind_of(edit, graph) for edit in proposal} <= self._kinds:
+                yield piece, proposal
+
+    def _best(self, candidates: Candidates, outcome: Outcome) -> State:
+        """The first that mends a piece; else that with the smallest one left; else the state as it is.
+
+        Pieces are looked at alone first. Where none comes out right, those that came nearer are looked at as a
+        whole: one may have made the piece smaller.
+        """
+        nearer: list[tuple[Guilty | None, Proposal]] = []
+        best, mended = self._first(candidates, outcome, outcome.state, nearer)
+        return best if mended else self._first(iter(nearer), outcome, best, None)[0]
+
+    def _first(
+        self,
+        candidates: Candidates,
+        outcome: Outcome,
+        least: State,
+        nearer: list[tuple[Guilty | None, Proposal]] | None,
+    ) -> tuple[State, bool]:
+        """The first that mends a piece, or that with the smallest one left; and whether it mends.
+
+        Args:
+            candidates: To try.
+            outcome: So far.
+            least: The smallest so far.
+            nearer: Receives those that make their piece better when it's looked at alone, and not right; None: all
+                are looked at as a whole.
+        """
+        found = outcome.after
+        for piece, proposal in candidates:
+            if self._over(outcome):
+                break
+            own = frozenset() if piece is None else reach(piece)
+            taken = (*outcome.taken, Taken(proposal, "", reach=own))
+            candidate = self._made(taken, outcome)
+            if candidate is None:
+                self._journal.add(self._line(taken))
+                continue
+            if nearer is not None and piece is not None:
+                seen = self._alone(candidate, found, [piece]).get(source_of(piece))
+                if seen is not None and not seen.right:
+                    candidate.remove()
+                    if seen.nearer:
+                        nearer.append((piece, proposal))
+                    else:
+                        self._journal.add(self._line(taken))
+                    continue
+            changed = self._localized(candidate)
+            if changed is not None:
+                changed = _with_gain(changed, found)
+                if mends(changed.found, found, piece):
+                    return changed, True
+                smaller = len(extent(changed.found)) < len(extent(least.found))
+                if smaller and extent(changed.found) < extent(found):
+                    if least is not outcome.state:
+                        least.remove()
+                    left = frozenset() if piece is None else computed(piece)
+                    least = replace(changed, taken=(*outcome.taken, replace(changed.taken[-1], left=left)))
+                    continue
+                changed.remove()
+            self._journal.add(self._line(taken))
+        return least, False
+
+    def _over(self, outcome: Outcome) -> bool:
+        """Whether nothing else shall be tried."""
+        outcome.interrupted = self._journal.asked_to_end
+        outcome.in_time = outcome.in_time and time.monotonic() <= self._end
+        return outcome.interrupted or not outcome.in_time
+
+    def _line(self, taken: Sequence[Taken]) -> str:
+        """What a candidate that is none is known by: the model, all its edits, and how it's fed."""
+        fed = repr((self._bench.target.recipe, self._bench.target.data.count, self._bench.samples))
+        return hashlib.sha256(f"{self._model.sha256} {patch_of(taken).digest} {fed}".encode()).hexdigest()
+
+    def _unspent(self, pieces: Iterable[Guilty], found: Found, proposers: Sequence[Proposer]) -> Candidates:
+        """Proposals for pieces, but for those that are known to make their piece no better."""
+        for piece in pieces:
+            spent = self._spent.get(source_of(piece), set())
+            for one, proposal in self._proposed_for(piece, found, proposers):
+                if Patch(proposal).digest not in spent:
+                    yield one, proposal
+
+    def _proposed_for(self, piece: Guilty, found: Found, proposers: Sequence[Proposer]) -> Candidates:
+        named = [name for fault in found.result.faults for name in fault.target_layers]
+        region = replace(piece.region, constants={}) if self._bench.is_of_any_length else piece.region
+        proposed = proposals(region, self._bench.editor, self._bench.range_of, proposers, named)
+        return ((piece, proposal) for proposal in proposed)
+
+    def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:
+        """The model with proposals, judged; None when it can't be written, loaded, or run."""
+        candidate = self._made(taken, outcome)
+        return None if candidate is None else self._localized(candidate)
+
+    def _made(self, taken: tuple[Taken, ...], outcome: Outcome) -> Candidate | None:
+        """The model with proposals; None when it can't be written.
+
+        None, too, when an earlier search has found it to be no good.
+        """
+        outcome.tried += 1
+        if self._line(taken) in self._journal:
+            outcome.recalled += 1
+            return None
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        made = self._tried(taken, lambda: patch_of(taken).make(self._bench.editor.again(), folder, STEM))
+        if made is None:
+            shutil.rmtree(folder)
+        return None if made is None else Candidate(taken, made)
+
+    def _alone(self, candidate: Candidate, found: Found, pieces: Sequence[Guilty]) -> Mapping[str, Alone]:
+        """What pieces introduce, those for which a look at the whole isn't needed to tell."""
+        seen = self._tried(candidate.taken, lambda: self._bench.look_alone(candidate.model, found, pieces))
+        return {} if seen is None else seen
+
+    def _localized(self, candidate: Candidate) -> State | None:
+        """A candidate, judged; None when it can't be loaded, or run: it's removed then."""
+        found = self._tried(candidate.taken, lambda: self._bench.localize(candidate.model))
+        if found is None:
+            candidate.remove()
+        return None if found is None else State(candidate.taken, found, candidate.model)
+
+    def _tried(self, taken: Sequence[Taken], act: Callable[[], _T]) -> _T | None:
+        """What an act with a candidate gives; None where it goes wrong, which is noted: then it's no repair."""
+        try:
+            with self._journal.trying(self._line(taken)):
+                return act()
+        except NotEditableError as error:
+            self._refused.setdefault(str(error))
+        # Whatever an editor or a framework says about a candidate, it's no repair.
+        except Exception as error:
+            if explain_write_error(error, self._folder) is not None:
+                raise  # that says nothing about the candidate
+            self._failed.setdefault(f"{type(error).__name__}: {error}")
+        return None
+
+
+def _with_gain(state: State, before: Found) -> State:
+    """With words for what the last proposal bought."""
+    gain = f"outputs differ by {state.found.result.output_error:.1e}, {before.result.output_error:.1e} before"
+    *known, last = state.taken
+    return replace(state, taken=(*known, replace(last, gain=gain)))

@@ -1,0 +1,200 @@
+"""Give a target's inputs the sizes that its source is fed with, where they're declared otherwise."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conrepair.data.declared_sizes import Sizes, sizes_wanted
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.editors.editor import Editor
+from conrepair.editors.operation import NotEditableError
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.identity import copy_model, model_sha256
+from conrepair.frameworks.registry import framework
+from conrepair.localization.input_sizes import of_other_sizes
+from conrepair.localization.models import Subject, as_fed
+from conrepair.localization.options import Options
+from conrepair.localization.result import Localization
+from conrepair.repairs.edits import SetInputShapes, in_words
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.patch import PATCH, Patch, read_patch, write_patch
+from conrepair.repairs.preparation import fed_by
+from conrepair.repairs.result import RepairResult
+from conrepair.repairs.search import STEM
+from conrepair.repairs.storage import storage_of
+from conrepair.repairs.unseen import unseen_samples
+from conrepair.repairs.verify import NO_AGREEMENT, Agreement, is_of_use, undone
+from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
+
+__all__ = ["OtherSizes", "other_sizes", "repair_resized"]
+
+
+@dataclass(frozen=True)
+class OtherSizes:
+    """A target that can't take what its source is fed, for the sizes that it declares.
+
+    Attributes:
+        wanted: Sizes that it would have to declare.
+        found: What is said of it.
+    """
+
+    wanted: Sizes
+    found: Localization
+
+
+def other_sizes(source: Subject, target: Subject, options: Options) -> OtherSizes | None:
+    """Whether a target's inputs are of other sizes than its source's; None where they aren't.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        options: Of the localization.
+
+    Raises:
+        DataError: if the source can't take the data.
+    """
+    wanted = sizes_wanted(as_fed(source), target.inputs)
+    return (
+        None if wanted is None else OtherSizes(wanted, of_other_sizes(source.inputs, target.inputs, wanted, options))
+    )
+
+
+def repair_resized(
+    source: Subject,
+    target: Subject,
+    sizes: OtherSizes,
+    folder: Path,
+    options: RepairOptions,
+    mend: Callable[[Subject, Path, RepairOptions], RepairResult],
+) -> RepairResult:
+    """Mend the sizes of a target's inputs, then what is at fault behind them.
+
+    Args:
+        source: The model that is right.
+        target: The model in question; its file isn't changed.
+        sizes: Of `other_sizes`.
+        folder: Receives the repaired model, and the patch.
+        options: Samples, time.
+        mend: Repairs a target whose sizes are right, into a folder.
+
+    Raises:
+        UsageError: if models of the target's format can't be edited.
+        DataError: if the data doesn't fit.
+        OSError: if there's no room.
+    """
+    started = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    before = _agreement_of_other_sizes(source, target, options)
+    unmended = RepairResult(
+        before=sizes.found,
+        after=sizes.found,
+        edits=(),
+        effects=(),
+        model=None,
+        unseen_before=before,
+        unseen_after=before,
+        tried=1,
+        seconds=0.0,
+        in_time=True,
+    )
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        copy, behind = Path(scratch) / "resized", Path(scratch) / "behind"
+        copy.mkdir()
+        try:
+            if options.edits is not None and "sizes" not in options.edits:
+                raise NotEditableError("sizes of inputs are none of the edits that are wanted")
+            edit, resized = _mended(source, target, sizes, copy)
+            left = replace(options, seconds=max(options.seconds - (time.monotonic() - started), 0.0))
+            result = mend(resized, behind, left)
+        except (NotEditableError, InferenceError, ModelLoadError) as error:
+            return replace(unmended, seconds=time.monotonic() - started, refused=(str(error),))
+        tried, after = result.tried + 1, result.unseen_after
+        if before.samples and not is_of_use(after, before, clean=not result.after.faults):
+            why = undone(after, before)
+            seconds = time.monotonic() - started
+            effects = (*result.effects, why)
+            return replace(unmended, effects=effects, tried=tried, seconds=seconds, undone=why)
+        shutil.copytree(behind, folder, dirs_exist_ok=True)
+        made = result.model or resized.model
+        path = folder / Path(made.path).name
+        if result.model is None:
+            copy_model(Path(made.path), path)
+    model = replace(made, path=str(path), sha256=model_sha256(path))
+    effects, storage = result.effects, None
+    if result.delivery is None:
+        edits = () if result.patch is None else read_patch(folder / PATCH)[0].edits
+        effects = (f"{in_words(edit)}: what the source is fed can be given to it", *effects)
+        write_patch(Patch((edit, *edits)), folder / PATCH, target.model.sha256, effects)
+        storage = storage_of(open_editor(target.model).graph, target.model, model)
+    return replace(
+        result,
+        before=sizes.found,
+        edits=(in_words(edit), *result.edits),
+        effects=effects,
+        model=model,
+        unseen_before=before,
+        tried=tried,
+        seconds=time.monotonic() - started,
+        patch=str(folder / PATCH),
+        storage=storage,
+    )
+
+
+def _agreement_of_other_sizes(source: Subject, target: Subject, options: RepairOptions) -> Agreement:
+    """How far a target agrees that's fed photos in its own size; what else it's fed, it can't take."""
+    if target.recipe is None:
+        return NO_AGREEMENT
+    unseen = unseen_samples(source, target, options)
+    try:
+        return unseen.agreement(*(unseen.answers(side, side.model) for side in (source, target)))
+    except (InferenceError, ModelLoadError):
+        return NO_AGREEMENT
+
+
+def _mended(source: Subject, target: Subject, sizes: OtherSizes, folder: Path) -> tuple[SetInputShapes, Subject]:
+    """A copy of a target with its source's sizes in a folder, and what it's fed then."""
+    editor = open_editor(target.model)
+    edit = SetInputShapes(_in_order(editor, target.inputs, sizes.wanted))
+    patch = Patch((edit,))
+    made = patch.make(editor, folder, STEM)
+    # By what it's made of: Keras and TensorFlow write other bytes each time, and a search that goes on must know it.
+    model = replace(made, sha256=hashlib.sha256(f"{target.model.sha256} {patch.digest}".encode()).hexdigest())
+    inputs = tuple(
+        replace(spec, shape=tuple(old if new is None else new for old, new in zip(spec.shape, shape, strict=True)))
+        for spec, shape in zip(target.inputs, sizes.wanted, strict=True)
+    )
+    resized = replace(target, model=model, inputs=inputs)
+    try:
+        framework(model.framework).load(model)
+    except ConrepairError as error:
+        raise NotEditableError(f"with the source's sizes of its inputs it can't be loaded: {error}") from error
+    if target.recipe is None or source.recipe is None:
+        return edit, replace(resized, data=source.data)
+    recipe = replace(target.recipe, size=source.recipe.size)
+    fed = fed_by(recipe, source, resized, folder / "photos")
+    if fed is None:
+        raise NotEditableError("there are no photos to prepare in the source's size")
+    return edit, fed
+
+
+def _in_order(editor: Editor, inputs: tuple[TensorSpec, ...], wanted: Sizes) -> Sizes:
+    """The sizes in the order of the file's inputs."""
+    names = editor.graph.inputs
+    given = {spec.name: shape for spec, shape in zip(inputs, wanted, strict=True)}
+    if set(given) == set(names):
+        return tuple(given[name] for name in names)
+    fits = [
+        known is not None and len(known) == len(spec.shape) and all(
+            not isinstance(size, int) or size == held for size, held in zip(spec.shape, known, strict=True)
+        )
+        for spec, known in zip(inputs, (editor.graph.tensors[name].shape for name in names), strict=True)
+    ]  # fmt: skip
+    if not all(fits):
+        raise NotEditableError(f"which of the inputs {', '.join(names)} is which isn't known")
+    return wanted

@@ -1,0 +1,94 @@
+"""Where a search is: what was taken, and what localization says of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.frameworks.model import Model
+from conrepair.localization.localize import Found
+from conrepair.repairs.edits import ExchangeReads, Graft, Remove, SetAttributes, SetOperator, SwapInputs
+from conrepair.repairs.patch import Patch
+from conrepair.repairs.proposals.proposal import Proposal
+
+__all__ = ["PARAMETER", "Candidate", "State", "Taken", "patch_of"]
+
+PARAMETER = "parameter "
+"""In front of a parameter's name, among what a proposal reaches."""
+
+_NO_NUMBERS = (
+    ExchangeReads,
+    Graft,
+    Remove,
+    SetAttributes,
+    SetOperator,
+    SwapInputs,
+)  # edits that give no node other parameters
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A proposal that helped.
+
+    Attributes:
+        edits: What is left of it.
+        gain: In words.
+        left: What the source computes in its piece, where that isn't clean with it, only smaller.
+        reach: What it may have changed: what the source computes in its piece, and parameters; empty where that
+            isn't known.
+    """
+
+    edits: Proposal
+    gain: str
+    left: frozenset[str] = frozenset()
+    reach: frozenset[str] = frozenset()
+
+    @property
+    def changes(self) -> frozenset[str]:
+        """Of what it may reach, what its edits do change: parameters only where it gives others."""
+        if not all(isinstance(edit, _NO_NUMBERS) for edit in self.edits):
+            return self.reach
+        return frozenset(name for name in self.reach if not name.startswith(PARAMETER))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A target with some proposals, written and not judged yet.
+
+    Attributes:
+        taken: Those.
+        model: In a folder of its own.
+    """
+
+    taken: tuple[Taken, ...]
+    model: Model
+
+    def remove(self) -> None:
+        """Remove its file."""
+        shutil.rmtree(Path(self.model.path).parent)
+
+
+@dataclass(frozen=True)
+class State:
+    """A target with some proposals.
+
+    Attributes:
+        taken: Those, in the order in which they were found.
+        found: What localization says of it.
+        model: That was judged: the target as it came, or a copy in a folder of its own.
+    """
+
+    taken: tuple[Taken, ...]
+    found: Found
+    model: Model
+
+    def remove(self) -> None:
+        """Remove the file of a candidate that isn't taken."""
+        shutil.rmtree(Path(self.model.path).parent)
+
+
+def patch_of(taken: Sequence[Taken]) -> Patch:
+    """All edits, in order."""
+    return Patch(tuple(edit for item in taken for edit in item.edits))

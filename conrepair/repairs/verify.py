@@ -1,0 +1,210 @@
+"""Whether two models give the same answers, on samples that took no part in finding or mending a fault."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from conrepair.data.feeds import batches, open_feeds
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.answers import right_answers
+from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.frameworks.runnable import Runnable
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.models import Subject
+from conrepair.localization.outputs import named_alike
+from conrepair.metrics.running_error import RunningError
+
+__all__ = [
+    "NO_AGREEMENT",
+    "Agreement",
+    "Answers",
+    "agreement",
+    "answers",
+    "is_better",
+    "is_of_use",
+    "is_worse",
+    "shared_batch",
+    "undone",
+]
+
+_BATCH = 8
+_FLUCTUATION = 1.1  # times an error, and
+_ANSWERS = 1  # so many answers, that two targets may differ by which are as good: what rounding puts here or there
+_NEARER = 0.8  # times an error: less than that is no gain on other samples
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A model's answers to samples that follow one another.
+
+    Attributes:
+        samples: How many.
+        outputs: By name. One whose rows are no multiple of that is of all samples together.
+    """
+
+    samples: int
+    outputs: Mapping[str, Array]
+
+    def rows(self, begin: int, end: int) -> Answers:
+        """The answers to some of the samples."""
+
+        def cut(array: Array) -> Array:
+            if not array.ndim or len(array) % self.samples:
+                return array
+            each = len(array) // self.samples
+            return array[begin * each : end * each]
+
+        return Answers(end - begin, {name: cut(array) for name, array in self.outputs.items()})
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two models agree.
+
+    Attributes:
+        samples: How many were compared.
+        error: Largest relative L2 of an output; infinite where values aren't finite, or an output has no partner.
+        top1_differing: How many answers differ, of outputs that are scores of classes; None where there are none.
+        labelled: How many of the samples have a known label.
+        right: How many of these the one in question answers rightly; None where none has a label, or there are no
+            scores.
+    """
+
+    samples: int
+    error: float
+    top1_differing: int | None
+    labelled: int = 0
+    right: int | None = None
+
+
+NO_AGREEMENT = Agreement(0, math.inf, None)
+"""Of a model that can't be run."""
+
+
+def agreement(right: Iterable[Answers], given: Iterable[Answers], labels: Sequence[int | None] = ()) -> Agreement:
+    """Compare answers to the same samples.
+
+    Args:
+        right: The source's, from `answers`, in the same batches.
+        given: The target's.
+        labels: Of the samples, in their order; None where one isn't known.
+    """
+    errors: dict[str, RunningError] = {}
+    labelled, true = 0, 0
+    differing, scores, samples, whole = 0, False, 0, True
+    for one_side, other in zip(right, given, strict=False):
+        ours, theirs = one_side.outputs, other.outputs
+        pairs, unpaired = pair_outputs(ours, theirs)
+        whole = whole and not unpaired
+        for pair in pairs:
+            one, two = fit(pair, ours[pair.reference], theirs[pair.candidate])
+            errors.setdefault(pair.reference, RunningError()).add(one, two)
+            if one.ndim == 2 and one.shape[1] > 1 and one.dtype.kind == "f":
+                scores = True
+                differing += int((one.argmax(1) != two.argmax(1)).sum())
+        known = labels[samples : samples + one_side.samples]
+        counted = right_answers(next(iter(theirs.values())), known) if known else None
+        if counted is not None:
+            true, labelled = true + counted[0], labelled + counted[1]
+        samples += one_side.samples
+    error = max((item.relative_l2 for item in errors.values()), default=0.0) if whole else float("inf")
+    return Agreement(samples, error, differing if scores else None, labelled, true if labelled else None)
+
+
+def is_worse(after: Agreement, before: Agreement) -> bool:
+    """Whether a target agrees less with its source than another one, by more than chance.
+
+    Args:
+        after: Of the one.
+        before: Of the other, on the same samples.
+    """
+    more = (after.top1_differing or 0) - (before.top1_differing or 0)
+    return not after.error <= _FLUCTUATION * before.error or more > _ANSWERS
+
+
+def undone(after: Agreement, before: Agreement) -> str:
+    """In words, why what was found isn't delivered.
+
+    Args:
+        after: What it comes to on samples that took no part.
+        before: The target as it came.
+    """
+    words = f"undone: outputs differ by {after.error:.1e} on other samples, {before.error:.1e} before"
+    if after.top1_differing is None:
+        return words
+    return f"{words}; {after.top1_differing} answers differ, {before.top1_differing or 0} before"
+
+
+def is_better(after: Agreement, before: Agreement) -> bool:
+    """Whether a target agrees more with its source than another one, by more than chance.
+
+    Args:
+        after: Of the one.
+        before: Of the other, on the same samples.
+    """
+    fewer = (before.top1_differing or 0) - (after.top1_differing or 0)
+    return not is_worse(after, before) and (after.error <= _NEARER * before.error or fewer > _ANSWERS)
+
+
+def is_of_use(after: Agreement, before: Agreement, *, clean: bool) -> bool:
+    """Whether a target is to be delivered in the place of the one that came.
+
+    Args:
+        after: Of the one.
+        before: Of the other, on the same samples.
+        clean: Whether nothing is at fault any more: then it's enough that it agrees no less.
+    """
+    runs = after.samples == before.samples
+    return runs and (not is_worse(after, before) if clean else is_better(after, before))
+
+
+def shared_batch(*sides: Sequence[TensorSpec]) -> int:
+    """How many samples models are to be given at a time: as many as one of them always takes.
+
+    Args:
+        sides: The inputs of each.
+    """
+    fixed = {spec.shape[0] for inputs in sides for spec in inputs[:1] if spec.shape}
+    return min((size for size in fixed if isinstance(size, int)), default=_BATCH)
+
+
+def answers(
+    subject: Subject,
+    model: Model,
+    *,
+    begin: int,
+    count: int,
+    batch_size: int = _BATCH,
+    runnable: Runnable | None = None,
+) -> Iterator[Answers]:
+    """Outputs of a model, batch by batch, without the rows that only fill a batch up.
+
+    Args:
+        subject: What the model is fed.
+        model: The subject's, or a changed copy of it.
+        begin: First sample of the dataset.
+        count: How many at most.
+        batch_size: Of a model that leaves it open.
+        runnable: To run in place of the model in its own library: what was compiled of it.
+
+    Raises:
+        ModelLoadError: if the model can't be loaded.
+        InferenceError: if it can't be run.
+        DataError: if the data doesn't fit.
+    """
+    runnable = runnable or framework(model.framework).load(model)
+    # By name, or, where saving has renamed them, in order.
+    given, wanted = ([spec.name for spec in specs] for specs in (subject.inputs, runnable.inputs))
+    inputs = dict(named_alike(given, wanted))
+    reader = open_feeds(subject.data, subject.inputs, subject.recipe)
+    reader.count = min(reader.count, begin + count)
+    for batch in batches(reader, subject.inputs, batch_size):
+        skipped = max(begin - batch.start, 0)
+        if skipped >= batch.valid:
+            continue
+        feeds = {inputs[name]: array for name, array in batch.feeds.items()}
+        yield Answers(batch.size, runnable.run(feeds)).rows(skipped, batch.valid)

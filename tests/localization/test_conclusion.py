@@ -1,0 +1,96 @@
+"""What is concluded from layers, bounded by what the outputs say."""
+
+from __future__ import annotations
+
+import math
+
+import localizations
+import pytest
+from random_graphs import SHAPE, graph_of
+
+from conrepair.evaluate.compare import ComparedOutputs
+from conrepair.evaluate.verdict import Verdict
+from conrepair.graph.kinds import Kind
+from conrepair.localization.conclusion import concluded
+from conrepair.localization.coverage import coverage_of
+from conrepair.localization.hidden import Explained
+from conrepair.localization.layout import layouts
+from conrepair.localization.matching import Pair
+from conrepair.localization.measurement import Cut
+from conrepair.localization.result import Coverage, LocatedFault, Rule
+
+ALL = Coverage(nodes=7, all_nodes=7, parameters=10, all_parameters=10)
+PART = Coverage(nodes=4, all_nodes=7, parameters=5, all_parameters=10, unseen=("lstm", "gru", "dense", "last"))
+EPSILON = (("epsilon is 0.01", "b0"),)
+
+
+def outputs(verdict: Verdict) -> ComparedOutputs:
+    return ComparedOutputs(verdict, "they say so", (), ())
+
+
+def fault(place: int, introduced: float = 0.25, **changes: object) -> LocatedFault:
+    return localizations.fault_of(localizations.row(place, introduced), **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_no_guilty_layer_proves_nothing_where_outputs_are_wrong(verdict: Verdict) -> None:
+    found, words = concluded((), (), outputs(verdict), None, ALL, 0.3)
+    assert found is (verdict if verdict.is_right else Verdict.UNDECIDED)
+    assert ("they say so" in words) is (verdict not in (Verdict.EQUIVALENT, Verdict.QUANTIZED))
+    assert ("and yet the outputs are wrong" in words) is not verdict.is_right
+    assert ("weren't compared" in words) is False
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_a_guilty_layer_is_a_fault_whatever_the_outputs_say(verdict: Verdict) -> None:
+    found, words = concluded((fault(3), fault(1)), (), outputs(verdict), None, ALL, 0.3)
+    assert found is Verdict.FAULTY
+    assert words == "`layer_3` introduces a relative error of 0.25, and 1 more"
+
+
+def test_words_of_one_fault() -> None:
+    one = concluded((fault(3),), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
+    assert one == "`layer_3` introduces a relative error of 0.25"
+    lost = fault(3, math.inf, kind=Kind.STRUCTURE, target_layers=())
+    words = concluded((lost,), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
+    assert words == f"`block/3/conv`: {localizations.EVIDENCE[0]}"
+    other = fault(3, math.inf, kind=Kind.HYPERPARAMETERS)
+    assert "introduces a relative error of inf" in concluded((other,), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
+
+
+def test_words_of_rules_and_of_those_that_are_alone() -> None:
+    rule = Rule(Kind.HYPERPARAMETERS, "epsilon is 0.01", ("b0", "b1"), among=2)
+    known = fault(0, differences=EPSILON)
+    words = concluded((known,), (rule,), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
+    assert words == "epsilon is 0.01, in all 2 places (`b0` and others)"
+    words = concluded((known, fault(1)), (rule, rule), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
+    assert words.endswith("; epsilon is 0.01, in all 2 places; and 1 more")
+
+
+@pytest.mark.parametrize(
+    ("before", "by_rounding", "words"),
+    [
+        (Verdict.FAULTY, ("a", "b", "c", "d"), "rounding at `a`, `b`, `c` does as much"),
+        (Verdict.EQUIVALENT, (), "on the first batch they are right"),
+        (Verdict.EQUIVALENT, ("a",), "rounding at `a` does as much"),
+    ],
+)
+def test_why_nothing_is_decided(before: Verdict, by_rounding: tuple[str, ...], words: str) -> None:
+    explained = Explained((), outputs(before), outputs(Verdict.FAULTY), by_rounding)
+    told = concluded((), (), outputs(Verdict.FAULTY), explained, PART, 0.3)[1]
+    assert words in told
+    assert "3 of 7 operators weren't compared, `lstm`, `gru`, `dense` among them" in told
+    silent = Explained((), outputs(Verdict.FAULTY), outputs(Verdict.FAULTY))
+    told = concluded((), (), outputs(Verdict.FAULTY), silent, ALL, 0.3)[1]
+    assert told == "no layer introduces more than rounding explains, and yet the outputs are wrong: they say so"
+
+
+def test_coverage_is_what_lies_in_front_of_what_told_something() -> None:
+    nodes = [(name, "Tanh", [read], [f"{name}.out"]) for name, read in (("a", "x"), ("b", "a.out"), ("c", "b.out"))]
+    graph = graph_of(["x"], nodes, ["c.out"])
+    layout = layouts(SHAPE, SHAPE)[0]
+    middle, end = (Cut(Pair(name, name, layout, 1.0, "")) for name in ("b.out", "c.out"))
+    middle.introduced.count, middle.introduced.untold = 5, 4
+    end.introduced.count, end.introduced.untold = 5, 5  # nothing but NaN
+    found = coverage_of(graph, [middle, end], 0.5)
+    assert (found.nodes, found.all_nodes, found.unseen, found.explained) == (2, 3, ("c",), 0.5)

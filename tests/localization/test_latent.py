@@ -1,0 +1,111 @@
+"""Faults that no sample shows: found where other values show them, and nothing where a network is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import rewritten_networks as networks
+from onnx_networks import drawn, written
+from rewritten_networks import feeds_of, opened, renamed
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.localization.localize import Found, localize_networks
+from conrepair.localization.options import Options
+
+LOUD, QUIET = 3.0, 0.02  # what a layer is fed, so that its bounds are reached, or aren't
+
+
+def bounded(path: Path, upper: bool = True, epsilon: float = 1e-6) -> Path:
+    """Two layers with an upper bound, of which samples reach the first one only; and a normalization."""
+    lines = []
+    for place in range(2):
+        read = "x" if not place else "s0"
+        bounds = "(c{0}, low, high)" if upper else "(c{0}, low)"
+        lines += [f"c{place} = MatMul ({read}, w{place})", f"r{place} = Clip {bounds.format(place)}"]
+        lines += [f"s{place} = Mul (r{place}, quiet)"] if not place else []
+    lines += [f"n = LayerNormalization <epsilon = {epsilon}> (r1, g, b)", "y = MatMul (n, v)"]
+    text = f"small (float[batch, 8] x) => (float[batch, 4] y) {{ {chr(10).join(lines)} }}"
+    weights = {"w0": drawn(8, 8, seed=1, scale=2), "w1": drawn(8, 8, seed=2), "v": drawn(8, 4, seed=3)}
+    weights |= {"low": np.float32(0), "quiet": np.float32(QUIET), "g": np.ones(8, np.float32), "b": drawn(8, seed=4)}
+    if upper:
+        weights["high"] = np.float32(6)
+    return written(path, text, weights)
+
+
+def localized(source: Path, target: Path, folder: Path, scale: float, **options: bool) -> Found:
+    batches = [({"x": drawn(4, 8, seed=seed, scale=scale)},) * 2 for seed in range(2)]
+    sides = opened(source, batches[0][0]), opened(target, batches[0][0])
+    return localize_networks(*sides, batches, folder / "work", Options(**options))  # type: ignore[arg-type]
+
+
+def test_a_bound_that_no_sample_reaches(tmp_path: Path) -> None:
+    source, target = bounded(tmp_path / "s.onnx"), bounded(tmp_path / "t.onnx", upper=False)
+    found = localized(source, target, tmp_path, 0.1)
+    assert found.result.verdict is Verdict.EQUIVALENT
+    assert [fault.target_layers[0] for fault in found.result.latent] == ["r0", "r1"]
+    assert found.guilty == ()
+    assert any("no sample shows it" in words for words in found.result.latent[0].evidence)
+    found = localized(source, target, tmp_path, 0.1, latent_counts=True)
+    assert found.result.verdict is Verdict.FAULTY
+    assert len(found.guilty) == 2
+
+
+def test_one_that_belongs_to_a_rule_that_samples_show(tmp_path: Path) -> None:
+    source, target = bounded(tmp_path / "s.onnx"), bounded(tmp_path / "t.onnx", upper=False)
+    found = localized(source, target, tmp_path, LOUD)
+    [rule] = found.result.rules
+    assert rule.layers == ("r0", "r1")
+    assert (found.latent, found.result.latent) == (1, ())
+
+
+def test_an_epsilon_that_counts_where_values_are_small(tmp_path: Path) -> None:
+    source, target = bounded(tmp_path / "s.onnx"), bounded(tmp_path / "t.onnx", epsilon=1.05e-6)
+    found = localized(source, target, tmp_path, 200.0)
+    assert found.result.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}
+    assert [fault.target_layers[0] for fault in found.result.latent] in ([], ["n"])
+
+
+@pytest.mark.parametrize("name", sorted(networks.WRITERS))
+def test_none_where_a_network_is_right(name: str, tmp_path: Path) -> None:
+    source = networks.WRITERS[name](tmp_path / "s.onnx")
+    renamed(source, tmp_path / "t.onnx", copies=True)
+    feeds = feeds_of(name)
+    sides = opened(source, feeds), opened(tmp_path / "t.onnx", feeds)
+    found = localize_networks(*sides, [(feeds, feeds)], tmp_path / "work", Options())
+    assert found.result.latent == ()
+
+
+def removed(graph: onnx.GraphProto, output: str) -> None:
+    [node] = [node for node in graph.node if node.output[0] == output]
+    graph.node.remove(node)
+    for other in graph.node:
+        other.input[:] = [node.input[0] if name == output else name for name in other.input]
+
+
+REDUNDANT: dict[str, str] = {
+    "a bound that a sigmoid never reaches": "h = Sigmoid (c)\n r = Clip (h, zero, one)",
+    "a ReLU behind a softmax": "h = Softmax <axis = 1> (c)\n r = Relu (h)",
+    "a ReLU twice": "h = Relu (c)\n r = Relu (h)",
+    "an absolute value of squares": "h = Mul (c, c)\n r = Abs (h)",
+}
+
+
+@pytest.mark.parametrize("name", REDUNDANT)
+def test_what_never_does_anything_may_be_left_out(name: str, tmp_path: Path) -> None:
+    text = f"""small (float[batch, 8] x) => (float[batch, 4] y) {{
+        c = MatMul (x, w)
+        {REDUNDANT[name]}
+        y = MatMul (r, v)
+    }}"""
+    weights = {"w": drawn(8, 8, seed=1), "v": drawn(8, 4, seed=2)}
+    weights |= {"zero": np.float32(0), "one": np.float32(1)} if "zero" in text else {}
+    source = written(tmp_path / "s.onnx", text, weights)
+    proto = onnx.load(source)
+    removed(proto.graph, "r")
+    onnx.save(proto, tmp_path / "t.onnx")
+    found = localized(source, tmp_path / "t.onnx", tmp_path, 1.0)
+    assert found.result.verdict is Verdict.EQUIVALENT
+    assert found.result.latent == ()

@@ -1,0 +1,303 @@
+"""What bit widths explain of a quantized target, and what they don't."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import quantized_networks as networks
+from onnx_networks import drawn, written
+from small_models import model_of
+
+from conrepair.converters.registry import converter
+from conrepair.data.feeds import DataReference
+from conrepair.data.tensor_spec import Quantization
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.localization.layout import layouts
+from conrepair.localization.matching import Pair
+from conrepair.localization.measurement import Cut, CutOff
+from conrepair.localization.models import Subject, localize_models
+from conrepair.localization.options import Options
+from conrepair.localization.quantization import (
+    QuantizationErrors,
+    _quantizes_activations,
+    beyond_drawn,
+    ranges_of,
+    rounding_error,
+)
+from conrepair.localization.reference import DISTURBANCE
+from conrepair.localization.result import Localization
+from conrepair.runtime.files import sha256_of
+
+_WORDS, _COUNT = 40, 16
+_TEXT = """small (int64[batch, 5] x) => (float[batch, 8] y) {
+    e = Gather (table, x)
+    p = Add (e, places)
+    h = MatMul (p, w)
+    r = Relu (h)
+    m = ReduceMean <axes = [1], keepdims = 0> (r)
+    y = MatMul (m, v)
+}"""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> tuple[Model, Model]:
+    """A network with an embedding, and its copy with weights, and the table, of eight bits."""
+    weights = {
+        "table": drawn(_WORDS, 16),
+        "w": drawn(16, 32, seed=1),
+        "v": drawn(32, 8, seed=2),
+        "places": drawn(5, 16, seed=3),
+    }
+    right = model_of("onnx", written(tmp_path / "right.onnx", _TEXT, weights))
+    step = converter("onnx-quantize-dynamic")
+    (tmp_path / "made").mkdir()
+    path = step.convert(right, tmp_path / "made", step.complete({}))
+    return right, model_of("onnx", tmp_path / "made" / path)
+
+
+def located(right: Model, target: Model, folder: Path) -> Localization:
+    path = folder / "data.npz"
+    np.savez(path, x=np.random.default_rng(0).integers(0, _WORDS, (_COUNT, 5)))
+    data = DataReference("tensors", _COUNT, str(path), sha256_of(path))
+    sides = (Subject(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
+    return localize_models(*sides, folder / "work", Options(samples=_COUNT, batch_size=4, quantized=True))
+
+
+def test_what_is_gathered_from_a_quantized_table_is_meant_to_be_in_few_bits(
+    models: tuple[Model, Model], tmp_path: Path
+) -> None:
+    assert any("DequantizeLinear" in node.op for node in open_editor(models[1]).graph.nodes)
+    assert not located(*models, tmp_path).faults
+
+
+@pytest.mark.parametrize("step", [0.1, 0.02])
+def test_an_activation_in_few_bits_is_not_where_layers_read_real_numbers(
+    models: tuple[Model, Model], tmp_path: Path, step: float
+) -> None:
+    editor = open_editor(models[1])
+    scale = [np.array(step, np.float32), np.array(0, np.int8)]
+    editor.insert("r", [("QuantizeLinear", {}, scale), ("DequantizeLinear", {}, scale)], "stored")
+    (fault,) = located(models[0], editor.save(tmp_path, "wrong"), tmp_path).faults
+    assert any("stored" in name for name in fault.target_layers)
+
+
+@pytest.mark.parametrize("factor", [-1.0, 0.1])
+def test_behind_a_fault_quantized_layers_are_proven_right(tmp_path: Path, factor: float) -> None:
+    """No values are near the source's there; fed with the source's, each layer's are."""
+    right = networks.source(tmp_path)
+    made = networks.converted(right, "onnx-quantize-dynamic", tmp_path / "made")
+    editor = open_editor(made)
+    editor.insert("b", [("Mul", {}, [np.array(factor, np.float32)])], "scaled")
+    sides = (networks.subject(item, tmp_path) for item in (right, editor.save(tmp_path, "wrong")))
+    found = localize_models(*sides, tmp_path / "work", Options(samples=8, batch_size=4, quantized=True))
+    (row,) = [row for row in found.layers if row.guilty]
+    assert row.source_tensor == "c"
+    assert {"k", "y"} <= {row.source_tensor for row in found.layers}
+    assert any("scaled" in name for name in found.faults[0].target_layers)
+
+
+def test_turns_of_a_loop_are_worth_as_much_as_one() -> None:
+    table = Parameter("w", (4, 4), "int8", lambda: np.eye(4, dtype=np.float32), 8, (1 / 127,))
+    names = [f"h{turn}" for turn in range(9)]
+    tensors = {name: Tensor(name, (2, 4), "float32") for name in names}
+
+    def expected(turns: int) -> float:
+        row = [Node(b, b, "MatMul", "", (a,), (b,), {}, {"weight": table}) for a, b in itertools.pairwise(names)]
+        graph = LayerGraph(("h0",), (names[turns],), tensors, tuple(row[:turns]))
+        cut = Cut(Pair("y", names[turns], layouts((2, 4), (2, 4))[0], 1.0, ""))
+        cut.introduced.add(np.ones((2, 4), np.float32), np.ones((2, 4), np.float32))
+        return QuantizationErrors(graph, [cut], DISTURBANCE).expected(cut, graph.nodes, ("h0",))
+
+    assert expected(1) == pytest.approx(expected(8))
+
+
+@pytest.mark.parametrize(
+    ("factor", "inputs_drawn", "is_guilty"),
+    [(1.0, False, False), (1.5, False, True), (1.5, True, False), (4.0, True, True)],
+)
+def test_values_beyond_what_calibration_has_seen(
+    tmp_path: Path, factor: float, inputs_drawn: bool, is_guilty: bool
+) -> None:
+    """Drawn inputs may have somewhat larger values than those that a target was calibrated on."""
+    right = networks.source(tmp_path)
+    target = networks.converted(right, "onnx-quantize-static", tmp_path / "qdq")
+    path = tmp_path / "larger.npz"
+    rows = np.random.default_rng(3).normal(size=(networks.COUNT, 3, 12, 12)).astype(np.float32)
+    np.savez(path, x=rows * np.float32(factor))
+    data = DataReference("tensors", networks.COUNT, str(path), sha256_of(path))
+    sides = (Subject(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
+    options = Options(samples=_COUNT, batch_size=8, quantized=True, drawn=inputs_drawn)
+    assert bool(localize_models(*sides, tmp_path / "work", options).faults) == is_guilty
+
+
+WHOLE = Parameter("w", (4, 4), "int8", lambda: np.ones((4, 4)))
+EIGHT = Parameter("v", (4, 4), "int8", lambda: np.ones((4, 4)), 8, (0.5,))
+
+
+@pytest.mark.parametrize(
+    ("reads", "meant"),
+    [("", True), ("r", False), ("q", True), ("d", True), ("rq", True), ("rrq", False), ("rqd", True)],
+)
+def test_activations_are_quantized_where_half_of_the_layers_read_such(reads: str, meant: bool) -> None:
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rdx"}
+    tensors["q"] = Tensor("q", (4, 4), "int8", Quantization(0.1, 0))
+    nodes = [Node("d", "d", "DequantizeLinear", "", ("q",), ("d",))]
+    for place, name in enumerate(reads):
+        weight = {"weight": WHOLE if place % 2 else EIGHT}
+        nodes.append(Node(f"m{place}", "", "MatMul", "", (name,), (f"y{place}",), {}, weight))
+    nodes.append(
+        Node(
+            "plain",
+            "",
+            "MatMul",
+            "",
+            ("r",),
+            ("y",),
+            {},
+            {"weight": Parameter("p", (4, 4), "float32", lambda: np.ones(4))},
+        )
+    )
+    assert _quantizes_activations(LayerGraph(("r", "q"), (), tensors, tuple(nodes))) is meant
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values", "step"),
+    [
+        (EIGHT, np.full((4, 4), 254.0), 0.5),
+        (EIGHT, np.full((4, 4), 12.7), 0.1),  # finer steps would do
+        (Parameter("v", (2,), "int32", lambda: np.ones(2), 32, (0.5,)), np.full(2, 1.0), 0.5),  # a bias's say nothing
+        (Parameter("v", (2,), "int16", lambda: np.ones(2), 16, (0.5,)), np.full(2, 32.767), 1e-3),
+        (Parameter("v", (2,), "int8", lambda: np.ones(2), 8, (3.0, 4.0)), np.full(2, 1e6), 12.5**0.5),
+        (WHOLE, np.full((4, 4), 100.0), 100 / 127),
+        (WHOLE, np.full((4, 4), 1000.0), 1.0),
+        (Parameter("b", (4,), "int8", lambda: np.ones(4)), np.full(4, 100.0), 0.0),
+        (Parameter("w", (4, 4), "float32", lambda: np.ones(4)), np.full(4, 100.0), 0.0),
+        (EIGHT, np.zeros((4, 4)), 0.0),
+        (EIGHT, np.zeros((0, 4)), 0.0),
+    ],
+)
+def test_what_the_bits_of_a_weight_explain(parameter: Parameter, values: np.ndarray, step: float) -> None:
+    size = float(np.abs(values).max(initial=0.0)) or 1.0
+    assert rounding_error(parameter, values) == pytest.approx(step / 12**0.5 / size)
+
+
+def test_ranges_are_those_of_the_same_values() -> None:
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rdyz"}
+    tensors["q"] = Tensor("q", (4, 4), "int8", Quantization(0.5, 1))
+    nodes = (
+        Node("quantize", "", "QuantizeLinear", "", ("r",), ("q",)),
+        Node("dequantize", "", "DequantizeLinear", "", ("q",), ("d",)),
+        Node("relu", "", "Relu", "", ("q",), ("y",)),
+    )
+    low, high = tensors["q"].stored or (0.0, 0.0)
+    assert (low, high) == (-129 * 0.5, 126 * 0.5)
+    assert ranges_of(LayerGraph(("r",), ("y",), tensors, nodes)) == dict.fromkeys("qdr", (low, high))
+
+
+@pytest.mark.parametrize(
+    ("beyond", "inputs_drawn", "explained"),
+    [
+        (1.0, False, True),
+        (1.25, False, True),
+        (1.3, False, False),
+        (1.3, True, True),
+        (2.0, True, True),
+        (2.1, True, False),
+    ],
+)
+def test_somewhat_larger_values_than_calibration_met_are_cut_off(
+    beyond: float, inputs_drawn: bool, explained: bool
+) -> None:
+    """The range is -2 to 2, in steps of 4 / 255; what a range doesn't hold is half of all."""
+    step = 4 / 255
+    tensors = {"q": Tensor("q", (4, 4), "uint8", Quantization(step, 128)), "r": Tensor("r", (4, 4), "float32")}
+    graph = LayerGraph(("r",), ("q",), tensors, (Node("n", "n", "QuantizeLinear", "", ("r",), ("q",)),))
+    values = np.full((4, 4), 2.0, np.float32)
+    cut = Cut(Pair("s", "q", layouts((4, 4), (4, 4))[0], 1.0, ""), cut_off=CutOff(-2.0, 2.0, beyond, 1.0, 4.0))
+    cut.introduced.add(values, values)
+    found = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
+    rounding = step / 12**0.5 / 2.0
+    assert found == pytest.approx(np.hypot(rounding, 0.5 if explained else 0.0), rel=0.02)
+    cut.disturbed = 3 * DISTURBANCE
+    amplified = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
+    assert amplified == pytest.approx(3 * found)
+
+
+@pytest.mark.parametrize(
+    ("beyond", "limit"),
+    [
+        ([1.1, 2.1, 2.5, 2.3, 3.3], 4.6),  # uniform pictures through a network that was calibrated on photos
+        ([1.0, 1.0, 1.1, 3.0], 2.1),  # one scale is wrong
+        ([1.0, 0.9, 1.0, 9.0], 2.0),
+        ([50.0] * 5, 8.0),  # calibrated on other inputs by far
+        ([3.0, 3.0], 2.0),  # too few to say
+    ],
+)
+def test_most_tensors_say_how_far_drawn_inputs_are_from_those_of_calibration(
+    beyond: list[float], limit: float
+) -> None:
+    layout = layouts((4, 4), (4, 4))[0]
+    cuts = [Cut(Pair("s", "q", layout, 1.0, ""), cut_off=CutOff(-1.0, 1.0, item)) for item in beyond]
+    without = Cut(Pair("t", "r", layout, 1.0, ""))
+    assert beyond_drawn([*cuts, without]) == pytest.approx(limit)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_steps_for_much_larger_values_are_not_explained(shared: bool) -> None:
+    """A tensor that can't be observed says nothing of others that are quantized alike."""
+    alike = Quantization(1.0, 128)
+    tensors = {"q": Tensor("q", (4, 4), "uint8", alike), "r": Tensor("r", (4, 4), "float32")}
+    if shared:
+        tensors["within"] = Tensor("within", (4, 4), "uint8", alike, observable=False)
+    graph = LayerGraph(("r",), ("q",), tensors, (Node("n", "n", "Relu", "", ("r",), ("q",)),))
+    cut = Cut(Pair("s", "q", layouts((4, 4), (4, 4))[0], 1.0, ""))
+    cut.introduced.add(np.full((4, 4), 0.01), np.full((4, 4), 0.01))
+    found = QuantizationErrors(graph, [cut], DISTURBANCE).expected(cut, (), ("q",))
+    assert found == pytest.approx(1 / 128 / 12**0.5)
+
+
+def test_a_range_that_is_measured_as_it_runs_has_half_as_many_steps_each_way() -> None:
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "ry"}
+    node = Node("n", "n", "DynamicQuantizeLinear", "", ("r",), ("y",))
+    graph = LayerGraph(("r",), ("y",), tensors, (node,))
+    values = np.full((4, 4), 2.0, np.float32)
+    values[0, 0] = 8.0
+    read, end = (Cut(Pair("s", name, layouts((4, 4), (4, 4))[0], 1.0, "")) for name in "ry")
+    read.introduced.add(values, values)
+    size = float(np.sqrt(np.mean(values**2)))
+    found = QuantizationErrors(graph, [read, end], DISTURBANCE).expected(end, [node], ())
+    assert found == pytest.approx(8.0 / 127 / 12**0.5 / size)
+    assert QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ()) == 0.0, "nothing is known"
+
+
+@pytest.mark.parametrize(
+    ("op", "reads", "weight", "runs", "stored"),
+    [
+        ("MatMul", "r", EIGHT, True, True),
+        ("MatMul", "q", EIGHT, False, True),  # it's in few bits already
+        ("MatMul", "m", EIGHT, False, True),  # likewise, by what stands in front
+        ("MatMul", "r", Parameter("p", (4, 4), "float32", lambda: np.ones(4)), False, False),
+        ("Mul", "r", EIGHT, False, True),
+    ],
+)
+def test_layers_that_make_integers_of_what_they_read(
+    op: str, reads: str, weight: Parameter, runs: bool, stored: bool
+) -> None:
+    """Those with weights in few bits do, where they read real numbers."""
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rmy"}
+    tensors["q"] = Tensor("q", (4, 4), "int8", Quantization(0.1, 0))
+    node = Node("n", "n", op, "", (reads,), ("y",), {}, {"weight": weight})
+    graph = LayerGraph(
+        ("r", "q"), ("y",), tensors, (Node("d", "d", "DynamicQuantizeLinear", "", ("r",), ("m",)), node)
+    )
+    end = Cut(Pair("s", "y", layouts((4, 4), (4, 4))[0], 1.0, ""))
+    end.introduced.add(np.full((4, 4), 2.0), np.full((4, 4), 2.0))
+    found = QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ())
+    step = 1 / 127 / 12**0.5  # of ones, and of twos
+    assert found == pytest.approx(step * np.sqrt(int(runs) + int(stored)))

@@ -1,0 +1,207 @@
+"""What rounding makes of the source's values: disturbances, stages, batches, ranges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
+
+from conrepair.graph.layer_graph import Node
+from conrepair.localization.activations import Activations
+from conrepair.localization.layout import layouts
+from conrepair.localization.matching import Pair
+from conrepair.localization.measurement import CutOff, measure
+from conrepair.localization.reference import DISTURBANCE, Reference, _part, _stages, shaken
+from conrepair.metrics.running_error import relative_l2
+from conrepair.runtime.errors import InferenceError
+
+CHAIN = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(5)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(), (7,), (3, 4, 5), (1 << 19, 2)])
+def test_a_disturbance_is_of_eight_last_places_up_or_down(dtype: type, shape: tuple[int, ...]) -> None:
+    array = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    changed = shaken(array)
+    assert changed.dtype == array.dtype
+    assert changed.shape == array.shape
+    factor = np.asarray(changed, np.float64) / array - 1
+    assert np.allclose(np.abs(factor), DISTURBANCE, rtol=0.2)
+    if array.size > 9:
+        assert 0.3 < np.mean(factor > 0) < 0.7
+    assert np.array_equal(shaken(array), changed)
+    assert not np.shares_memory(changed, array)
+
+
+def test_integers_are_not_disturbed() -> None:
+    whole = np.arange(5)
+    assert shaken(whole) is whole
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_whole_numbers_are_not_disturbed_as_no_rounding_made_them(dtype: type) -> None:
+    # A mask's ones, an id, a pixel; but large numbers are whole in every float, and zero is zero.
+    array = np.array([0, 1, -3, 425, 0.5, 3e38], dtype=np.float64).clip(max=float(np.finfo(dtype).max)).astype(dtype)
+    assert (shaken(array) == array).tolist()[:4] == [True] * 4
+    if dtype is not np.float16:  # which doesn't hold so small a change
+        assert (shaken(array) == array).tolist()[4:] == [False] * 2
+
+
+def test_a_part_of_a_disturbance() -> None:
+    expected, disturbed = np.float32([1.0, 2.0, np.inf, 4.0]), np.float32([1.4, 2.0, 3.0, np.nan])
+    assert _part(expected, disturbed).tolist() == pytest.approx([1.1, 2.0, np.inf, 4.0])
+    whole = np.array([1, 2])
+    assert _part(np.array([1, 1]), whole) is whole
+
+
+@pytest.mark.parametrize("count", [1, 5, 64, 65, 200])
+def test_stages_are_all_tensors_in_order_in_few_groups(count: int) -> None:
+    nodes = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(count)]
+    found = list(_stages(Computed(graph_of(["x"], nodes, [f"t{count - 1}"]))))
+    assert [name for stage in found for name in stage] == [f"t{place}" for place in range(count)]
+    assert len(found) <= 64
+    assert max(map(len, found)) - min(map(len, found)) <= max(map(len, found)) - 1
+    if count <= 64:
+        assert all(len(stage) == 1 for stage in found)
+
+
+def test_what_rounding_on_the_way_does_to_the_outputs(tmp_path: Path) -> None:
+    network = Computed(graph_of(["x"], CHAIN, ["t4"]))
+    reference = Reference(network, tmp_path)
+    right = reference.batch(0, drawn_feeds(network.graph))
+    right.compute(["t4"])
+    found = reference.rounded_outputs(right)["output 0"]
+    assert DISTURBANCE / 4 < relative_l2(right["t4"], found) < 300 * DISTURBANCE
+    assert reference.rounded_outputs(right)["output 0"] is found, "measured once"
+
+
+def test_batches_are_kept_where_several_targets_need_them(tmp_path: Path) -> None:
+    network = Computed(graph_of(["x"], CHAIN, ["t4"]))
+    feeds = [drawn_feeds(network.graph, seed) for seed in range(3)]
+    for keep in (True, False):
+        reference = Reference(network, tmp_path / str(keep), keep=keep)
+        batches = [reference.batch(number, item) for number, item in enumerate(feeds)]
+        assert len(set(map(id, batches))) == (3 if keep else 2)
+        assert reference.batch(0, feeds[0]) is batches[0]
+        assert np.array_equal(batches[2].feeds["x"], feeds[2]["x"])
+        seen = feeds if keep else [feeds[0], feeds[2]]
+        low, high = reference.range_of("x")
+        assert (low, high) == (min(item["x"].min() for item in seen), max(item["x"].max() for item in seen))
+
+
+def test_another_arithmetic_is_asked_once(tmp_path: Path) -> None:
+    network = Computed(graph_of(["x"], CHAIN, ["t4"]))
+    other = Computed(network.graph, {"n4": lambda x: x * np.float32(1.5)})
+    opened: list[int] = []
+
+    def second() -> Computed:
+        opened.append(1)
+        return other
+
+    reference = Reference(network, tmp_path, second_opinion=second)
+    right = reference.batch(0, drawn_feeds(network.graph))
+    right.compute(["t4"])
+    found = reference.second_outputs(right)
+    assert found is not None
+    assert np.allclose(found["output 0"], 1.5 * right["t4"])
+    assert reference.second_outputs(right) is found
+    assert len(opened) == 1
+    assert Reference(network, tmp_path / "other").second_outputs(right) is None
+
+
+def test_floors_are_measured_once_and_not_of_inputs(tmp_path: Path) -> None:
+    network = Computed(graph_of(["x"], CHAIN, ["t4"]))
+    reference = Reference(network, tmp_path)
+    right = reference.batch(0, drawn_feeds(network.graph))
+    right.compute([name for _, _, _, (name,) in CHAIN])
+    found = reference.floors(right, ["x", "t1"], ["x", "t1", "t3"])
+    assert set(found) == {"t1", "t3"}
+    assert all(0 < floor.disturbed < 300 * DISTURBANCE and floor.other is None for floor in found.values())
+    before = found["t1"]
+    assert reference.floors(right, ["t1", "x"], ["t1", "t2"])["t1"] is before
+    assert reference.floors(right, ["x"], ["t3"])["t3"].disturbed != found["t3"].disturbed, "from elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("values", "beyond", "lost"),
+    [
+        ([-1.0, 2.0], 1.0, 0.0),
+        ([-0.5, 1.0], 0.5, 0.0),
+        ([-2.0, 2.0], 2.0, math.sqrt(1 / 8)),
+        ([0.0, 5.0], 2.5, 3 / 5),
+        ([0.0, 0.0], 0.0, 0.0),
+    ],
+)
+def test_what_a_range_does_not_hold(values: list[float], beyond: float, lost: float) -> None:
+    found = CutOff(-1.0, 2.0)
+    found.add(np.array(values))
+    assert found.beyond == beyond
+    assert found.relative_l2 == pytest.approx(lost)
+    found.add(np.array([-0.1, 0.1]))
+    assert found.beyond == max(beyond, 0.1)
+
+
+def test_a_range_that_ends_at_zero_holds_nothing_below() -> None:
+    found = CutOff(0.0, 2.0)
+    found.add(np.array([-0.1, 1.0]))
+    assert found.beyond == math.inf
+
+
+@pytest.mark.parametrize("whole", [1, 2, 3])
+def test_as_many_samples_run_as_a_whole_as_asked(tmp_path: Path, whole: int) -> None:
+    source = Computed(graph_of(["x"], CHAIN, ["t4"]))
+    target = Computed(source.graph, {"n1": lambda x: 1.5 * x})
+    feeds = [drawn_feeds(source.graph, seed) for seed in range(4)]
+    plain = layouts(SHAPE, SHAPE)[0]
+    pairs = [Pair(name, name, plain, 1.0, "") for name in ("x", "t0", "t1", "t4")]
+    reference = Reference(source, tmp_path / "s")
+    seen: list[int] = []
+    cuts = measure(
+        reference,
+        pairs,
+        (reference.batch(0, feeds[0]), Activations(target, feeds[0], tmp_path / "t")),
+        [(item, item) for item in feeds[1:]],
+        whole=whole * SHAPE[0],
+        observe=lambda *_: seen.append(1),
+        ranges={"t1": (-0.5, 0.5)},
+    )
+    assert [cut.pair.target for cut in cuts] == ["t0", "t1", "t4"]
+    assert {cut.introduced.count for cut in cuts} == {4 * math.prod(SHAPE)}
+    assert {cut.full.count for cut in cuts} == {min(whole, 2) * math.prod(SHAPE)}
+    assert len(seen) == whole
+    assert [cut.introduced.relative_l2 > 0.1 for cut in cuts] == [False, True, False]
+    assert [cut.full.relative_l2 > 0.01 for cut in cuts] == [False, True, True]
+    assert [cut.cut_off is not None and cut.cut_off.beyond > 1 for cut in cuts] == [False, True, False]
+    assert all(cut.disturbed > 0 and cut.other is None for cut in cuts)
+
+
+class Lacking(Computed):
+    """Has no kernel for one node."""
+
+    def apply(self, node: Node, reads: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        if node.name == "n2":
+            raise InferenceError("no kernel")
+        return super().apply(node, reads)
+
+
+def test_what_another_arithmetic_has_no_kernels_for_has_no_second_opinion(tmp_path: Path) -> None:
+    network = Computed(graph_of(["x"], CHAIN, ["t4"]))
+    other = Lacking(network.graph, dict.fromkeys(("n1", "n3", "n4"), lambda x: x * np.float32(1 + 1e-4)))
+    reference = Reference(network, tmp_path, second_opinion=lambda: other)
+    right = reference.batch(0, drawn_feeds(network.graph))
+    names = [name for _, _, _, (name,) in CHAIN]
+    right.compute(names)
+    found = reference.floors(right, ["x", *names], names)
+    told = {name: floor.other for name, floor in found.items()}
+    assert told == {
+        "t0": 0.0,
+        "t1": pytest.approx(1e-4, rel=1e-2),
+        "t2": None,
+        "t3": pytest.approx(1e-4, rel=1e-2),
+        "t4": pytest.approx(1e-4, rel=1e-2),
+    }
+    assert reference.second_outputs(right) is None

@@ -1,0 +1,140 @@
+"""Activations that were calibrated on smaller values than the source has."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from quantized_faults import in_eight_bits
+from quantized_networks import source, subject
+from rescaled import as_int8, pictures, trained
+from small_models import model_of
+
+from conrepair.data.feeds import DataReference
+from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.registry import framework
+from conrepair.graph.kinds import Kind
+from conrepair.localization.models import Subject, localize_models
+from conrepair.localization.options import Options
+from conrepair.localization.saturation import SATURATES, SHIFTED, is_small
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.repair import repair_models
+from conrepair.runtime.files import sha256_of
+
+Change = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+_OPTIONS = Options(samples=8, batch_size=8, quantized=True)
+
+
+def rows(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, 3, 12, 12)).astype(np.float32)
+
+
+def quantized(folder: Path, form: str, factor: float) -> tuple[Subject, Subject]:
+    """The network, and what it is in eight bits when it was calibrated on inputs so many times as large."""
+    made = source(folder)
+    path = in_eight_bits(Path(made.path), folder / "int8.onnx", rows(40, 2) * np.float32(factor), form)
+    return subject(made, folder), subject(model_of("onnx", path), folder)
+
+
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+def test_it_is_named_and_no_weight_is_accused(form: str, tmp_path: Path) -> None:
+    found = localize_models(*quantized(tmp_path, form, 1 / 50), tmp_path / "at", _OPTIONS)
+    assert found.verdict is Verdict.FAULTY
+    assert SATURATES in found.reason
+    assert {fault.kind for fault in found.faults} == {Kind.PRECISION}
+    words = " ".join(text for fault in found.faults for text in fault.evidence)
+    assert "`x` saturates: calibrated on a smaller range. It holds -0.0" in words
+    assert "of them are cut off" in words
+    assert "weights" not in words
+
+
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+@pytest.mark.parametrize("factor", [1, 1.2, 3])
+def test_a_right_calibration_isnt(form: str, factor: float, tmp_path: Path) -> None:
+    found = localize_models(*quantized(tmp_path, form, factor), tmp_path / "at", _OPTIONS)
+    assert (found.verdict, found.faults) == (Verdict.QUANTIZED, ())
+
+
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+def test_a_new_calibration_mends_it_at_once(form: str, tmp_path: Path) -> None:
+    options = RepairOptions(_OPTIONS, seconds=120, unseen=16)
+    result = repair_models(*quantized(tmp_path, form, 1 / 50), tmp_path / "out", options)
+    assert not result.after.faults
+    assert result.tried <= 16
+    assert result.storage is not None
+    assert result.storage.quantized == result.storage.quantized_before
+
+
+def test_a_keras_network_of_bytes_that_was_calibrated_on_portions_of_one(tmp_path: Path) -> None:
+    trained().save(tmp_path / "right.keras")
+    photos, small = pictures(32, seed=5)[0], pictures(100)[0] / 255
+    np.savez(tmp_path / "photos.npz", photos)
+    sides = []
+    for name, path in (
+        ("keras", tmp_path / "right.keras"),
+        ("tflite", as_int8(tmp_path / "wrong.tflite", small, stored=True)),
+    ):
+        model = model_of(name, path)
+        inputs = framework(name).describe(model).inputs
+        np.savez(tmp_path / f"{name}.npz", **{inputs[0].name: photos})
+        data = tmp_path / f"{name}.npz"
+        samples = sides[0].inputs if sides else inputs
+        sides.append(
+            Subject(model, inputs, DataReference("tensors", 32, str(data), sha256_of(data), samples=samples), None)
+        )
+    found = localize_models(*sides, tmp_path / "at", _OPTIONS)
+    assert SATURATES in found.reason
+    assert "It holds 0 to 1, the source's values are 0 to 255" in found.faults[0].evidence[0]
+    result = repair_models(*sides, tmp_path / "out", RepairOptions(_OPTIONS, seconds=120, unseen=16))
+    assert not result.after.faults
+    assert result.tried <= 16
+    assert result.unseen_after.top1_differing == 0
+
+
+def narrowed(scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A twelfth of a range."""
+    return scale / np.float32(12), zero
+
+
+def shifted(scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A range that's wide enough and begins far below, so that large values are cut off."""
+    return scale * np.float32(1.5), np.full_like(zero, 115)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"), [(narrowed, SATURATES), (shifted, SHIFTED)], ids=lambda value: getattr(value, "__name__", "")
+)
+@pytest.mark.parametrize(("of_the_input", "drawn"), [(False, True), (False, False), (True, True)])
+def test_drawn_inputs_say_nothing_of_a_range_inside(
+    of_the_input: bool, drawn: bool, change: Change, rule: str, tmp_path: Path
+) -> None:
+    """Noise may be unlike what calibration has seen; a range of the input itself contradicts what it's made for."""
+    ours, theirs = quantized(tmp_path, "QDQ", 1.0)
+    network = onnx.load(theirs.model.path)
+    read = [node for node in network.graph.node if node.op_type == "QuantizeLinear"]
+    chosen = next(node for node in read if (node.input[0] == "x") is of_the_input)
+    constants = {item.name: item for item in network.graph.initializer}
+    of_range = [constants[name] for name in chosen.input[1:]]
+    for item, value in zip(of_range, change(*map(onnx.numpy_helper.to_array, of_range)), strict=True):
+        item.CopyFrom(onnx.numpy_helper.from_array(value, item.name))
+    onnx.save(network, tmp_path / "wrong.onnx")
+    target = subject(model_of("onnx", tmp_path / "wrong.onnx"), tmp_path)
+    found = localize_models(ours, target, tmp_path / "at", dataclasses.replace(_OPTIONS, drawn=drawn))
+    if drawn and not of_the_input:
+        assert (found.verdict, found.faults) == (Verdict.UNDECIDED, ())
+        assert "saturates" in found.reason
+        assert "--data" in found.reason
+    else:
+        assert found.verdict is Verdict.FAULTY
+        assert rule in {words for fault in found.faults for words, _ in fault.differences}
+
+
+def test_ranges() -> None:
+    assert is_small((0.0, 1.0), 0.0, 255.0)
+    assert is_small((-1.0, 0.0), -1.0, 1.0)
+    assert not is_small((0.0, 1.0), -1.0, 1.2), "a range that begins at zero is a ReLU"
+    assert not is_small((-1.0, 1.0), -1.2, 1.2), "samples have somewhat larger values"

@@ -1,0 +1,108 @@
+"""Parameters that differ and no value shows it: named where nothing takes it back, not where something does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx_networks import drawn, written
+from rewritten_networks import opened
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.localize import Found, localize_networks
+from conrepair.localization.options import Options
+
+
+def localized(sources: tuple[Path, Path], feeds: dict[str, Array], folder: Path) -> Found:
+    ours, theirs = (opened(path, feeds) for path in sources)
+    return localize_networks(ours, theirs, [(feeds, feeds)], folder / "work", Options())
+
+
+def words_of(found: Found) -> str:
+    assert found.result.verdict is Verdict.EQUIVALENT
+    assert found.guilty == ()
+    [fault] = found.result.latent
+    assert any("no sample shows it" in words for words in fault.evidence)
+    return fault.evidence[0]
+
+
+def looked_up(path: Path, change: float = 1.0) -> Path:
+    text = """small (int64[batch, 3] ids) => (float[batch, 3, 4] y) {
+        e = Gather (table, ids)
+        y = MatMul (e, w)
+    }"""
+    table = drawn(500, 6, seed=1)
+    table[400] *= change
+    return written(path, text, {"table": table, "w": drawn(6, 4, seed=2)})
+
+
+def test_a_row_that_no_index_asked_for(tmp_path: Path) -> None:
+    files = looked_up(tmp_path / "s.onnx"), looked_up(tmp_path / "t.onnx", 1.01)
+    feeds = {"ids": np.random.default_rng(0).integers(0, 400, (4, 3))}
+    assert words_of(localized(files, feeds, tmp_path)).endswith("1 of 500 slices of axis 0")
+
+
+def saturated(path: Path, factor: float = 1.0) -> Path:
+    text = """small (float[batch, 6] x) => (float[batch, 4] y) {
+        z = Gemm (x, w, b)
+        s = Sigmoid (z)
+        t = MatMul (s, v)
+        u = MatMul (x, q)
+        y = Add (t, u)
+    }"""
+    weights = {"w": factor * drawn(6, 5, seed=1), "b": factor * 300 * np.sign(drawn(5, seed=2)), "v": drawn(5, 4)}
+    return written(path, text, {name: np.float32(array) for name, array in weights.items()} | {"q": drawn(6, 4)})
+
+
+def test_a_layer_in_front_of_what_saturates(tmp_path: Path) -> None:
+    files = saturated(tmp_path / "s.onnx"), saturated(tmp_path / "t.onnx", 1.5)
+    assert "scaled by 1.5" in words_of(localized(files, {"x": drawn(4, 6)}, tmp_path))
+
+
+def last(path: Path, index: int) -> Path:
+    text = """small (float[batch, 5, 6] x) => (float[batch, 4] y) {
+        t = Gather <axis = 1> (x, i)
+        y = MatMul (t, w)
+    }"""
+    return written(path, text, {"i": np.array(index), "w": drawn(6, 4)})
+
+
+def balanced(path: Path, factor: float = 1.0) -> Path:
+    text = """small (float[batch, 6] x) => (float[batch, 4] y) {
+        a = MatMul (x, w)
+        r = Relu (a)
+        y = MatMul (r, v)
+    }"""
+    return written(path, text, {"w": np.float32(factor) * drawn(6, 5, seed=1), "v": drawn(5, 4) / np.float32(factor)})
+
+
+def folded(path: Path, norm: bool) -> Path:
+    scale = np.abs(drawn(5, seed=3)) + np.float32(0.5)
+    weight, bias = drawn(5, 3, 3, 3, seed=1), drawn(5, seed=2)
+    lines = "a = Conv (x, w, b) \n n = BatchNormalization (a, g, o, m, v)" if norm else "n = Conv (x, w, b)"
+    text = f"small (float[batch, 3, 8, 8] x) => (float[batch, 5, 6, 6] y) {{ {lines} \n y = Relu (n) }}"
+    if norm:
+        given = {
+            "g": scale,
+            "o": np.zeros(5, np.float32),
+            "m": np.zeros(5, np.float32),
+            "v": np.float32([1 - 1e-5] * 5),
+        }
+        return written(path, text, {"w": weight, "b": bias, **given})
+    return written(path, text, {"w": weight * scale[:, None, None, None], "b": bias * scale})
+
+
+@pytest.mark.parametrize("case", ["balanced", "folded", "last"])
+def test_what_a_conversion_writes_otherwise_is_not_named(case: str, tmp_path: Path) -> None:
+    if case == "balanced":
+        files, feeds = (balanced(tmp_path / "s.onnx"), balanced(tmp_path / "t.onnx", 4.0)), {"x": drawn(4, 6)}
+    elif case == "last":
+        files, feeds = (last(tmp_path / "s.onnx", 4), last(tmp_path / "t.onnx", -1)), {"x": drawn(2, 5, 6)}
+    else:
+        files = folded(tmp_path / "s.onnx", norm=True), folded(tmp_path / "t.onnx", norm=False)
+        feeds = {"x": drawn(2, 3, 8, 8)}
+    found = localized(files, feeds, tmp_path)
+    assert found.result.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}
+    assert found.result.latent == ()

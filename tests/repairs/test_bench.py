@@ -1,0 +1,76 @@
+"""What a piece of a changed target says that is run alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx_networks import drawn, written
+from small_models import model_of
+
+from conrepair.data.feeds import DataReference
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.localization.models import Subject
+from conrepair.localization.options import Options
+from conrepair.repairs.bench import Alone, Bench
+
+WIDTH = 8
+
+
+def scaled(path: Path, factor: float, first: str = "Tanh") -> Model:
+    """A product that is taken so many times, between two functions."""
+    text = f"""small (float[batch, {WIDTH}] x) => (float[batch, {WIDTH}] y) {{
+        a = {first} (x)
+        b = MatMul (a, w)
+        c = Mul (b, factor)
+        y = Tanh (c)
+    }}"""
+    weights = {"w": drawn(WIDTH, WIDTH, seed=1), "factor": np.full(WIDTH, factor, np.float32)}
+    return model_of("onnx", written(path, text, weights))
+
+
+def looked(before: float, after: float, folder: Path, options: Options, *, first: str = "Tanh") -> dict[str, Alone]:
+    """What a look at the guilty pieces says of a target that another one becomes."""
+    right, wrong = scaled(folder / "s.onnx", 1), scaled(folder / "t.onnx", before)
+    changed = scaled(folder / "u.onnx", after, first)
+    inputs = framework("onnx").describe(right).inputs
+    (folder / "work").mkdir()
+    source = Subject(right, inputs, DataReference("synthetic", 4, samples=inputs), None)
+    bench = Bench(source, dataclasses.replace(source, model=wrong), folder / "work", options)
+    found = bench.localize(wrong)
+    assert len(found.guilty) == 1
+    return dict(bench.look_alone(changed, found, found.guilty))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "right", "nearer"),
+    [
+        (2.0, 1.0, True, True),
+        (2.0, 1.5, False, True),
+        (2.0, 3.0, False, False),
+        (2.0, 0.0, False, False),  # as far off, on the other side
+        (2.0, float("nan"), False, False),
+    ],
+)
+def test_a_piece_alone_tells_what_a_change_does_to_it(
+    before: float, after: float, right: bool, nearer: bool, tmp_path: Path
+) -> None:
+    seen = looked(before, after, tmp_path, Options(samples=4))
+    assert list(seen) == ["c"]
+    assert (seen["c"].right, seen["c"].nearer) == (right, nearer)
+    assert seen["c"].error == pytest.approx(abs(after - 1), abs=1e-6) or np.isnan(after)
+
+
+def test_what_changes_nothing_there_is_not_told(tmp_path: Path) -> None:
+    assert looked(2.0, 2.0, tmp_path, Options(samples=4)) == {}
+
+
+def test_a_change_in_front_of_what_is_fed_is_not_told(tmp_path: Path) -> None:
+    assert looked(2.0, 1.0, tmp_path, Options(samples=4), first="Sin") == {}
+
+
+def test_bits_are_not_told_apart_from_faults_by_a_piece_alone(tmp_path: Path) -> None:
+    assert looked(2.0, 1.0, tmp_path, Options(samples=4, quantized=True)) == {}

@@ -1,0 +1,66 @@
+"""A number in one of the pieces that a converter has written a layer as."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+from small_models import model_of
+
+from conrepair.converters.registry import converter
+from conrepair.data.feeds import DataReference
+from conrepair.editors.registry import open_editor
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.localization.models import Subject
+from conrepair.localization.options import Options
+from conrepair.repairs.edits import SetParameter
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.repair import repair_models
+from conrepair.runtime.files import sha256_of
+
+_COUNT, _EPSILON = 16, 1e-3
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, Model]:
+    """A network with a normalization, and its TFLite file, which has it as means and products."""
+    folder = tmp_path_factory.mktemp("pieces")
+    keras.utils.set_random_seed(7)
+    rows = keras.Input((12,), name="rows")
+    y = layers.LayerNormalization(epsilon=_EPSILON)(layers.Dense(16, activation="tanh")(rows))
+    keras.Model(rows, layers.Dense(5)(y)).save(folder / "right.keras")
+    right = model_of("keras", folder / "right.keras")
+    step = converter("keras-tflite")
+    (folder / "made").mkdir()
+    return right, model_of("tflite", folder / "made" / step.convert(right, folder / "made", step.complete({})))
+
+
+def subject(model: Model, folder: Path) -> Subject:
+    path = folder / "data.npz"
+    np.savez(path, rows=np.random.default_rng(5).normal(size=(_COUNT, 12)).astype(np.float32))
+    inputs = framework(model.framework).describe(model).inputs
+    return Subject(model, inputs, DataReference("tensors", _COUNT, str(path), sha256_of(path)), None)
+
+
+def test_a_wrong_epsilon_is_the_sources_again(models: tuple[Model, Model], tmp_path: Path) -> None:
+    """Without it the result is nearly right, too: the number is what differs, and what's mended."""
+    right, target = models
+    editor = open_editor(target)
+    node = next(
+        node for node in editor.graph.nodes if node.op == "Add" and node.parameters["operand"].numpy().size == 1
+    )
+    np.testing.assert_allclose(node.parameters["operand"].numpy(), _EPSILON)
+    editor.set_parameter(node, "operand", np.array(0.2, np.float32))
+    wrong = editor.save(tmp_path, "wrong")
+    options = RepairOptions(Options(samples=8, batch_size=4), seconds=60, unseen=8)
+    result = repair_models(subject(right, tmp_path), subject(wrong, tmp_path), tmp_path / "out", options)
+    assert result.mended, result.after.faults
+    (edit,) = read_patch(tmp_path / "out" / PATCH)[0].edits
+    assert isinstance(edit, SetParameter)
+    assert (edit.node, edit.role, edit.values.shape) == (node.name, "operand", ())
+    np.testing.assert_allclose(edit.values, _EPSILON, rtol=1e-6)

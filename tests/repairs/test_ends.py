@@ -1,0 +1,171 @@
+"""Models whose layers are all right, and that give something else: a class more, an output less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import flatbuffers
+import numpy as np
+import onnx
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+from localized import CLASSES, Variant
+
+from conrepair.data.feeds import DataReference
+from conrepair.editors.operation import Operation
+from conrepair.editors.registry import open_editor
+from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.localization.models import Subject
+from conrepair.localization.options import Options
+from conrepair.repairs.edits import ExchangeOutputs, MoveOutputs
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.repair import repair_models
+from conrepair.repairs.result import RepairResult
+from conrepair.runtime.files import sha256_of
+from tests.support.native_models import keras_file, tflite_file, torch_file
+from tests.support.small_models import model_of
+
+
+def repaired(source: Model, target: Model, folder: Path) -> RepairResult:
+    described = [framework(model.framework).describe(model).inputs for model in (source, target)]
+    data = DataReference("synthetic", 12, samples=described[0])
+    sides = [Subject(model, inputs, data, None) for model, inputs in zip((source, target), described, strict=True)]
+    return repair_models(*sides, folder / "out", RepairOptions(Options(samples=4, batch_size=4), 60, unseen=8))
+
+
+@pytest.mark.parametrize("where", ["first", "last"])
+@pytest.mark.parametrize("kind", ["onnx", "tflite", "keras", "torch"])
+def test_a_class_more_is_cut_off(kind: str, where: str, tmp_path: Path) -> None:
+    files = {"tflite": tflite_file, "keras": keras_file, "torch": torch_file}
+    source = (
+        files[kind]("image", tmp_path) if kind in files else Variant(size=(12, 12)).write(tmp_path / "right.onnx")
+    )
+    editor = open_editor(source)
+    scores = editor.graph.outputs[0]
+    pads = (0, 1, 0, 0) if where == "first" else (0, 0, 0, 1)
+    editor.graft(
+        scores, [Operation("Pad", (scores,), {"pads": pads, "mode": "constant", "value": 0.25})], "background"
+    )
+    result = repaired(source, editor.save(tmp_path, "more"), tmp_path)
+    assert result.mended
+    assert len(result.edits) == 1
+    assert result.edits[0].startswith("Slice is put behind")
+    assert result.unseen_after.error < 1e-5
+    assert (result.model or source).framework == source.framework
+
+
+def test_outputs_that_are_exchanged(tmp_path: Path) -> None:
+    two = ", ".join(f"float[batch, {CLASSES}] {name}" for name in ("scores", "y"))
+    source = Variant(size=(12, 12), outputs=two).write(tmp_path / "right.onnx")
+    exchanged = Variant(size=(12, 12), scores="y", after="scores = Softmax <axis = 1> (y)", outputs=two)
+    result = repaired(source, exchanged.write(tmp_path / "wrong.onnx"), tmp_path)
+    assert result.mended
+    assert read_patch(tmp_path / "out" / PATCH)[0].edits == (ExchangeOutputs(0, 1),)
+    assert result.unseen_after.error == 0 < result.unseen_before.error
+    assert result.model is not None
+    assert [spec.name for spec in framework("onnx").describe(result.model).outputs] == ["scores", "y"]
+
+
+def onnx_in_another_order(folder: Path) -> tuple[Model, Model]:
+    two = ", ".join(f"float[batch, {CLASSES}] {name}" for name in ("scores", "y"))
+    source = Variant(size=(12, 12), outputs=two).write(folder / "right.onnx")
+    proto = onnx.load(source.path)
+    proto.graph.output.reverse()
+    onnx.save(proto, folder / "wrong.onnx")
+    return source, model_of("onnx", folder / "wrong.onnx")
+
+
+def tflite_in_another_order(folder: Path) -> tuple[Model, Model]:
+    source = tflite_file("pair", folder)
+    model = schema.ModelT.InitFromPackedBuf(Path(source.path).read_bytes(), 0)
+    outputs = list(model.subgraphs[0].outputs)
+    model.subgraphs[0].outputs = outputs[::-1]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    path = folder / "wrong.tflite"
+    path.write_bytes(bytes(builder.Output()))
+    return source, model_of("tflite", path)
+
+
+@pytest.mark.parametrize("make", [onnx_in_another_order, tflite_in_another_order])
+def test_outputs_in_another_order(make: Callable[[Path], tuple[Model, Model]], tmp_path: Path) -> None:
+    source, target = make(tmp_path)
+    wanted, given = ([spec.name for spec in framework(m.framework).describe(m).outputs] for m in (source, target))
+    result = repaired(source, target, tmp_path)
+    if wanted == given:  # the runtime takes them in the signature's order, whatever the graph's is
+        assert result.before.verdict is Verdict.EQUIVALENT
+        return
+    assert result.mended
+    assert read_patch(tmp_path / "out" / PATCH)[0].edits == (MoveOutputs(0, 1),)
+    assert result.model is not None
+    assert [spec.name for spec in framework(source.framework).describe(result.model).outputs] == wanted
+
+
+def test_a_lost_output_is_given_again(tmp_path: Path) -> None:
+    target = Variant(size=(12, 12)).write(tmp_path / "target.onnx")
+    proto = onnx.load(target.path)
+    inner = next(node for node in proto.graph.node if node.op_type == "Relu").output[0]
+    described = onnx.shape_inference.infer_shapes(proto).graph.value_info
+    proto.graph.output.append(next(value for value in described if value.name == inner))
+    onnx.save(proto, tmp_path / "source.onnx")
+    before = sha256_of(Path(target.path))
+    result = repaired(model_of("onnx", tmp_path / "source.onnx"), target, tmp_path)
+    assert result.mended
+    assert result.edits == (f"`{inner}` is an output",)
+    assert result.model is not None
+    assert [spec.name for spec in framework("onnx").describe(result.model).outputs][-1] == inner
+    assert np.isfinite(result.unseen_after.error)
+    assert sha256_of(Path(target.path)) == before
+
+
+@pytest.mark.parametrize("file", [keras_file, torch_file, tflite_file])
+def test_a_lost_output_is_given_again_in_its_own_format(file: Callable[[str, Path], Model], tmp_path: Path) -> None:
+    target = file("image", tmp_path)
+    editor = open_editor(target)
+    editor.add_output(next(node for node in editor.graph.nodes if node.op in {"Relu", "Clip"}).outputs[0])
+    result = repaired(editor.save(tmp_path, "source"), target, tmp_path)
+    assert not np.isfinite(result.unseen_before.error)
+    assert result.mended
+    assert len(result.edits) == 1
+    assert result.edits[0].endswith("is an output")
+    assert result.model is not None
+    assert (result.model.framework, result.delivery) == (target.framework, None)
+    assert len(framework(target.framework).describe(result.model).outputs) == 2
+
+
+def test_a_lost_output_of_a_layer_that_is_wrong_too(tmp_path: Path) -> None:
+    """The edit in front gives what stands for it another name, which the target's own file doesn't have."""
+    right, wrong = Variant(size=(12, 12)), Variant(size=(12, 12), before="t = Neg (image)", begin="t")
+    target, source = wrong.write(tmp_path / "target.onnx"), right.write(tmp_path / "right.onnx")
+    proto = onnx.load(source.path)
+    inner = next(node for node in proto.graph.node if node.op_type == "Relu").output[0]
+    described = onnx.shape_inference.infer_shapes(proto).graph.value_info
+    proto.graph.output.append(next(value for value in described if value.name == inner))
+    onnx.save(proto, tmp_path / "source.onnx")
+    result = repaired(model_of("onnx", tmp_path / "source.onnx"), target, tmp_path)
+    assert result.mended
+    assert len(result.edits) == 2
+    assert result.unseen_after.error < 1e-5
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_output_that_the_source_has_not_is_left_out(wrong: bool, tmp_path: Path) -> None:
+    source = Variant(size=(12, 12)).write(tmp_path / "right.onnx")
+    changes = {"before": "t = Neg (image)", "begin": "t"} if wrong else {}
+    editor = open_editor(Variant(size=(12, 12), **changes).write(tmp_path / "target.onnx"))
+    editor.add_output(next(node for node in editor.graph.nodes if node.op == "Relu").outputs[0])
+    target = editor.save(tmp_path, "more")
+    result = repaired(source, target, tmp_path)
+    assert not np.isfinite(result.unseen_before.error)
+    assert result.before.verdict is Verdict.FAULTY
+    assert result.mended
+    assert "the output 1 is given no more" in result.edits
+    assert len(result.edits) == (2 if wrong else 1)
+    assert result.model is not None
+    names = [[spec.name for spec in framework("onnx").describe(model).outputs] for model in (source, result.model)]
+    assert names[0] == names[1]
+    assert result.unseen_after.error < 1e-5

@@ -1,0 +1,306 @@
+"""What doesn't hold on samples that took no part is no repair."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from localized import WEIGHTS, Variant
+from onnx_networks import drawn, written
+from small_models import model_of
+
+from conrepair.data.feeds import DataReference
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
+from conrepair.localization.models import Subject
+from conrepair.localization.options import Options
+from conrepair.repairs import unseen
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.repair import repair_models
+from conrepair.repairs.verify import (
+    Agreement,
+    Answers,
+    agreement,
+    answers,
+    is_better,
+    is_of_use,
+    is_worse,
+    shared_batch,
+    undone,
+)
+from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
+from conrepair.runtime.files import sha256_of
+
+
+@pytest.mark.parametrize(
+    ("error", "answers", "worse"),
+    [
+        (0.1, 3, False),
+        (0.105, 4, False),  # chance
+        (0.01, 5, True),
+        (0.2, 0, True),
+        (math.inf, 3, True),
+        (math.nan, 3, True),
+        (0.0, None, False),
+    ],
+)
+def test_worse_is_more_than_chance(error: float, answers: int | None, worse: bool) -> None:
+    assert is_worse(Agreement(64, error, answers), Agreement(64, 0.1, 3)) is worse
+
+
+@pytest.mark.parametrize(
+    ("error", "answers", "better"),
+    [
+        (0.09, 3, False),  # chance
+        (0.05, 3, True),
+        (0.1, 1, True),
+        (0.05, 5, False),
+        (0.2, 0, False),
+        (math.nan, 0, False),
+        (0.05, None, True),
+    ],
+)
+def test_better_is_more_than_chance(error: float, answers: int | None, better: bool) -> None:
+    assert is_better(Agreement(64, error, answers), Agreement(64, 0.1, 3)) is better
+
+
+@given(st.integers(1, 3), st.integers(1, 6), st.integers(0, 6), st.integers(0, 6))
+def test_rows_of_some_samples(each: int, samples: int, one: int, two: int) -> None:
+    begin, end = sorted((min(one, samples), min(two, samples)))
+    whole = Answers(
+        samples, {"rows": np.arange(each * samples), "of all": np.arange(samples * 2 + 1), "one": np.ones(())}
+    )
+    hypothesis.assume(samples > 1)
+    found = whole.rows(begin, end)
+    assert found.samples == end - begin
+    np.testing.assert_array_equal(found.outputs["rows"], np.arange(each * begin, each * end))
+    assert (found.outputs["of all"].size, found.outputs["one"].size) == (samples * 2 + 1, 1)
+
+
+def test_a_fixed_batch_is_compared_with_an_open_one(tmp_path: Path) -> None:
+    """Both get the smaller one: the same samples, and outputs with several rows for each."""
+    sides = [Variant(size=(12, 12)).write(tmp_path / f"{name}.onnx") for name in ("fixed", "open")]
+    for model in sides:
+        proto = onnx.load(model.path)
+        if model is sides[0]:
+            proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array([-1, 1]), "rows"))
+        proto.graph.node.append(onnx.helper.make_node("Reshape", [proto.graph.output[0].name, "rows"], ["flat"]))
+        proto.graph.output.append(onnx.helper.make_tensor_value_info("flat", onnx.TensorProto.FLOAT, ["all", 1]))
+        onnx.save(proto, model.path)
+    described = [framework("onnx").describe(model).inputs for model in sides]
+    drawn = DataReference("synthetic", 7, samples=described[1])
+    subjects = [Subject(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
+    size = shared_batch(*described)
+    assert size == 2
+    found = agreement(*(answers(side, side.model, begin=1, count=6, batch_size=size) for side in subjects))
+    assert (found.samples, found.top1_differing) == (6, 0)
+    assert found.error < 1e-6
+
+
+def test_a_repair_is_verified_whatever_the_batches(tmp_path: Path) -> None:
+    right, wrong = (tmp_path / name for name in ("right.onnx", "wrong.onnx"))
+    sides = (
+        Variant(size=(12, 12)).write(right),
+        Variant(size=(12, 12), weights={"inner": WEIGHTS["inner"] * np.float32(1.5)}).write(wrong),
+    )
+    proto = onnx.load(right)
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+    onnx.save(proto, right)
+    described = [framework("onnx").describe(model).inputs for model in sides]
+    drawn = DataReference("synthetic", 24, samples=described[1])
+    subjects = [Subject(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
+    result = repair_models(*subjects, tmp_path / "out", RepairOptions(Options(samples=4), seconds=60, unseen=16))
+    assert result.mended
+    assert result.unseen_after.samples == 16
+    assert result.unseen_after.error < 1e-6 < result.unseen_before.error
+
+
+def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = WEIGHTS["inner"].copy()
+    inner[2] *= -2
+    right, wrong = (tmp_path / name for name in ("right.onnx", "wrong.onnx"))
+    sides = Variant(size=(12, 12)).write(right), Variant(size=(12, 12), weights={"inner": inner}).write(wrong)
+
+    def subject(model: Model) -> Subject:
+        inputs = framework("onnx").describe(model).inputs
+        return Subject(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
+
+    told = iter([Agreement(4, 0.1, 1), Agreement(4, 0.2, 3)])
+    monkeypatch.setattr(unseen, "agreement", lambda *_, **__: next(told))
+    options = RepairOptions(Options(samples=4, batch_size=4), seconds=60, unseen=4)
+    result = repair_models(*map(subject, sides), tmp_path / "out", options)
+    assert (result.edits, result.model, result.patch, result.mended) == ((), None, None, False)
+    assert "undone" in result.effects[-1]
+    assert not list((tmp_path / "out").iterdir())
+    assert np.isclose(result.unseen_after.error, 0.1)
+
+
+@pytest.mark.parametrize("error", [InferenceError, ModelLoadError])
+def test_what_does_not_run_on_others_is_undone(
+    error: type[ConrepairError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a shape does that holds for the batch only that layers were looked at with."""
+    told = iter([Agreement(16, 0.5, 4)])
+
+    def agreement_of(*_: object, **__: object) -> Agreement:
+        found = next(told, None)
+        if found is None:
+            raise error("running the model failed")
+        return found
+
+    monkeypatch.setattr(unseen, "agreement", agreement_of)
+    inner = WEIGHTS["inner"] * np.float32(1.5)
+    models = [Variant().write(tmp_path / "right.onnx"), Variant(weights={"inner": inner}).write(tmp_path / "w.onnx")]
+    inputs = framework("onnx").describe(models[0]).inputs
+    data = DataReference("synthetic", 12, samples=inputs)
+    sides = [Subject(model, inputs, data, None) for model in models]
+    result = repair_models(*sides, tmp_path / "out", RepairOptions(Options(samples=4, batch_size=4), 60, unseen=8))
+    assert result.effects[-1].startswith("undone: outputs differ by inf")
+    assert (result.edits, result.model, result.patch) == ((), None, None)
+    assert not result.mended
+
+
+def test_right_answers_are_counted_where_labels_are_known() -> None:
+    scores = np.eye(3, dtype=np.float32)
+    wrong = np.roll(scores, 1, axis=1)
+    right = [Answers(3, {"y": scores}), Answers(3, {"y": scores})]
+    given = [Answers(3, {"y": scores}), Answers(3, {"y": wrong})]
+    found = agreement(right, given, [0, None, 2, 0, 1, None])
+    assert (found.top1_differing, found.labelled, found.right) == (3, 4, 2)
+    assert agreement(right, given, [None] * 6).right is None
+    assert agreement(right, given).right is None
+
+
+@pytest.mark.parametrize("count", [4, 17])
+def test_what_one_sample_says_must_hold_on_others(count: int, tmp_path: Path) -> None:
+    """Without the Tanh the target is right where nothing is cut off, and further off than with it elsewhere.
+
+    Where there are enough samples, it's searched again on more of them.
+    """
+    text = """net (float[n, 16] x) => (float[n, 16] y) {{
+        a = MatMul (x, first)
+        b = Max (a, low)
+        c = {last}
+        y = MatMul (c, second)
+    }}"""
+    weights = {"first": drawn(16, 16), "second": drawn(16, 16, seed=1), "low": np.float32(-1)}
+    right = written(tmp_path / "right.onnx", text.format(last="Min (b, high)"), {**weights, "high": np.float32(1)})
+    wrong = written(tmp_path / "wrong.onnx", text.format(last="Tanh (b)"), weights)
+    rows = np.random.default_rng(6).normal(size=(count, 16)).astype(np.float32)
+    rows *= np.float32([0.1] + [50] * (count - 1))[:, np.newaxis]
+    data = tmp_path / "data.npz"
+    np.savez(data, x=rows)
+    models = [model_of("onnx", path) for path in (right, wrong)]
+    reference = DataReference("tensors", len(rows), str(data), sha256_of(data))
+    sides = [Subject(model, framework("onnx").describe(model).inputs, reference, None) for model in models]
+    options = RepairOptions(Options(samples=1, batch_size=1), seconds=60, unseen=16)
+    result = repair_models(*sides, tmp_path / "out", options)
+    assert "is taken out: outputs differ by 0.0e+00" in result.effects[0]
+    assert result.effects[1].startswith("undone")
+    if count > 4:
+        assert result.mended
+        assert len(result.edits) == 1
+        assert "Min" in result.edits[0]
+        assert result.unseen_after.error < 1e-6
+        assert result.undone is None
+        return
+    assert result.undone == result.effects[1]
+    assert result.after == result.before
+    assert not result.mended
+    assert result.unseen_after == result.unseen_before
+    assert (result.edits, result.model, result.patch) == ((), None, None)
+    assert not list((tmp_path / "out").iterdir())
+
+
+def same_scores(rows: int) -> np.ndarray:
+    return np.eye(4, dtype=np.float32)[np.arange(rows) % 4]
+
+
+def test_models_agree_by_their_worst_output_over_all_batches() -> None:
+    ours = [Answers(4, {"y": same_scores(4), "z": np.ones((4, 2, 3), np.float32)})] * 2
+    theirs = [
+        Answers(4, {"y": same_scores(4), "z": np.full((4, 2, 3), 1.5, np.float32)}),
+        Answers(4, {"y": same_scores(4) * 2, "z": np.ones((4, 2, 3), np.float32)}),
+    ]
+    found = agreement(ours, theirs)
+    assert (found.samples, found.top1_differing, found.labelled, found.right) == (8, 0, 0, None)
+    assert found.error == pytest.approx(np.sqrt(0.5)), "of the scores, over both batches"
+    assert agreement(ours[:1], theirs[:1]).error == pytest.approx(0.5)
+    assert agreement(ours, ours).error == 0.0
+    assert agreement([], []) == Agreement(0, 0.0, None)
+
+
+@pytest.mark.parametrize("missing", ["ours", "theirs"])
+def test_an_output_without_a_partner_is_no_agreement(missing: str) -> None:
+    both = Answers(4, {"y": same_scores(4), "z": np.ones((4, 7), np.float32)})
+    one = Answers(4, {"y": same_scores(4)})
+    sides = (one, both) if missing == "ours" else (both, one)
+    assert agreement([one, sides[0]], [one, sides[1]]).error == np.inf
+    assert agreement([sides[0], one], [sides[1], one]).error == np.inf
+
+
+@pytest.mark.parametrize(
+    ("array", "differing"),
+    [
+        (same_scores(4), 4),
+        (same_scores(4).astype(np.int64), None),
+        (np.ones((4, 1), np.float32), None),
+        (np.ones((4, 2, 2), np.float32), None),
+    ],
+)
+def test_answers_differ_where_outputs_are_scores(array: np.ndarray, differing: int | None) -> None:
+    found = agreement([Answers(4, {"y": array})], [Answers(4, {"y": np.roll(array, 1, axis=1)})])
+    assert found.top1_differing == differing
+
+
+@pytest.mark.parametrize(
+    ("samples", "clean", "error", "of_use"),
+    [
+        (8, True, 0.1, True),
+        (8, True, 0.11, True),
+        (8, True, 0.12, False),
+        (8, False, 0.1, False),
+        (8, False, 0.08, True),
+        (8, False, 0.081, False),
+        (4, True, 0.0, False),  # it didn't run on all
+        (4, False, 0.0, False),
+        (8, True, float("nan"), False),
+    ],
+)
+def test_what_is_delivered(samples: int, clean: bool, error: float, of_use: bool) -> None:
+    before = Agreement(8, 0.1, None)
+    assert is_of_use(Agreement(samples, error, None), before, clean=clean) is of_use
+
+
+def test_why_it_is_undone() -> None:
+    before = Agreement(8, 0.1, 3)
+    assert (
+        undone(Agreement(8, 0.5, None), before)
+        == "undone: outputs differ by 5.0e-01 on other samples, 1.0e-01 before"
+    )
+    assert undone(Agreement(8, 0.5, 4), before).endswith("1.0e-01 before; 4 answers differ, 3 before")
+    assert undone(Agreement(8, 0.5, 4), Agreement(8, 0.1, None)).endswith("4 answers differ, 0 before")
+
+
+@pytest.mark.parametrize(
+    ("sides", "batch"),
+    [
+        ([[("n", 3)], [("n", 3)]], 8),
+        ([[(2, 3)], [("n", 3)]], 2),
+        ([[(4, 3)], [(2, 3)]], 2),
+        ([[("n", 3), (1, 3)], [("n", 3)]], 8),  # of the first input
+        ([[()], [("n", 3)]], 8),
+        ([[], []], 8),
+    ],
+)
+def test_samples_at_a_time(sides: list[list[tuple[str | int, ...]]], batch: int) -> None:
+    specs = [[TensorSpec("x", shape, "float32") for shape in side] for side in sides]
+    assert shared_batch(*specs) == batch
