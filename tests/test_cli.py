@@ -76,7 +76,7 @@ def test_every_verb_has_help_with_exit_codes(verb: str, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as ended:
         main([verb, "--help"])
     assert ended.value.code == 0
-    assert "0 equivalent, 1 a difference" in capsys.readouterr().out
+    assert "1 a difference or a fault was found" in capsys.readouterr().out
 
 
 def test_comparing_equals(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,14 +182,13 @@ def test_a_library_that_is_not_installed(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "no such model file"), (b"", "is empty"), (b"\x08\x07garbage" * 40, "can't be loaded as an ONNX")],
+    [(b"", "is empty"), (b"\x08\x07garbage" * 40, "can't be loaded as an ONNX")],
 )
 def test_models_that_cannot_be_loaded(
-    net: Path, tmp_path: Path, content: bytes | None, message: str, capsys: pytest.CaptureFixture[str]
+    net: Path, tmp_path: Path, content: bytes, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = tmp_path / "bad.onnx"
-    if content is not None:
-        bad.write_bytes(content)
+    bad.write_bytes(content)
     assert main(["inspect", str(bad), "-q"]) == 3
     assert message in capsys.readouterr().err
     assert main(["compare", str(net), str(bad), "-q"]) == 3

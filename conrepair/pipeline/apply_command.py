@@ -25,7 +25,7 @@ from conrepair.runtime.progress import say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Job, Success, Workers
 
-__all__ = ["apply"]
+__all__ = ["apply", "repair_folder"]
 
 
 def apply(options: argparse.Namespace) -> int:
@@ -37,15 +37,26 @@ def apply(options: argparse.Namespace) -> int:
     Raises:
         ConrepairError: if the patch is for something else, or its edits can't be made.
     """
-    source, patch, folder = (Path(text) for text in (options.source, options.apply, options.output))
+    source, patch = Path(options.source), Path(options.apply)
     target = source if options.target is None else Path(options.target)
-    check_repair_folder(folder.absolute(), (source.resolve(), target.resolve(), patch))
+    folder = repair_folder(options.output, target)
+    check_repair_folder(folder, (source.resolve(), target.resolve(), patch))
     if is_build(target):
         model = None if options.target is None else _model(source.resolve())
-        return _apply_to_build(patch, target.resolve(), model, folder.absolute(), options.timeout)
+        return _apply_to_build(patch, target.resolve(), model, folder, options.timeout)
     if options.target is not None:
         raise UsageError("--apply changes one model; name only that.")
-    return _apply_to_model(patch, _model(source.resolve()), folder.absolute())
+    return _apply_to_model(patch, _model(source.resolve()), folder)
+
+
+def repair_folder(output: str | None, target: Path) -> Path:
+    """Where a repaired model goes: a search of minutes isn't thrown away because nobody named a folder.
+
+    Args:
+        output: That was named.
+        target: Default: a folder of its name in the current one.
+    """
+    return Path(f"{target.stem}-repaired" if output is None else output).absolute()
 
 
 def _model(path: Path) -> Model:

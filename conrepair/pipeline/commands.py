@@ -54,12 +54,18 @@ def compare(options: argparse.Namespace) -> int:
     """Compare two files by their answers."""
     asked = asked_of(options, layers=False)
     asked.check()
-    output = Path(options.output).absolute()
+    output = None if options.output is None else Path(options.output).absolute()
     settings = answer_settings(options.rtol, options.atol, timeout=_SECONDS)
     with Session(output, quiet=options.quiet) as session:
         found = compare_pair(asked, settings, session, folder=output)
-        write_audit(found.run, session.store.root)
-    _tell(found.run, as_json=options.format == "json", then=lambda result: next_step(result, options))
+        if output is not None:
+            write_audit(found.run, session.store.root)
+        _tell(
+            found.run,
+            as_json=options.format == "json",
+            files=output is not None,
+            then=lambda result: next_step(result, options),
+        )
     return found.exit_code
 
 
@@ -86,12 +92,18 @@ def audit_and_report(
     return result.exit_code
 
 
-def _tell(result: AuditResult, *, as_json: bool, then: Callable[[AuditResult], str] = lambda _: "") -> None:
+def _tell(
+    result: AuditResult,
+    *,
+    as_json: bool,
+    files: bool = True,
+    then: Callable[[AuditResult], str] = lambda _: "",
+) -> None:
     """Show a result: the whole report as JSON, or tables with what to do next ("" for nothing)."""
     if as_json:
         say(json.dumps(report_json(result), indent=2))
         return
-    _show(result)
+    _show(result, files=files)
     if line := then(result):
         output_console().print(Text.assemble(("next: ", "bold"), line))
 
@@ -111,9 +123,9 @@ def run_and_write(config: AuditConfig, base: Path, *, quiet: bool) -> AuditResul
     return result
 
 
-def _show(result: AuditResult) -> None:
+def _show(result: AuditResult, *, files: bool) -> None:
     """Show the result; architectures as a table of verdicts, or many would fill many screens."""
     if any(row.model not in result.architectures for row in result.rows):
-        print_summary(result, output_console())
+        print_summary(result, output_console(), files=files)
     if result.architectures:
         print_verdicts(result, output_console())

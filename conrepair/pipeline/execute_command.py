@@ -16,7 +16,7 @@ from conrepair.pipeline.options import subject_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import BackendChoice
 from conrepair.pipeline.verbs import execute_model
-from conrepair.report.results import check_run_folder
+from conrepair.report.results import Executed, check_run_folder
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import say
 
@@ -31,24 +31,36 @@ def execute(options: argparse.Namespace) -> int:
     Returns:
         The exit code, as that comparison has it.
     """
-    path, output = Path(options.model).resolve(), Path(options.output).absolute()
-    detect_framework(path)
-    check_run_folder(output, force=options.force)
+    detect_framework(Path(options.model).resolve())
+    output = None if options.output is None else Path(options.output).absolute()
+    if output is not None:
+        check_run_folder(output, force=options.force)
     if options.debug and options.backend != "tvm":
         raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
     subject, notes = subject_of(options, backends=(_backend(options),), batch_size=options.batch_size)
     with Session(quiet=options.quiet) as session:
         done = execute_model(subject, session, notes, timeout=options.timeout)
-        done.save(output, force=options.force)
+        if output is not None:
+            done.save(output, force=options.force)
+        else:
+            _show_outputs(done)
     row = done.row
-    say(f"{output}: {done}")
-    if (output / KERNELS).is_file():
+    say(f"{done}" if output is None else f"{output}: {done}")
+    if output is not None and (output / KERNELS).is_file():
         say(_kernels(output / KERNELS))
     if row.ran.times is not None:
         say(f"median {1000 * row.ran.times.median:.2f} ms for each sample")
     if row.verdict is not None:
         say(f"{row.verdict.value}: {row.reason}")
     return row.exit_code
+
+
+def _show_outputs(done: Executed) -> None:
+    """What a person wants to see of outputs that aren't kept; they're there as long as the session is."""
+    for name, values in done.outputs.items():
+        shape = ", ".join(map(str, values.shape))
+        spread = f" in [{values.min():.4g}, {values.max():.4g}], mean {values.mean():.4g}" if values.size else ""
+        say(f"{name}: {values.dtype}[{shape}]{spread}")
 
 
 def _backend(options: argparse.Namespace) -> BackendChoice:

@@ -28,8 +28,9 @@ def localize(options: argparse.Namespace) -> int:
     """
     asked = asked_of(options, layers=True)
     asked.check()
-    folder = Path(options.output).absolute()
-    check_localization_folder(folder, (asked.source, *asked.between, asked.target))
+    folder = None if options.output is None else Path(options.output).absolute()
+    if folder is not None:
+        check_localization_folder(folder, (asked.source, *asked.between, asked.target))
     settings = layer_settings(
         options.samples,
         batch_size=options.batch_size,
@@ -39,7 +40,8 @@ def localize(options: argparse.Namespace) -> int:
     )
     with Session(quiet=options.quiet) as session:
         found = localize_pair(asked, settings, session)
-        found.save(folder)
+        if folder is not None:
+            found.save(folder)
     if options.format == "json":
         say(json.dumps(found.to_dict(), indent=2))
     else:

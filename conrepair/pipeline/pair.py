@@ -87,6 +87,11 @@ class Asked:
             ModelLoadError: if a file is missing, or of no known format.
             UsageError: if a build is asked for what it hasn't.
         """
+        if is_build(self.source):
+            raise UsageError(
+                f"{self.source} is a folder that `build` wrote, and it's given as the source. A build can "
+                "only be the target: swap the two."
+            )
         for path in (self.source, *self.between, *(() if self.compiled else (self.target,))):
             detect_framework(path)
         if self.compiled and self.between:

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from conrepair.localization.result import Localization
-from conrepair.pipeline.apply_command import apply
+from conrepair.pipeline.apply_command import apply, repair_folder
 from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import RepairSettings, layer_settings
@@ -66,7 +66,7 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
     """
     asked = asked_of(options, layers=True)
     asked.check()
-    folder = Path(options.output).absolute()
+    folder = repair_folder(options.output, asked.target)
     check_repair_folder(folder, (asked.source, asked.target))
     wanted = RepairSettings(
         seconds=options.seconds,

@@ -31,12 +31,19 @@ STYLES = {
 }
 _LAST_WORDS_SHOWN = 3
 _TEXT_WIDTH = 160
+_SHORT = 10  # seconds of which a tenth is told
 _MATRICES_SHOWN = 3
 
 
-def print_summary(result: AuditResult, console: Console) -> None:
-    """Show the table, what went wrong, and where the files are; narrower consoles get fewer columns."""
-    console.print(_render(result, console.width))
+def print_summary(result: AuditResult, console: Console, *, files: bool = True) -> None:
+    """Show the table and what went wrong; narrower consoles get fewer columns.
+
+    Args:
+        result: Of the audit.
+        console: Where to.
+        files: Whether it has been written, so that its folder is named.
+    """
+    console.print(_render(result, console.width, files=files))
 
 
 def summary_text(result: AuditResult) -> str:
@@ -47,7 +54,7 @@ def summary_text(result: AuditResult) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-def _render(result: AuditResult, width: int) -> RenderableType:
+def _render(result: AuditResult, width: int, *, files: bool = True) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     several = len({row.backend for row in result.rows}) > 1
     told = [{"model": escape(row.model)} | _cells(row) for row in result.rows]
@@ -69,7 +76,7 @@ def _render(result: AuditResult, width: int) -> RenderableType:
         shown = cells | ({"model": ""} if row.model == previous else {})
         previous = row.model
         table.add_row(*(shown[column.title] for column in columns))
-    return Group(table, *_matrices(result), *_remarks(result))
+    return Group(table, *_matrices(result), *_remarks(result, files=files))
 
 
 def _matrices(result: AuditResult) -> list[RenderableType]:
@@ -156,7 +163,7 @@ def row_notes(row: Row) -> list[str]:
     return list(dict.fromkeys([*(made.notes if made else ()), *(note for item in outputs for note in item.notes)]))
 
 
-def _remarks(result: AuditResult) -> list[RenderableType]:
+def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
     lines: list[RenderableType] = [Text("")]
     lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes]
     said: set[str] = set()
@@ -188,7 +195,8 @@ def _remarks(result: AuditResult) -> list[RenderableType]:
             lines.append(Text.assemble((f"{row.label}: ", "bold"), f"advice: {line}"))
     for about in dict.fromkeys(result.datasets.values()):
         lines.append(Text(f"data: {about}", style="dim"))
-    lines.append(Text(f"{_count(result)} in {result.seconds:.0f} s. Files: {result.folder}"))
+    place = f". Files: {result.folder}" if files else ""
+    lines.append(Text(f"{_count(result)} in {result.seconds:.{0 if result.seconds >= _SHORT else 1}f} s{place}"))
     return lines
 
 

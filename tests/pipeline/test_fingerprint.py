@@ -40,7 +40,7 @@ def test_what_is_imported_on_the_way_counts(kind: str, reached: str) -> None:
     [
         ("localize", "report/summary.py"),
         ("localize", "repairs/search.py"),
-        ("localize", "cli.py"),
+        ("localize", "cli/main.py"),
         ("execute", "localization/localize.py"),
         ("execute", "editors/onnx.py"),
         ("describe", "converters/registry.py"),

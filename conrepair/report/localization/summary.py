@@ -85,13 +85,14 @@ def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text
 def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     sides = (("source", result.unmatched_source), ("target", result.unmatched_target))
     unmatched = [f"{len(names)} of the {side}" for side, names in sides if names]
+    where = "in localization.json, which -o FOLDER writes" if folder is None else "in localization.json"
     if unmatched:
-        yield Text(f"layers without a partner: {', '.join(unmatched)} (named in localization.json)", style="dim")
+        yield Text(f"layers without a counterpart: {', '.join(unmatched)} (listed {where})", style="dim")
     for fault in result.latent[:_NAMES]:
         where = _layers(fault.target_layers or (fault.target_tensor,))
         yield Text(f"no input shows it: at {where}: {_sentence(fault.evidence[0], names_of_fault(fault))}")
     if len(result.latent) > _NAMES:
-        yield Text(f"and {len(result.latent) - _NAMES} more that no input shows, in localization.json", style="dim")
+        yield Text(f"and {len(result.latent) - _NAMES} more that no input shows, {where}", style="dim")
     if result.coverage is not None:
         yield Text(_coverage(result.coverage), style="dim")
     if result.suspiciousness is not None:
@@ -99,7 +100,7 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     for note in result.notes[:_NOTES]:
         yield Text.assemble(("note: ", "dim"), _sentence(note))
     if len(result.notes) > _NOTES:
-        yield Text(f"and {len(result.notes) - _NOTES} more notes in localization.json", style="dim")
+        yield Text(f"and {len(result.notes) - _NOTES} more notes {where}", style="dim")
     pairs, inputs = len(result.layers), result.samples
     took = f"in {sum(result.seconds.values()):.1f} s" if result.seconds else "compared"
     files = "" if folder is None else f". Files: {printable(str(folder))}"

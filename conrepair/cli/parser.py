@@ -1,0 +1,108 @@
+"""How verbs are declared: groups of options, examples, and errors that say what was meant."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from conrepair.runtime.errors import ExitCode, UsageError
+
+__all__ = ["EXIT_CODES", "Parser", "Verbs", "check_rest", "nearest"]
+
+EXIT_CODES = """exit codes:
+  0 equivalent (within tolerance, rounding, or the budget of quantization), or done;
+  1 a difference or a fault was found, or nothing could be proven;
+  2 wrong usage, configuration or data; 3 a model can't be loaded;
+  4 a conversion or an execution failed; 130 interrupted."""
+
+_GROUPS = ("models", "inputs", "tolerances", "search", "compiler", "output", "general")
+_WIDTH = 100
+Verbs = argparse._SubParsersAction
+
+
+class Parser(argparse.ArgumentParser):
+    """One verb, or all of them.
+
+    Args:
+        prog: As it's typed.
+        about: Whole sentences.
+        takes: What follows in the usage line.
+        examples: Each a command, and what it does.
+        **others: Those of argparse.
+    """
+
+    def __init__(
+        self,
+        prog: str,
+        *,
+        about: str,
+        takes: str,
+        examples: Sequence[tuple[str, str]] = (),
+        **others: Any,
+    ) -> None:
+        shown = "".join(f"  {command}\n      {words}\n" for command, words in examples)
+        super().__init__(
+            prog=prog,
+            usage=f"{prog} {takes}",
+            description=textwrap.fill(about, _WIDTH),
+            epilog=(f"examples:\n{shown}\n" if shown else "") + EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=False,
+            **others,
+        )
+        self.examples = tuple(command for command, _ in examples)
+        self._groups = {title: self.add_argument_group(title) for title in _GROUPS}  # empty ones aren't shown
+        self["general"].add_argument("-h", "--help", action="help", help="Show this help and exit.")
+
+    def __getitem__(self, title: str) -> argparse._ArgumentGroup:
+        """A group of options."""
+        return self._groups[title]
+
+    def runs(
+        self, run: Callable[[argparse.Namespace], int], *, keeps: bool = True, files: Sequence[str] = ()
+    ) -> None:
+        """Say what the verb does.
+
+        Args:
+            run: Given the options, returns the exit code.
+            keeps: Whether finished steps of a run that is interrupted are kept.
+            files: Options that name models, which must be there.
+        """
+        self.set_defaults(run=run, keeps=keeps, files=tuple(files), parser=self)
+
+    def error(self, message: str) -> NoReturn:
+        """End with what was wrong and where help is; argparse's own message shows all options first."""
+        self.exit(int(ExitCode.USAGE), f"conrepair: {message}\nSee `{self.prog} --help`.\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Say what may have been meant by a word that isn't one of those allowed."""
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        what = "verb" if isinstance(action, Verbs) else argparse._get_action_name(action)
+        raise argparse.ArgumentError(
+            None, f"{what}: {value!r} isn't known{nearest(str(value), known)} (known: {', '.join(known)})"
+        )
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """What may have been meant, as the end of a sentence; "" where nothing is like it."""
+    found = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
+    """Refuse what no option takes.
+
+    Raises:
+        UsageError: with the option that may have been meant.
+    """
+    if not rest:
+        return
+    parser: Parser = options.parser
+    word, known = rest[0].partition("=")[0], list(parser._option_string_actions)
+    what = "there's no option" if word.startswith("-") else "there's nothing that would take"
+    raise UsageError(f"{what} {word}{nearest(word, known)}\nSee `{parser.prog} --help`.")

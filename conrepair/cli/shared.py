@@ -1,0 +1,129 @@
+"""Options that several verbs have."""
+
+from __future__ import annotations
+
+from conrepair.cli.parser import Parser
+
+__all__ = ["add_format", "add_inputs", "add_layers", "add_pair", "add_quiet", "add_target_recipe"]
+
+TARGET = "The model converted from it, or a folder that `build` wrote."
+
+
+def add_quiet(parser: Parser) -> None:
+    """What every verb has."""
+    parser["general"].add_argument("-q", "--quiet", action="store_true", help="Show no progress.")
+
+
+def add_format(parser: Parser) -> None:
+    """Text or JSON."""
+    parser["output"].add_argument(
+        "-f",
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="Print text for people, or JSON for programs (default: %(default)s).",
+    )
+
+
+def add_pair(parser: Parser, target: str = TARGET) -> None:
+    """The two models."""
+    parser["models"].add_argument("source", metavar="SOURCE", help="The original model; it's right by definition.")
+    parser["models"].add_argument("target", metavar="TARGET", help=target)
+
+
+def add_inputs(parser: Parser, *, samples: int) -> None:
+    """What models are fed.
+
+    Args:
+        parser: Of the verb.
+        samples: How many inputs are drawn by default.
+    """
+    add_declared(parser)
+    group = parser["inputs"]
+    group.add_argument(
+        "--data", metavar="PATH", help="Folder of photos, or .npz/.npy arrays (default: random inputs are drawn)."
+    )
+    group.add_argument(
+        "--recipe",
+        metavar="RECIPE",
+        help="Preprocessing of photos: torchvision, keras:tf, keras:torch, tflite, ..., or a recipe.json.",
+    )
+    group.add_argument(
+        "--samples", type=int, default=samples, metavar="N", help="Number of random inputs (default: %(default)s)."
+    )
+    group.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="Seed of random inputs (default: %(default)s)."
+    )
+    group.add_argument(
+        "--low", type=float, metavar="X", help="Lower bound of random inputs (default: the files' own, else -1)."
+    )
+    group.add_argument(
+        "--high", type=float, metavar="X", help="Upper bound of random inputs (default: the files' own, else 1)."
+    )
+
+
+def add_declared(parser: Parser) -> None:
+    """Shapes that a model's file doesn't say."""
+    parser["inputs"].add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]SHAPE[:DTYPE]",
+        help="Declare an input that the model's file doesn't describe (TorchScript), as in batch,3,224,224:float32. "
+        "Repeat it for each input.",
+    )
+
+
+def add_target_recipe(parser: Parser) -> None:
+    """For models that are fed differently."""
+    parser["inputs"].add_argument(
+        "--target-recipe", metavar="RECIPE", help="Preprocessing for the target, if it isn't the source's."
+    )
+
+
+def add_batch_size(parser: Parser, size: int) -> None:
+    """For models whose batch is open."""
+    parser["inputs"].add_argument(
+        "--batch-size",
+        type=int,
+        default=size,
+        metavar="N",
+        help="Batch size for models with an open batch dimension (default: %(default)s).",
+    )
+
+
+def add_timeout(parser: Parser, what: str) -> None:
+    """How long third-party code may run."""
+    parser["general"].add_argument(
+        "--timeout",
+        type=float,
+        default=600.0,
+        metavar="S",
+        help=f"Time limit in seconds for each {what} (default: %(default)g).",
+    )
+
+
+def add_layers(parser: Parser, *, samples: int) -> None:
+    """What every verb has that compares layers.
+
+    Args:
+        parser: Of the verb.
+        samples: How many inputs are drawn by default.
+    """
+    add_inputs(parser, samples=samples)
+    add_target_recipe(parser)
+    add_batch_size(parser, 4)
+    parser["tolerances"].add_argument(
+        "--margin",
+        type=float,
+        metavar="X",
+        help="A layer is at fault if its error is X times what rounding explains (default: 10).",
+    )
+    parser["tolerances"].add_argument(
+        "--latent",
+        action="store_true",
+        help="Count faults that none of the inputs shows, such as a bound that no value reaches "
+        "(default: they're listed, and don't change the verdict).",
+    )
+    add_timeout(parser, "model")
+    add_format(parser)

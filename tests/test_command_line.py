@@ -1,0 +1,136 @@
+"""What the command line declares: help, examples, defaults, wrong use, and its reference in docs/."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import shlex
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from conrepair import api
+from conrepair.cli import main
+from conrepair.cli.main import command_line
+from conrepair.cli.parser import Parser
+from conrepair.cli.reference import reference
+
+PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
+
+
+def verbs() -> dict[str, Parser]:
+    (action,) = (item for item in command_line()._actions if isinstance(item, argparse._SubParsersAction))
+    return action.choices
+
+
+VERBS = verbs()
+
+
+def save(name: str, factor: float = 1.0) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 4] x) => (float[n, 3] y) { y = MatMul (x, w) }'
+    model = onnx.parser.parse_model(text)
+    weight = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(factor * weight, "w"))
+    onnx.save(model, name)
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    save("net.onnx")
+    save("scaled.onnx", 2.0)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_each_verb_has_examples_that_parse_and_whole_sentences(name: str) -> None:
+    parser = VERBS[name]
+    assert parser.examples
+    for example in parser.examples:
+        program, *words = shlex.split(example)
+        assert program == "conrepair"
+        options, rest = command_line().parse_known_args(words)
+        assert not rest
+        assert options.parser.prog == parser.prog
+    for action in parser._actions:
+        assert action.help, action.dest
+        assert action.help[0].isupper(), action.help
+        assert action.help.endswith((".", ").")), action.help
+
+
+def test_the_page_in_docs_is_made_of_the_parser() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(command_line()), "python -m conrepair.cli.reference"
+
+
+CALLED = {"inputs": "input", "between": "intermediate", "mend": "repair"}
+ONLY_IN_PYTHON = {"trust", "in_process", "via", "options", "to", "output", "timeout", "backend"}
+OTHERWISE = {("repair", "advice"), ("execute", "samples"), ("execute", "batch_size")}
+
+
+@pytest.mark.parametrize("name", ["compare", "localize", "repair", "convert", "execute", "inspect"])
+def test_defaults_are_those_of_python(name: str) -> None:
+    """A meaning has one default: what differs on purpose is listed above."""
+    options = {action.dest: action.default for action in VERBS[name]._actions}
+    for parameter in inspect.signature(getattr(api, name)).parameters.values():
+        if parameter.default is parameter.empty or parameter.name in ONLY_IN_PYTHON:
+            continue
+        default = options[CALLED.get(parameter.name, parameter.name)]
+        if (name, parameter.name) not in OTHERWISE:
+            assert (tuple(default) if isinstance(default, list) else default) == parameter.default, parameter.name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "usage: conrepair VERB"),
+        (["localise", "a", "b"], "'localise' isn't known; did you mean localize?"),
+        (["config", "chekc", "c.json"], "did you mean check?"),
+        (["localize", "net.onnx"], "required: TARGET"),
+        (["localize", "net.onnx", "scaled.onnx", "--smaples", "3"], "no option --smaples; did you mean --samples?"),
+        (["compare", "net.onnx", "scaled.onnx", "third.onnx"], "nothing that would take third.onnx"),
+        (
+            ["compare", "net.onnx", "scaeld.onnx"],
+            "scaeld.onnx: no such file or folder; did you mean scaled.onnx?",
+        ),
+        (["localize", "net.onnx", "scaled.onnx", "--intermediate", "none"], "none: no such file or folder"),
+        (["repair", "net.onnx", "--apply", "patch.json"], "patch.json: no such file or folder"),
+        (["localize", "build", "net.onnx"], "A build can only be the target: swap the two"),
+    ],
+)
+def test_wrong_use(room: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (room / "build").mkdir()
+    (room / "build" / "build.json").write_text("{}")
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    assert code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["compare", "localize"])
+def test_nothing_is_written_where_nobody_asks_for_it(
+    room: Path, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(room.iterdir())
+    assert main([verb, "net.onnx", "scaled.onnx", "-q"]) == 1
+    out = capsys.readouterr().out
+    assert "faulty" in out
+    assert "Files:" not in out
+    assert sorted(room.iterdir()) == before
+
+
+def test_outputs_of_a_model_are_shown_where_they_are_not_kept(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(room.iterdir())
+    assert main(["execute", "net.onnx", "-q"]) == 0
+    assert "y: float32[8, 3] in [" in capsys.readouterr().out
+    assert sorted(room.iterdir()) == before
+
+
+def test_a_repair_goes_to_a_folder_of_the_targets_name(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["repair", "net.onnx", "scaled.onnx", "-q"]) == 0
+    assert (room / "scaled-repaired" / "repaired.onnx").is_file()
+    assert str(room / "scaled-repaired") in capsys.readouterr().out
