@@ -31,7 +31,7 @@ def next_step(result: AuditResult, options: argparse.Namespace) -> str:
     layers = f"`{_command('localize', options, 'layers')}`"
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
         compared = "" if options.data is not None else "; inputs of your own (--data) may show what drawn ones don't"
-        return f"nothing to mend on these inputs{compared}"
+        return f"no difference beyond rounding on these inputs{compared}"
     if row.verdict is Verdict.QUANTIZED:
         return f"nothing, if these bits are what was wanted; else {layers} names the layers that lose most"
     if row.verdict is Verdict.UNDECIDED:

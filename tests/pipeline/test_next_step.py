@@ -58,7 +58,7 @@ def test_the_table_has_no_empty_columns_and_no_source_that_is_none(capsys: pytes
     assert "conversion" not in head
     assert "ms" not in head.split()  # one batch: its time has the preparations in it
     assert not any("source)" in line or "/source" in line for line in lines)
-    assert any(line.startswith("next: nothing to mend on these inputs") for line in lines)
+    assert any(line.startswith("next: no difference beyond rounding on these inputs") for line in lines)
     assert compare("net.onnx", "other.onnx", "--batch-size", "8") == 0
     assert "ms" in capsys.readouterr().out.splitlines()[0].split()
 

@@ -39,9 +39,9 @@ _QUANTIZERS = {
     ("onnx", "onnx"): "--via onnx-quantize-static",
 }
 _VERDICTS = {
-    Verdict.EQUIVALENT: "Nothing to do: equal on {seen}.",
-    Verdict.NOISE: "Nothing to do: no layer is at fault on {seen}; another order of additions explains what differs.",
-    Verdict.QUANTIZED: "Nothing to do, if eight bits are what was wanted.",
+    Verdict.EQUIVALENT: "No difference was found on {seen}. {unseen}",
+    Verdict.NOISE: "No layer is at fault on {seen}; rounding explains what differs. {unseen}",
+    Verdict.QUANTIZED: "No layer is at fault on {seen}, if eight bits are what was wanted. {unseen}",
     Verdict.UNDECIDED: "Try other inputs (--seed, or your own with --data): on these nothing could be proven.",
     Verdict.UNDEPLOYABLE: "Look at why the target doesn't load.",
 }
@@ -85,7 +85,14 @@ def verdict_advice(result: Localization, about: About | None) -> str:
             "inputs of your own (--data) may show it."
         )
     drawn = "" if about is None or not about.data else f" ({about.data})"
-    return _VERDICTS.get(result.verdict, _NO_PLACE).format(seen=f"{seen}{drawn}")
+    return _VERDICTS.get(result.verdict, _NO_PLACE).format(seen=f"{seen}{drawn}", unseen=_unseen(result))
+
+
+def _unseen(result: Localization) -> str:
+    """What an answer of "right" says nothing of."""
+    missed = 0 if result.coverage is None else result.coverage.all_nodes - result.coverage.nodes
+    operators = f"{missed} operators that no compared tensor depends on, " if missed else ""
+    return f"Not tested: {operators}other inputs, and other batch sizes."
 
 
 def step_advice(result: Localization) -> str:

@@ -111,7 +111,7 @@ def _coverage(coverage: Coverage) -> str:
     """How much was compared, in one line."""
     words = [f"compared: {coverage.nodes} of {coverage.all_nodes} operators"]
     if coverage.all_parameters:
-        words.append(f"{coverage.parameters / coverage.all_parameters:.0%} of the weights")
+        words.append(f"{coverage.parameters / coverage.all_parameters:.0%} of the weights by what they do to results")
     if coverage.explained is not None:
         words.append(f"{coverage.explained:.0%} of the outputs' error comes in at the layers at fault")
     return ", ".join(words)

@@ -69,10 +69,10 @@ def test_every_kind_says_where_to_look(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("verdict", [Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED])
-def test_where_nothing_is_wrong_there_is_nothing_to_do(verdict: Verdict) -> None:
+def test_where_nothing_is_wrong_it_says_what_was_not_looked_at(verdict: Verdict) -> None:
     lines = shown(localizations.made(4, verdict=verdict))
     assert lines[0].startswith(f"{verdict.value}: ")
-    assert "next: Nothing to do" in "\n".join(lines)
+    assert "Not tested: " in "\n".join(lines).replace("\n", " ")
     assert "4 tensors on 8 inputs in 1.8 s" in lines[-1]
 
 
@@ -82,10 +82,10 @@ def test_it_promises_no_more_than_was_seen() -> None:
         localizations.about("a.onnx", "b.onnx"), data="synthetic: 8 samples, uniform in [-1, 1]"
     )
     text = " ".join(" ".join(shown(result, about=about)).split())
-    assert "next: Nothing to do: equal on 8 inputs (synthetic: 8 samples, uniform in [-1, 1])." in text
+    assert "next: No difference was found on 8 inputs (synthetic: 8 samples, uniform in [-1, 1]). Not tested:" in text
     hidden = localizations.made(4, {1: 0.5}).faults
     text = " ".join(" ".join(shown(dataclasses.replace(result, latent=hidden), about=about)).split())
-    assert "Nothing to do" not in text
+    assert "No difference was found" not in text
     assert "Right on 8 inputs, but one layer differs where none of them shows it. `conrepair repair --latent`" in text
     assert f"no input shows it: at {hidden[0].target_layers[0]}: {hidden[0].evidence[0]}" in text.replace("`", "")
 
