@@ -8,9 +8,12 @@ from dataclasses import replace
 
 from conrepair.localization.localize import Found
 from conrepair.repairs.criteria import computed, is_as_good
+from conrepair.repairs.edits import Edit, Graft
 from conrepair.repairs.state import State, Taken
 
 __all__ = ["minimized"]
+
+_FEW = 6  # edits, up to which those of two places are dropped together, too
 
 Judge = Callable[[tuple[Taken, ...]], State | None]
 
@@ -31,7 +34,7 @@ def minimized(
         needed: Told which candidates are no good without an edit, for a search that goes on.
     """
     fewer, settled = _side_by_side(state, judge, over)
-    return _one_by_one(fewer, judge, over, needed, settled)
+    return _two_by_two(_one_by_one(fewer, judge, over, needed, settled), judge, over, needed)
 
 
 def _side_by_side(state: State, judge: Judge, over: Callable[[], bool]) -> tuple[State, frozenset[frozenset[str]]]:
@@ -98,6 +101,34 @@ def _one_by_one(
         needed(fewer)
         place += 1
     return state
+
+
+def _two_by_two(
+    state: State, judge: Judge, over: Callable[[], bool], needed: Callable[[tuple[Taken, ...]], None]
+) -> State:
+    """Without two edits that only together make no difference, as an order that both operands of a product have."""
+    edits = [edit for item in state.taken for edit in item.edits]
+    if len(edits) > _FEW:
+        return state
+    for first, second in itertools.combinations(range(len(edits)), 2):
+        if len(edits) == 2 or over() or not _alike(edits[first], edits[second]):
+            continue
+        fewer = _without(_without(state.taken, second), first)
+        changed = judge(fewer)
+        if changed is not None and is_as_good(changed.found, state.found):
+            state.remove()
+            return changed
+        if changed is not None:
+            changed.remove()
+        needed(fewer)
+    return state
+
+
+def _alike(first: Edit, second: Edit) -> bool:
+    """Whether two edits put the same operators in, each in its place."""
+    if not isinstance(first, Graft) or not isinstance(second, Graft):
+        return False
+    return [step.operator for step in first.operations] == [step.operator for step in second.operations]
 
 
 def _is_clean(found: Found, item: Taken) -> bool:

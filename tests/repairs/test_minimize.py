@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mending import World, nodes_of, piece
 from mending import found as pieces
 
+from conrepair.editors.operation import Operation
+from conrepair.repairs.edits import Graft
 from conrepair.repairs.minimize import minimized
 from conrepair.repairs.state import State, Taken, patch_of
 
@@ -108,4 +111,24 @@ def test_edits_that_are_needed_together_stay(tmp_path: Path) -> None:
     result = minimized(state, judge, lambda: len(world.judged) > 2, lambda _: None)
     assert result is state
     assert world.judged == [["b", "d"], ["a", "c"], ["a", "c"]]
+    assert world.kept == 1
+
+
+def test_reordered_operands_lose_the_orders_that_cancel(tmp_path: Path) -> None:
+    """Scores are the same in any order of the features that queries and keys have in common."""
+    world = World(tmp_path, {})
+    q, q_back, k, k_back = (
+        Graft(tensor, (Operation("Gather", (tensor,), {"axis": 1}, {"indices": np.array([1, 0])}),))
+        for tensor in ("q", "q_back", "k", "k_back")
+    )
+
+    def judge(taken: tuple[Taken, ...]) -> State:
+        put_in = {edit.tensor for item in taken for edit in item.edits if isinstance(edit, Graft)}
+        right = {"q", "k"} <= put_in and ("q_back" in put_in) == ("k_back" in put_in)
+        state = world.state(list(taken))
+        return state if right else dataclasses.replace(state, found=pieces([piece("u")]))
+
+    state = world.state([Taken((q, q_back), ""), Taken((k, k_back), "")])
+    result = minimized(state, judge, lambda: False, lambda _: None)
+    assert patch_of(result.taken).edits == (q, k)
     assert world.kept == 1
