@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from conrepair.editors.editor import NotEditableError
+from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.keras_activations import FUNCTIONS
 
@@ -47,7 +48,7 @@ def activation_layer(operator: str, attributes: Mapping[str, Attribute], name: s
     """
     layers = keras.layers
     if operator in {"LeakyRelu", "Elu"} and "alpha" in attributes:
-        alpha = float(str(attributes["alpha"]))
+        alpha = as_real(attributes["alpha"])
         return layers.ELU(alpha, name=name) if operator == "Elu" else layers.LeakyReLU(alpha, name=name)
     if operator == "Softmax":
         return layers.Softmax(attributes.get("axis", -1), name=name)

@@ -14,6 +14,7 @@ from conrepair.editors.lowering import CHANNELLED, lower
 from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, Writer
 from conrepair.editors.operation_shapes import slices_of
+from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
 
 __all__ = ["KerasWriter"]
@@ -87,7 +88,7 @@ def _with_weights(layer: Any, tensor: Any, arrays: Sequence[Array | None]) -> An
 
 def _activation(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     usual = _USUAL.get(operation.operator, {})
-    if any(not math.isclose(float(str(operation.attributes.get(name, value))), value, rel_tol=1e-6)
+    if any(not math.isclose(operation.real(name, value), value, rel_tol=1e-6)
            for name, value in usual.items()):  # fmt: skip
         writer.refuse(f"Keras's {operation.operator} has no factors")
     unknown = set(operation.attributes) - {*usual, *({"alpha"} if operation.operator in {"Elu", "LeakyRelu"} else ())}
@@ -108,9 +109,7 @@ def _gelu(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any
 
 
 def _hard_sigmoid(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    alpha, beta = (
-        float(str(operation.attributes.get(name, usual))) for name, usual in (("alpha", 0.2), ("beta", 0.5))
-    )
+    alpha, beta = (operation.real(name, usual) for name, usual in (("alpha", 0.2), ("beta", 0.5)))
     if not math.isclose(alpha, 1 / 6, rel_tol=1e-6) or beta != 0.5:
         writer.refuse("Keras's hard sigmoid has a slope of 1/6")
     return keras.ops.hard_sigmoid(operands[0])
@@ -120,11 +119,11 @@ def _clip(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any
     bounds = [operation.attributes.get(name) for name in ("min", "max")]
     if None in bounds or operation.parameters:
         writer.refuse("Keras's clip has two bounds")
-    return keras.ops.clip(operands[0], *(float(str(bound)) for bound in bounds))
+    return keras.ops.clip(operands[0], *(as_real(bound) for bound in bounds))
 
 
 def _softmax(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    axis = int(str(operation.attributes.get("axis", -1)))
+    axis = operation.integer("axis", -1)
     if operation.operator == "LogSoftmax":
         return keras.ops.log_softmax(operands[0], axis=axis)
     return keras.layers.Softmax(axis)(operands[0])
@@ -169,7 +168,7 @@ def _product(writer: KerasWriter, operation: Operation, operands: list[Any]) -> 
 
 def _convolution(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     weight, bias = operation.parameters["weight"], operation.parameters.get("bias")
-    axes, group = weight.ndim - 2, int(str(operation.attributes.get("group") or 1))
+    axes, group = weight.ndim - 2, operation.integer("group", 1)
     _check_window(writer, operation)
     kernel = np.moveaxis(weight, (0, 1), (-1, -2))
     options: dict[str, Any] = {
@@ -211,7 +210,7 @@ def _reduction(writer: KerasWriter, operation: Operation, operands: list[Any]) -
 def _batch_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     arrays = [operation.parameters.get(role) for role in ("scale", "bias", "mean", "variance")]
     scale, bias = (array is not None for array in arrays[:2])
-    epsilon = float(str(operation.attributes.get("epsilon") or 0.0))
+    epsilon = operation.real("epsilon", 0.0)
     layer = keras.layers.BatchNormalization(epsilon=epsilon, scale=scale, center=bias)
     return _with_weights(layer, operands[0], arrays)
 
@@ -222,7 +221,7 @@ def _layer_normalization(writer: KerasWriter, operation: Operation, operands: li
         writer.refuse("a normalization needs axes")
     arrays = [operation.parameters.get(role) for role in ("scale", "bias")]
     scale, bias = (array is not None for array in arrays)
-    epsilon = float(str(operation.attributes.get("epsilon") or 0.0))
+    epsilon = operation.real("epsilon", 0.0)
     layer = keras.layers.LayerNormalization(
         axis=[int(axis) for axis in axes], epsilon=epsilon, scale=scale, center=bias
     )
@@ -232,7 +231,7 @@ def _layer_normalization(writer: KerasWriter, operation: Operation, operands: li
 def _group_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     arrays = [operation.parameters.get(role) for role in ("scale", "bias")]
     scale, bias = (array is not None for array in arrays)
-    groups, epsilon = int(str(operation.attributes["groups"])), float(str(operation.attributes.get("epsilon") or 0.0))
+    groups, epsilon = operation.integer("groups"), operation.real("epsilon", 0.0)
     layer = keras.layers.GroupNormalization(groups, epsilon=epsilon, scale=scale, center=bias)
     return _with_weights(layer, operands[0], arrays)
 
@@ -240,7 +239,7 @@ def _group_normalization(writer: KerasWriter, operation: Operation, operands: li
 def _concatenation(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     if operation.parameters:
         writer.refuse("Keras's Concatenate takes no constants")
-    return keras.layers.Concatenate(int(str(operation.attributes["axis"])))(operands)
+    return keras.layers.Concatenate(operation.integer("axis"))(operands)
 
 
 def _transpose(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
@@ -262,12 +261,12 @@ def _pad(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
         writer.refuse(f"Keras has no Pad of {mode}")
     half = len(pads) // 2
     pairs = [[int(pads[axis]), int(pads[half + axis])] for axis in range(half)]
-    value = float(str(operation.attributes.get("value") or 0.0))
+    value = operation.real("value", 0.0)
     return keras.ops.pad(operands[0], pairs, mode=mode, **({"constant_values": value} if value else {}))
 
 
 def _gather(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    axis = int(str(operation.attributes.get("axis") or 0))
+    axis = operation.integer("axis", 0)
     table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
     if table is not None and table.ndim == _FLAT and axis == 0 and len(operands) == 1:
         return _with_weights(keras.layers.Embedding(*table.shape), operands[0], [table])
@@ -277,7 +276,7 @@ def _gather(writer: KerasWriter, operation: Operation, operands: list[Any]) -> A
 
 
 def _cast(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return keras.ops.cast(operands[0], str(operation.attributes["to"]))
+    return keras.ops.cast(operands[0], operation.text("to"))
 
 
 def _tuple(writer: KerasWriter, operation: Operation, name: str) -> tuple[Any, ...]:

@@ -83,7 +83,7 @@ def _turned(operation: Operation, rank: int, channels_last: bool) -> Operations:
 
 
 def _axis(operation: Operation, rank: int) -> int:
-    return int(str(operation.attributes.get("axis", -1))) % rank
+    return operation.integer("axis", -1) % rank
 
 
 def _with_last_axis(operation: Operation, rank: int) -> Operations:
@@ -110,7 +110,7 @@ def _batch_normalization(operation: Operation, shapes: Sequence[Sizes | None]) -
     numbers = {role: array.astype(np.float64) for role, array in operation.parameters.items()}
     if shapes[0] is None or "variance" not in numbers:
         return None
-    factor = numbers.get("scale", 1.0) / np.sqrt(numbers["variance"] + _number(operation, "epsilon", 1e-5))
+    factor = numbers.get("scale", 1.0) / np.sqrt(numbers["variance"] + operation.real("epsilon", 1e-5))
     offset = numbers.get("bias", 0.0) - numbers["mean"] * factor
     shape = _along_channels(operation, len(shapes[0]))
     return _do("Mul", 0, operand=factor.reshape(shape)), _do("Add", 1, operand=np.reshape(offset, shape))
@@ -138,7 +138,7 @@ def _normalized(operation: Operation, axes: tuple[Any, ...], spread: Callable[[A
         _do("Sub", 0, 1),
         _do("Mul", 2, 2),
         _do("ReduceMean", 3, axes=axes, keepdims=True),
-        _do("Add", 4, operand=_number(operation, "epsilon", 1e-5)),
+        _do("Add", 4, operand=operation.real("epsilon", 1e-5)),
         _do("Sqrt", 5),
         _do("Div", 2, 6),
     ]
@@ -200,14 +200,14 @@ def _stack(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations |
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes) or any(shape.count(None) > 1 for shape in known):
         return None
-    axis = int(str(operation.attributes["axis"])) % (len(known[0]) + 1)
+    axis = operation.integer("axis") % (len(known[0]) + 1)
     sizes = [tuple(-1 if size is None else size for size in shape) for shape in known]
     parts = [_do("Reshape", place, shape=(*shape[:axis], 1, *shape[axis:])) for place, shape in enumerate(sizes)]
     return (*parts, _do("Concat", *range(len(parts), 2 * len(parts)), axis=axis))
 
 
 def _elu(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
-    alpha = _number(operation, "alpha", 1.0)
+    alpha = operation.real("alpha", 1.0)
     return (
         _do("Min", 0, operand=0.0),
         _do("Exp", 1),
@@ -219,12 +219,12 @@ def _elu(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
 
 
 def _selu(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
-    alpha = _number(operation, "alpha", 1.67326319217681884765625)
-    return _do("Elu", 0, alpha=alpha), _do("Mul", 1, operand=_number(operation, "gamma", 1.05070102214813232421875))
+    alpha = operation.real("alpha", 1.67326319217681884765625)
+    return _do("Elu", 0, alpha=alpha), _do("Mul", 1, operand=operation.real("gamma", 1.05070102214813232421875))
 
 
 def _swish(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
-    alpha = _number(operation, "alpha", 1.0)
+    alpha = operation.real("alpha", 1.0)
     if alpha == 1.0:
         return _do("Sigmoid", 0), _do("Mul", 0, 1)
     return _do("Mul", 0, operand=alpha), _do("Sigmoid", 1), _do("Mul", 0, 2)
@@ -232,14 +232,14 @@ def _swish(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
 
 def _hard_sigmoid(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
     return (
-        _do("Mul", 0, operand=_number(operation, "alpha", 0.2)),
-        _do("Add", 1, operand=_number(operation, "beta", 0.5)),
+        _do("Mul", 0, operand=operation.real("alpha", 0.2)),
+        _do("Add", 1, operand=operation.real("beta", 0.5)),
         _do("Clip", 2, min=0.0, max=1.0),
     )
 
 
 def _leaky(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
-    slope = operation.parameters["slope"] if operation.operator == "PRelu" else _number(operation, "alpha", 0.01)
+    slope = operation.parameters["slope"] if operation.operator == "PRelu" else operation.real("alpha", 0.01)
     return (
         _do("Min", 0, operand=0.0),
         _do("Mul", 1, operand=slope),
@@ -263,11 +263,6 @@ def _softplus(operation: Operation, shapes: Sequence[Sizes | None]) -> Operation
 
 def _fixed(*operations: Operation) -> Callable[[Operation, Sequence[Sizes | None]], Operations]:
     return lambda *_: operations
-
-
-def _number(operation: Operation, name: str, usual: float) -> float:
-    value = operation.attributes.get(name)
-    return usual if value is None else float(str(value))
 
 
 _LOWERINGS: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], Operations | None]] = {

@@ -207,7 +207,7 @@ def _type_of(operation: Operation, dtypes: Sequence[onnx_ir.DataType | None]) ->
         given = operation.parameters.get("y")
         dtype = dtypes[-1] if given is None else onnx_ir.DataType.from_numpy(given.dtype)
     elif operation.operator == "Cast":
-        dtype = onnx_ir.DataType.from_numpy(np.dtype(str(operation.attributes.get("to"))))
+        dtype = onnx_ir.DataType.from_numpy(np.dtype(operation.text("to")))
     elif operation.operator == "QuantizeLinear":
         zero = operation.parameters.get("zero_point")
         dtype = onnx_ir.DataType.UINT8 if zero is None else onnx_ir.DataType.from_numpy(zero.dtype)

@@ -9,7 +9,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.attributes import Attribute, Attributed
+from conrepair.graph.layer_graph import Array, Node
 
 __all__ = ["CHOICE", "NotEditableError", "Operation", "Step", "Writer", "operation_of", "operations_of"]
 
@@ -33,7 +34,7 @@ class NotEditableError(Exception):
 
 
 @dataclass(frozen=True)
-class Operation:
+class Operation(Attributed):
     """One operator of a small graph.
 
     Attributes:
@@ -86,8 +87,8 @@ def operations_of(steps: Sequence[Step], tensor: str) -> tuple[Operation, ...]:
         parameters: dict[str, Array] = {}
         if operator == "Clip" and arrays:
             given |= dict(zip(("min", "max"), (float(array.item()) for array in arrays), strict=False))
-        elif operator == "Cast" and isinstance(given.get("to"), int):
-            given["to"] = _TYPES[int(str(given["to"]))]
+        elif operator == "Cast" and isinstance(number := given.get("to"), int):
+            given["to"] = _TYPES[number]
         else:
             parameters = dict(zip(_ROLES.get(operator, ("operand",)), arrays, strict=False))
         if len(parameters) < len(arrays) and operator != "Clip":

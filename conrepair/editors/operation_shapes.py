@@ -84,14 +84,14 @@ def _reduced(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
 
 
 def _concatenated(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    axis = int(str(operation.attributes["axis"])) % len(shapes[0])
+    axis = operation.integer("axis") % len(shapes[0])
     sizes = [shape[axis] for shape in (*shapes, *(array.shape for array in operation.parameters.values()))]
     whole = None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
     return (*shapes[0][:axis], whole, *shapes[0][axis + 1 :])
 
 
 def _stacked(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    axis = int(str(operation.attributes["axis"])) % (len(shapes[0]) + 1)
+    axis = operation.integer("axis") % (len(shapes[0]) + 1)
     return (*shapes[0][:axis], len(shapes), *shapes[0][axis:])
 
 
@@ -154,7 +154,7 @@ def _gathered(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
     table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
     data = table.shape if table is not None else shapes[0]
     chosen = indices.shape if indices is not None else shapes[-1]
-    axis = int(str(operation.attributes.get("axis") or 0)) % len(data)
+    axis = operation.integer("axis", 0) % len(data)
     return (*data[:axis], *chosen, *data[axis + 1 :])
 
 

@@ -122,7 +122,7 @@ def _product(operation: Operation, operands: Sequence[Any]) -> Any:
 
 
 def _einsum(operation: Operation, operands: Sequence[Any]) -> Any:
-    return tf.einsum(str(operation.attributes["equation"]), *_with_constants(operation, operands))
+    return tf.einsum(operation.text("equation"), *_with_constants(operation, operands))
 
 
 def _with_constants(operation: Operation, operands: Sequence[Any]) -> list[Any]:
@@ -134,13 +134,12 @@ def _with_constants(operation: Operation, operands: Sequence[Any]) -> list[Any]:
 
 
 def _concatenated(operation: Operation, operands: Sequence[Any]) -> Any:
-    return tf.concat(_with_constants(operation, operands), int(str(operation.attributes["axis"])))
+    return tf.concat(_with_constants(operation, operands), operation.integer("axis"))
 
 
 def _softmax(function: Callable[..., Any]) -> Made:
     def make(operation: Operation, operands: Sequence[Any]) -> Any:
-        axis = operation.attributes.get("axis")
-        return function(operands[0], -1 if axis is None else int(str(axis)))
+        return function(operands[0], operation.integer("axis", -1))
 
     return make
 
@@ -159,7 +158,7 @@ def _reduced(operation: Operation, operands: Sequence[Any]) -> Any:
 
 def _largest(function: Callable[..., Any]) -> Made:
     def make(operation: Operation, operands: Sequence[Any]) -> Any:
-        axis = int(str(operation.attributes.get("axis") or 0))
+        axis = operation.integer("axis", 0)
         found = function(operands[0], axis)
         return tf.expand_dims(found, axis) if operation.attributes.get("keepdims", True) else found
 
@@ -178,7 +177,7 @@ def _padded(operation: Operation, operands: Sequence[Any]) -> Any:
     if mode not in {"constant", "reflect", "symmetric"}:
         raise NotEditableError(f"TensorFlow has no Pad of {mode}")
     pairs = np.array(pads, np.int32).reshape(2, -1).T
-    value = float(str(operation.attributes.get("value") or 0.0))
+    value = operation.real("value", 0.0)
     return tf.pad(operands[0], pairs, str(mode).upper(), value)
 
 
@@ -190,7 +189,7 @@ def _gathered(operation: Operation, operands: Sequence[Any]) -> Any:
     numbers, rest = operation.parameters, iter(operands)
     table = tf.constant(numbers["table"]) if "table" in numbers else next(rest)
     indices = tf.constant(numbers["indices"]) if "indices" in numbers else next(rest)
-    return tf.gather(table, indices, axis=int(str(operation.attributes.get("axis") or 0)))
+    return tf.gather(table, indices, axis=operation.integer("axis", 0))
 
 
 def _where(operation: Operation, operands: Sequence[Any]) -> Any:
@@ -201,7 +200,7 @@ def _where(operation: Operation, operands: Sequence[Any]) -> Any:
 
 def _summed_up(operation: Operation, operands: Sequence[Any]) -> Any:
     backwards = {name: bool(operation.attributes.get(name)) for name in ("exclusive", "reverse")}
-    return tf.cumsum(operands[0], int(str(operation.attributes.get("axis") or 0)), **backwards)
+    return tf.cumsum(operands[0], operation.integer("axis", 0), **backwards)
 
 
 _SIZED: Mapping[str, Callable[..., Any]] = {
@@ -227,7 +226,7 @@ def _resized(operation: Operation, operands: Sequence[Any]) -> Any:
 
 
 def _blocks(operation: Operation, operands: Sequence[Any]) -> Any:
-    size, mode = int(str(operation.attributes["blocksize"])), operation.attributes.get("mode", "DCR")
+    size, mode = operation.integer("blocksize"), operation.attributes.get("mode", "DCR")
     if not operation.channels_last or mode != "DCR":
         raise NotEditableError("TensorFlow moves blocks with the channels last, depth first")
     move = tf.nn.depth_to_space if operation.operator == "DepthToSpace" else tf.nn.space_to_depth
@@ -243,11 +242,10 @@ def _batched(operation: Operation, operands: Sequence[Any]) -> Any:
 
 def _local_response(operation: Operation, operands: Sequence[Any]) -> Any:
     """TensorFlow's alpha is of each neighbour, ONNX's of their sum."""
-    given = operation.attributes
-    size = int(str(given["size"]))
+    size = operation.integer("size")
     if not operation.channels_last or size % _TWO == 0:
         raise NotEditableError("TensorFlow's LRN has its channels last, and an odd size")
-    alpha, beta, bias = (float(str(given[name])) for name in ("alpha", "beta", "bias"))
+    alpha, beta, bias = (operation.real(name) for name in ("alpha", "beta", "bias"))
     return tf.nn.local_response_normalization(operands[0], size // _TWO, bias, alpha / size, beta)
 
 
@@ -261,17 +259,15 @@ WRITERS: Mapping[str, Made] = {
     "Softmax": _softmax(tf.nn.softmax),
     "LogSoftmax": _softmax(tf.nn.log_softmax),
     "Clip": _clip,
-    "LeakyRelu": lambda operation, operands: tf.nn.leaky_relu(
-        operands[0], float(str(operation.attributes.get("alpha", 0.01)))
-    ),
-    "Cast": lambda operation, operands: tf.cast(operands[0], str(operation.attributes["to"])),
+    "LeakyRelu": lambda operation, operands: tf.nn.leaky_relu(operands[0], operation.real("alpha", 0.01)),
+    "Cast": lambda operation, operands: tf.cast(operands[0], operation.text("to")),
     "ArgMax": _largest(tf.argmax),
     "ArgMin": _largest(tf.argmin),
     "Reshape": _reshaped,
     "Transpose": lambda operation, operands: tf.transpose(operands[0], operation.attributes["perm"]),
     "Pad": _padded,
     "Concat": _concatenated,
-    "Stack": lambda operation, operands: tf.stack(list(operands), int(str(operation.attributes["axis"]))),
+    "Stack": lambda operation, operands: tf.stack(list(operands), operation.integer("axis")),
     "Slice": _sliced,
     "Gather": _gathered,
     "Where": _where,

@@ -74,7 +74,7 @@ def _any_rank(make: Callable[[Operation, Any], Any]) -> Callable[[Operation, Seq
 
 def _convolution(operation: Operation, tensor: Any) -> Any:
     weight = operation.parameters["weight"]
-    group = int(str(operation.attributes.get("group") or 1))
+    group = operation.integer("group", 1)
     strides, dilations = window_of(operation, "strides", 1), window_of(operation, "dilations", 1)
     padding = _padding(operation, tensor.shape.as_list()[1:-1], window_of(operation, "pads", 0))
     depthwise = group > 1 and group == tensor.shape[-1] and len(set(strides)) == 1 and _either(strides, dilations)
@@ -106,7 +106,7 @@ def _transposed(operation: Operation, tensor: Any) -> Any:
     """As the gradient of a convolution, whose input has the sizes that come out."""
     weight = operation.parameters["weight"]
     sizes = tensor.shape.as_list()[1:-1]
-    if tensor.shape.rank != _PICTURE or int(str(operation.attributes.get("group") or 1)) > 1 or None in sizes:
+    if tensor.shape.rank != _PICTURE or operation.integer("group", 1) > 1 or None in sizes:
         raise NotEditableError("TensorFlow's transposed convolution takes pictures of known sizes, in one group")
     strides, dilations = window_of(operation, "strides", 1), window_of(operation, "dilations", 1)
     pads, extra = window_of(operation, "pads", 0), window_of(operation, "output_padding", 0)
@@ -152,7 +152,7 @@ def _normalized(operation: Operation, operands: Sequence[Any]) -> Any:
     ones = np.ones_like(numbers["mean"])
     given = [numbers.get("scale", ones), numbers.get("bias", 0 * ones), numbers["mean"], numbers["variance"]]
     scale, offset, mean, variance = (tf.constant(array.astype(np.float32)) for array in given)
-    epsilon = float(str(operation.attributes.get("epsilon", 1e-5)))
+    epsilon = operation.real("epsilon", 1e-5)
     return tf.raw_ops.FusedBatchNormV3(
         x=tensor, scale=scale, offset=offset, mean=mean, variance=variance, epsilon=epsilon, is_training=False
     ).y

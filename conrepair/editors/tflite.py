@@ -29,6 +29,7 @@ from conrepair.editors.tflite_grids import rescale_bias, set_constant_grid, set_
 from conrepair.editors.tflite_options import options_for
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
+from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.networks.tflite_elementwise import BOUNDS, FUSED
 from conrepair.networks.tflite_subgraphs import InnerConstant
@@ -359,7 +360,7 @@ class TfliteEditor(Editor):
     def _set_attribute(self, node: Node, operator: Any, name: str, value: Attribute) -> None:
         options = operator.builtinOptions
         if name == "alpha" and node.native == "LEAKY_RELU":
-            options.alpha = float(str(value))
+            options.alpha = as_real(value)
         elif name == "approximate" and node.native == "GELU":
             options.approximate = value == "tanh"
         elif name == "dilations" and isinstance(value, tuple):

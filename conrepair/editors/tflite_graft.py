@@ -139,7 +139,7 @@ def _plain(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) 
     if operation.parameters or len(operands) != 1:
         writer.refuse(f"TFLite has no {operation.operator} of such operands")
     rank = len(writer.shape(operands[0]) or ())
-    if "axis" in operation.attributes and int(str(operation.attributes["axis"])) % rank != rank - 1:
+    if "axis" in operation.attributes and operation.integer("axis") % rank != rank - 1:
         writer.refuse(f"TFLite's {operation.operator} is along the last axis")
     if operation.operator in _BINARY:
         writer.refuse(f"{operation.operator} takes two operands")
@@ -191,7 +191,7 @@ def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[
     weight = operation.parameters["weight"]
     shape = writer.shape(operands[0]) or ()
     _check_window(writer, operation, shape)
-    group = int(str(operation.attributes.get("group") or 1))
+    group = operation.integer("group", 1)
     kind = "DEPTHWISE_CONV_2D" if group > 1 and group == shape[-1] else "CONV_2D"
     if group > 1 and kind == "CONV_2D":
         writer.refuse("TFLite has no convolution in groups of several channels")
@@ -235,7 +235,7 @@ def _reduction(writer: TfliteWriter, operation: Operation, operands: Sequence[in
 
 def _concatenation(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     options, number = new_options("CONCATENATION")
-    options.axis = int(str(operation.attributes["axis"]))
+    options.axis = operation.integer("axis")
     rest, pieces = iter(operands), iter(operation.parameters.values())
     inputs = [writer.constant(next(pieces)) if item == "" else next(rest) for item in operation.inputs]
     return "CONCATENATION", (options, number), inputs
@@ -243,7 +243,7 @@ def _concatenation(writer: TfliteWriter, operation: Operation, operands: Sequenc
 
 def _stacked(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     options, number = new_options("PACK")
-    options.axis, options.valuesCount = int(str(operation.attributes["axis"])), len(operands)
+    options.axis, options.valuesCount = operation.integer("axis"), len(operands)
     return "PACK", (options, number), list(operands)
 
 
@@ -265,7 +265,7 @@ def _pad(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) ->
     if not isinstance(pads, tuple) or mode not in {"constant", "reflect", "symmetric"}:
         writer.refuse(f"TFLite has no Pad of {mode}")
     table = writer.constant(np.array(pads, np.int32).reshape(2, -1).T)
-    value = float(str(operation.attributes.get("value") or 0.0))
+    value = operation.real("value", 0.0)
     if mode != "constant":
         options, number = new_options("MIRROR_PAD")
         options.mode = getattr(schema.MirrorPadMode, str(mode).upper())
@@ -277,7 +277,7 @@ def _pad(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) ->
 
 def _gather(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     options, number = new_options("GATHER")
-    options.axis = int(str(operation.attributes.get("axis") or 0))
+    options.axis = operation.integer("axis", 0)
     inputs = list(operands)
     if "table" in operation.parameters:
         inputs.insert(0, writer.constant(operation.parameters["table"]))
@@ -354,7 +354,7 @@ _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Writt
     "DequantizeLinear": _dequantize,
 }
 _TYPES: Mapping[str, Callable[[Operation], str | None]] = {
-    "CAST": lambda operation: str(operation.attributes["to"]),
+    "CAST": lambda operation: operation.text("to"),
     "GATHER": lambda operation: "float32" if "table" in operation.parameters else None,
     "QUANTIZE": _stored_type,
     "DEQUANTIZE": lambda _: "float32",

@@ -14,6 +14,7 @@ from conrepair.editors.operation import Operation, Sizes, Writer
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.torch_operators import target_of
 from conrepair.editors.torch_state import add_buffer
+from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
 
 __all__ = ["TorchWriter"]
@@ -102,7 +103,7 @@ def _plain(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _W
     """An operator without constants."""
     operator, given = operation.operator, dict(operation.attributes)
     for name, value in _USUAL.get(operator, {}).items():
-        if abs(float(str(given.pop(name, value))) - value) > _CLOSE:
+        if abs(as_real(given.pop(name, value)) - value) > _CLOSE:
             writer.refuse(f"PyTorch's {operator} has no {name}")
     if operation.parameters or len(operands) != 1:
         writer.refuse(f"PyTorch has no {operator} of such operands")
@@ -160,7 +161,7 @@ def _convolution(writer: TorchWriter, operation: Operation, operands: list[Any])
     axes = weight.ndim - 2
     arguments = [operands[0], writer.constant(weight), writer.constant(bias)]
     window = [list(window_of(operation, "strides", 1)), _even_pads(writer, operation)]
-    group = int(str(operation.attributes.get("group") or 1))
+    group = operation.integer("group", 1)
     target = {1: aten.conv1d.default, 2: aten.conv2d.default, 3: aten.conv3d.default}.get(axes)
     if target is None:
         writer.refuse(f"PyTorch has no convolution along {axes} axes")
@@ -211,7 +212,7 @@ def _instance_normalization(writer: TorchWriter, operation: Operation, operands:
 
 def _group_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
     numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
-    groups = int(str(operation.attributes["groups"]))
+    groups = operation.integer("groups")
     return aten.group_norm.default, [operands[0], groups, *numbers, _epsilon(operation)]
 
 
@@ -230,23 +231,23 @@ def _layer_normalization(writer: TorchWriter, operation: Operation, operands: li
 def _concatenation(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
     rest, pieces = iter(operands), iter(operation.parameters.values())
     read = [writer.constant(next(pieces)) if item == "" else next(rest) for item in operation.inputs]
-    return aten.cat.default, [read, int(str(operation.attributes["axis"]))]
+    return aten.cat.default, [read, operation.integer("axis")]
 
 
 def _softmax(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
     target = aten.softmax.int if operation.operator == "Softmax" else aten.log_softmax.int
-    return target, [*operands, int(str(operation.attributes.get("axis", -1)))]
+    return target, [*operands, operation.integer("axis", -1)]
 
 
 def _pad(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    pads, mode = operation.attributes.get("pads"), str(operation.attributes.get("mode", "constant"))
+    pads, mode = operation.attributes.get("pads"), operation.text("mode", "constant")
     if not isinstance(pads, tuple) or mode not in {"constant", "reflect", "edge"}:
         writer.refuse(f"PyTorch has no Pad of {mode}")
     half = len(pads) // 2
     used = [axis for axis in range(half) if pads[axis] or pads[half + axis]]
     first = min(used, default=half - 1)
     listed = [int(size) for axis in reversed(range(first, half)) for size in (pads[axis], pads[half + axis])]
-    value = float(str(operation.attributes.get("value") or 0.0)) if mode == "constant" else None
+    value = operation.real("value", 0.0) if mode == "constant" else None
     return aten.pad.default, [*operands, listed, {"edge": "replicate"}.get(mode, mode), value]
 
 
@@ -275,7 +276,7 @@ def _shaped(name: str, target: Any) -> Callable[[TorchWriter, Operation, list[An
 
 
 def _gather(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    axis = int(str(operation.attributes.get("axis") or 0))
+    axis = operation.integer("axis", 0)
     table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
     if table is not None and axis == 0 and table.ndim == _FLAT:
         return aten.embedding.default, [writer.constant(table), *operands]
@@ -295,14 +296,14 @@ def _runs(indices: Array) -> Iterator[tuple[int, int]]:
 
 
 def _cast(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    dtype = _HALVES.get(str(operation.attributes["to"]))
+    dtype = _HALVES.get(operation.text("to"))
     if dtype is None:
         writer.refuse(f"no cast to {operation.attributes['to']}")
     return aten.to.dtype, [*operands, dtype]
 
 
 def _epsilon(operation: Operation) -> float:
-    return float(str(operation.attributes.get("epsilon") or 0.0))
+    return operation.real("epsilon", 0.0)
 
 
 _WRITERS: Mapping[str, Callable[[TorchWriter, Operation, list[Any]], _Written]] = {

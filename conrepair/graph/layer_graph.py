@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.tensor_spec import Quantization
+from conrepair.graph.attributes import Attribute, Attributed
 
 __all__ = ["Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor"]
 
@@ -18,7 +19,6 @@ _FEW_BITS = {"int8", "uint8", "int16", "uint16"}
 _OF_SIZES = {"Shape", "Size", "Rank"}  # they read how large a tensor is, and none of its values
 
 Array = npt.NDArray[Any]
-Attribute = int | float | str | bool | None | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(Attributed):
     """One operator.
 
     Attributes:

@@ -86,7 +86,7 @@ def _behind(
     if node.op.startswith("Reduce") and len(after) < len(before) and isinstance(axes, tuple):
         gone = [int(item) for item in axes]
     elif node.op == "Gather" and "table" not in node.parameters and len(after) < len(before):
-        gone = [int(str(node.attributes.get("axis") or 0))]
+        gone = [node.integer("axis", 0)]
     if axis in gone:
         return None
     # What is broadcast with a tensor of more axes gets them in front.

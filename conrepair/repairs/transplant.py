@@ -9,6 +9,7 @@ import numpy as np
 
 from conrepair.editors.lowering import CHANNELLED
 from conrepair.editors.operation import NotEditableError, Operation, operation_of
+from conrepair.graph.attributes import as_integer
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter
 from conrepair.graph.operators import COMMUTATIVE, ELEMENTWISE_BINARY, OPERATORS
 from conrepair.localization.diagnosis.attributes import axis_map
@@ -282,7 +283,7 @@ def _rank_of_result(operation: Operation, node: Node, rank: int) -> int:
 def _moved(value: Attribute, perm: Perm) -> Attribute:
     if isinstance(value, tuple):
         return tuple(sorted(perm.index(int(axis)) for axis in value))
-    return None if value is None else perm.index(int(str(value)) % len(perm))
+    return None if value is None else perm.index(as_integer(value) % len(perm))
 
 
 def _spread(array: Array, perm: Perm) -> Array:

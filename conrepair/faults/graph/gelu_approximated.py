@@ -31,5 +31,5 @@ FAULT = Fault(
     repair="approximate",
     places=operators("Gelu"),
     change=_change,
-    native=attributes_changed(["Gelu"], lambda node, _: {"approximate": _other(str(node.attributes["approximate"]))}),
+    native=attributes_changed(["Gelu"], lambda node, _: {"approximate": _other(node.text("approximate"))}),
 )

@@ -34,7 +34,7 @@ FAULT = Fault(
     change=_change,
     native=attributes_changed(
         ["Clip"],
-        lambda node, generator: {"max": float(str(node.attributes["max"])) * _factor(generator)},
+        lambda node, generator: {"max": node.real("max") * _factor(generator)},
         lambda _, node: isinstance(node.attributes.get("max"), int | float),
     ),
 )

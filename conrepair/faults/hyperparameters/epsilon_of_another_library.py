@@ -39,6 +39,6 @@ FAULT = Fault(
     change=_change,
     native=attributes_changed(
         _OPERATORS,
-        lambda node, generator: {"epsilon": other_epsilon(float(str(node.attributes["epsilon"])), generator)},
+        lambda node, generator: {"epsilon": other_epsilon(node.real("epsilon"), generator)},
     ),
 )

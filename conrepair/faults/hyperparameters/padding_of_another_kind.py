@@ -31,7 +31,7 @@ FAULT = Fault(
     change=_change,
     native=attributes_changed(
         ["Pad"],
-        lambda node, _: {"mode": _OTHERS[str(node.attributes["mode"])]},
+        lambda node, _: {"mode": _OTHERS[node.text("mode")]},
         lambda _, node: "mode" in node.attributes,
     ),
 )

@@ -37,7 +37,7 @@ FAULT = Fault(
     change=_change,
     native=attributes_changed(
         ["Resize"],
-        lambda node, generator: {_ATTRIBUTE: _other(str(node.attributes[_ATTRIBUTE]), generator)},
+        lambda node, generator: {_ATTRIBUTE: _other(node.text(_ATTRIBUTE), generator)},
         lambda _, node: _ATTRIBUTE in node.attributes,
     ),
 )

@@ -36,7 +36,7 @@ FAULT = Fault(
     change=_change,
     native=attributes_changed(
         tuple(_DEFAULTS),
-        lambda node, _: {"alpha": _other(node.op, float(str(node.attributes["alpha"])))},
+        lambda node, _: {"alpha": _other(node.op, node.real("alpha"))},
         lambda _, node: "alpha" in node.attributes,
     ),
 )

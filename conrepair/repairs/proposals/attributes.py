@@ -34,10 +34,10 @@ def attribute_proposals(setting: Setting) -> Iterator[Proposal]:
             yield (SetAttributes(padding.name, {"pads": _of_all_axes(pads, last=theirs.channels_last)}),)
 
 
-def _of_all_axes(pads: tuple[object, ...], *, last: bool) -> tuple[int, ...]:
+def _of_all_axes(pads: tuple[float, ...] | tuple[str, ...], *, last: bool) -> tuple[int, ...]:
     """Pads of a window as a Pad in front of it has them: batch and channels too, which get none."""
     half = len(pads) // 2
-    begins, ends = ([int(str(size)) for size in part] for part in (pads[:half], pads[half:]))
+    begins, ends = ([int(size) for size in part] for part in (pads[:half], pads[half:]))
     before, behind = ([0], [0]) if last else ([0, 0], [])
     return (*before, *begins, *behind, *before, *ends, *behind)
 
