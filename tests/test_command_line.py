@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import shlex
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from conrepair.cli.main import command_line
 from conrepair.cli.parser import Parser
 from conrepair.cli.reference import reference
 
-PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "command-line.md"
 
 
 def verbs() -> dict[str, Parser]:
@@ -45,16 +47,45 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def shown(page: Path) -> list[str]:
+    """The commands in a page's blocks of code, without the usage lines of the page that is made of the parser."""
+    blocks = re.findall(r"```\w*\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    found = re.compile(r"(?:\$ )?(?:\.venv/bin/)?(conrepair [a-z].*)")
+    return [match[1] for match in map(found.fullmatch, lines) if match and "OPTIONS]" not in match[1]]
+
+
+COMMANDS = [
+    pytest.param(command, id=f"{page.stem}: {command[:60]}")
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for command in shown(page)
+]
+
+
+def check_parses(command: str) -> argparse.Namespace:
+    program, *words = shlex.split(command, comments=True)
+    assert program == "conrepair"
+    options, rest = command_line().parse_known_args(words)
+    assert not rest
+    return options
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_in_pages_parse(command: str) -> None:
+    check_parses(command)
+
+
+def test_commands_are_found_in_pages() -> None:
+    assert len(shown(ROOT / "README.md")) >= 6
+    assert len(shown(ROOT / "docs" / "tvm.md")) >= 5
+
+
 @pytest.mark.parametrize("name", VERBS)
 def test_each_verb_has_examples_that_parse_and_whole_sentences(name: str) -> None:
     parser = VERBS[name]
     assert parser.examples
     for example in parser.examples:
-        program, *words = shlex.split(example)
-        assert program == "conrepair"
-        options, rest = command_line().parse_known_args(words)
-        assert not rest
-        assert options.parser.prog == parser.prog
+        assert check_parses(example).parser.prog == parser.prog
     for action in parser._actions:
         assert action.help, action.dest
         assert action.help[0].isupper(), action.help
