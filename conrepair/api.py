@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from conrepair.config.model import format_name, unknown_format
 from conrepair.converters.routes import find_route, pinned_route
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model
 from conrepair.intake.data import data_file

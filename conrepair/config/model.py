@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from conrepair.config.device_url import DEVICE_URL, device_of_url
+from conrepair.frameworks.formats import format_name, unknown_format
+from conrepair.graph.kinds import EditKind
 
 __all__ = [
     "ArchitecturesConfig",
@@ -16,8 +18,6 @@ __all__ = [
     "BackendConfig",
     "ConversionConfig",
     "DatasetConfig",
-    "EditKind",
-    "FormatName",
     "InputConfig",
     "LibrariesConfig",
     "LimitsConfig",
@@ -30,35 +30,11 @@ __all__ = [
     "SyntheticConfig",
     "ToleranceConfig",
     "TvmConfig",
-    "format_name",
-    "unknown_format",
 ]
 
-FormatName = Literal["torch", "keras", "tensorflow", "tflite", "onnx"]
-
-_FORMAT_ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
 _DISABLED_PREFIX = "noop_"
 _STORE = "store"
 _LOCAL_DEVICE = "local"
-
-
-def format_name(text: str) -> str:
-    """The name of a format as a person may write it: in any case, or by an alias."""
-    return _FORMAT_ALIASES.get(text.lower(), text.lower())
-
-
-def unknown_format(name: str) -> str | None:
-    """Why a format's name isn't one, with the closest as a suggestion; None where it is.
-
-    Args:
-        name: From `format_name`.
-    """
-    known = FormatName.__args__  # type: ignore[attr-defined]
-    if name in known:
-        return None
-    close = difflib.get_close_matches(name, [*known, *_FORMAT_ALIASES], n=1)
-    hint = f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
-    return f"unknown format '{name}'; {hint}"
 
 
 class _Strict(BaseModel):
@@ -513,13 +489,6 @@ class LocalizeConfig(_Strict):
         "rule of others do in any case.",
     )
     suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
-
-
-EditKind = Literal[
-    "recipe", "inputs", "sizes", "outputs", "parameters", "precision", "attributes", "transposes", "operators"
-]
-"""What an edit of a repair changes; "operators" are all but those that only reorder axes, "precision" is other scales
-of quantized tensors, or none, "sizes" are those that a file declares for its inputs."""
 
 
 class RepairConfig(_Strict):

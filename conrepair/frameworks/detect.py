@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from conrepair.config.formats import BY_SUFFIX
+from conrepair.frameworks.formats import BY_SUFFIX
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["FORMATS", "detect_framework", "detect_suffix", "hides_inputs", "is_torchscript"]

@@ -1,10 +1,11 @@
-"""The sorts of faults that conversions have."""
+"""The sorts of faults that conversions have, and of edits that repair them."""
 
 from __future__ import annotations
 
 import enum
+from typing import Literal
 
-__all__ = ["OF_INPUTS", "Kind"]
+__all__ = ["OF_INPUTS", "EditKind", "Kind"]
 
 
 class Kind(enum.StrEnum):
@@ -22,3 +23,9 @@ class Kind(enum.StrEnum):
 
 OF_INPUTS = frozenset({Kind.PREPROCESSING, Kind.INPUT})
 """Kinds of what's done to inputs, by who feeds them or by the first operators of a file."""
+
+EditKind = Literal[
+    "recipe", "inputs", "sizes", "outputs", "parameters", "precision", "attributes", "transposes", "operators"
+]
+"""What an edit of a repair changes; "operators" are all but those that only reorder axes, "precision" is other scales
+of quantized tensors, or none, "sizes" are those that a file declares for its inputs."""

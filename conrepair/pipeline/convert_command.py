@@ -6,9 +6,9 @@ import argparse
 import json
 from pathlib import Path
 
-from conrepair.config.model import format_name, unknown_format
 from conrepair.converters.routes import find_route, pinned_route
 from conrepair.frameworks.detect import detect_framework, detect_suffix
+from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.options import input_specs, read_options, subject_of

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from conrepair.config.model import EditKind
 from conrepair.evaluate.tolerance import Tolerance
+from conrepair.graph.kinds import EditKind
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
 from conrepair.runtime.errors import ConfigError

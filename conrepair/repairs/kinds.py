@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conrepair.config.model import EditKind
+from conrepair.graph.kinds import EditKind
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.repairs.edits import (
     AddOutput,

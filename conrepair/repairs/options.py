@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conrepair.config.model import EditKind
+from conrepair.graph.kinds import EditKind
 from conrepair.localization.options import Options
 
 __all__ = ["RepairOptions"]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from conrepair.config.model import EditKind
 from conrepair.editors.editor import NotEditableError
 from conrepair.frameworks.model import Model
+from conrepair.graph.kinds import EditKind
 from conrepair.localization.localize import Found
 from conrepair.localization.located import Guilty
 from conrepair.repairs.bench import Alone, Bench

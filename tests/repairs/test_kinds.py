@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from localized import WEIGHTS, Variant
 
-from conrepair.config.model import EditKind
 from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.editors.operation import Operation
 from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.graph.kinds import EditKind
 from conrepair.localization.models import Subject
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import (

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.config.formats import BY_SUFFIX
 from conrepair.config.legacy.places import Places
+from conrepair.frameworks.formats import BY_SUFFIX
 
 __all__ = ["CannotDoError", "Origin", "origin_of"]
 

@@ -12,7 +12,7 @@ from conrepair.config.legacy.origins import CannotDoError, origin_of
 from conrepair.config.legacy.places import model_name
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
 from conrepair.config.legacy.schema import LegacyRepair, LegacyRepairModel, LegacyRepairSettings
-from conrepair.config.model import EditKind
+from conrepair.graph.kinds import EditKind
 
 __all__ = ["RepairInput", "RepairRequest", "RepairTranslation", "translate_repair"]
 

@@ -1,0 +1,46 @@
+"""Formats of models: their names, and the suffixes of their files."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+__all__ = ["BY_SUFFIX", "FormatName", "format_name", "unknown_format"]
+
+FormatName = Literal["torch", "keras", "tensorflow", "tflite", "onnx"]
+_ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
+
+BY_SUFFIX: Mapping[str, str] = {
+    ".onnx": "onnx",
+    ".pt2": "torch",
+    ".pt": "torch",
+    ".pth": "torch",
+    ".ts": "torch",
+    ".keras": "keras",
+    ".h5": "keras",
+    ".hdf5": "keras",
+    ".pb": "tensorflow",
+    ".tflite": "tflite",
+    ".lite": "tflite",
+}
+"""The framework that each belongs to."""
+
+
+def format_name(text: str) -> str:
+    """The name of a format as a person may write it: in any case, or by an alias."""
+    return _ALIASES.get(text.lower(), text.lower())
+
+
+def unknown_format(name: str) -> str | None:
+    """Why a format's name isn't one, with the closest as a suggestion; None where it is.
+
+    Args:
+        name: From `format_name`.
+    """
+    known = get_args(FormatName)
+    if name in known:
+        return None
+    close = difflib.get_close_matches(name, [*known, *_ALIASES], n=1)
+    hint = f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
+    return f"unknown format '{name}'; {hint}"
