@@ -65,6 +65,7 @@ COMMANDS = [
 def check_parses(command: str) -> argparse.Namespace:
     program, *words = shlex.split(command, comments=True)
     assert program == "conrepair"
+    words = words[: words.index(">")] if ">" in words else words  # the rest is the shell's
     options, rest = command_line().parse_known_args(words)
     assert not rest
     return options

@@ -24,6 +24,7 @@ def add_audit_verbs(verbs: Verbs[Parser], default_config: str) -> None:
     _add_converters(verbs)
     _add_doctor(verbs)
     _add_environments(verbs)
+    _add_completion(verbs)
 
 
 def _add_run(verbs: Verbs[Parser], default_config: str) -> None:
@@ -267,3 +268,31 @@ def _add_environments(verbs: Verbs[Parser]) -> None:
         return environments(options.action, options.name, quiet=options.quiet)
 
     parser.runs(run)
+
+
+def _add_completion(verbs: Verbs[Parser]) -> None:
+    parser: Parser = verbs.add_parser(
+        "completion",
+        help="Print a script that completes verbs, options and files in a shell.",
+        prog="conrepair completion",
+        about="Print a script that completes verbs, options and files in a shell. Bash and zsh read it where their "
+        "start-up file evaluates what this prints, fish where it's kept among its completions.",
+        takes="{bash,zsh,fish} [OPTIONS]",
+        examples=[
+            ("conrepair completion bash", 'in ~/.bashrc: eval "$(conrepair completion bash)"'),
+            ("conrepair completion zsh", 'in ~/.zshrc, after compinit: eval "$(conrepair completion zsh)"'),
+            ("conrepair completion fish", "into ~/.config/fish/completions/conrepair.fish"),
+        ],
+    )
+    parser["models"].add_argument("shell", choices=("bash", "zsh", "fish"), help="The shell that reads it.")
+    add_quiet(parser)
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.cli.completion import completion
+        from conrepair.cli.main import command_line
+        from conrepair.runtime.progress import say
+
+        say(completion(command_line(), options.shell))
+        return 0
+
+    parser.runs(run, keeps=False)
