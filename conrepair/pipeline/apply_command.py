@@ -12,6 +12,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, to_json
 from conrepair.networks.tvm import imported_model
 from conrepair.pipeline.evaluation import problem_of_failure
+from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.sources import framework_needs
 from conrepair.repairs.build_change import changed_options, read_build_patch, write_changed
@@ -87,8 +88,8 @@ def _apply_to_build(path: Path, build: Path, model: Model | None, folder: Path, 
         made = scratch / "build"
         made.mkdir()
         needs = framework_needs(imported.framework) | {"tvm"}
-        job = Job("conrepair.pipeline.jobs:compile", payload, made, needs, seconds)
-        outcome = stack.enter_context(Workers(1)).call(job)
+        job = Job("compile", payload, made, needs, seconds)
+        outcome = stack.enter_context(Workers(1, jobs=JOBS)).call(job)
         if not isinstance(outcome, Success):
             raise problem_of_failure(outcome).as_error("compile")
         temporary = stack.enter_context(whole_output(folder))

@@ -11,6 +11,7 @@ from conrepair.config.model import AuditConfig, ModelConfig
 from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
 from conrepair.pipeline.compiling import check_backends
 from conrepair.pipeline.from_config import settings_of, subjects_of
+from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import check_converters
 from conrepair.pipeline.run import Part, result_of, run_stages
@@ -86,7 +87,7 @@ def _run_parts(
     photos, settings = PhotoRoom(store, reuse=config.reuse), settings_of(config)
     folders = str(Path.cwd()), str(base)
     parts: list[Part] = []
-    with Workers(config.limits.workers, folders, memory_gb=config.limits.memory_gb) as workers:
+    with Workers(config.limits.workers, folders, jobs=JOBS, memory_gb=config.limits.memory_gb) as workers:
         scheduler = Scheduler(store, workers, reuse=config.reuse)
         try:
             if config.models:

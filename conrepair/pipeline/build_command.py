@@ -26,6 +26,7 @@ from conrepair.pipeline.compiling import (
 )
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.from_config import backend_choice
+from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.options import given, input_specs, slug
 from conrepair.pipeline.scheduler import Scheduler, Task
@@ -63,7 +64,7 @@ def build(options: argparse.Namespace) -> int:
         scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
         store = stack.enter_context(Store(scratch / "store"))
         display = stack.enter_context(ProgressDisplay(quiet=options.quiet))
-        scheduler = Scheduler(store, stack.enter_context(Workers(1)))
+        scheduler = Scheduler(store, stack.enter_context(Workers(1, jobs=JOBS)))
         entry, via = _built(model, backend_choice(config, Path.cwd()), scheduler, display, options)
         with whole_output(output) as temporary:
             shutil.copytree(entry.folder, temporary, ignore=shutil.ignore_patterns(RECORD))

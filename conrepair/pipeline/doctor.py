@@ -16,6 +16,7 @@ from rich.table import Table
 from conrepair.backends.registry import BACKENDS
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import CONVERTERS
+from conrepair.pipeline.job_table import JOBS
 from conrepair.runtime.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.libraries import EXTRAS, extra_of_distribution
@@ -158,12 +159,12 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> dict[str, Finding]:
         scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
         ProgressDisplay(quiet=quiet) as display,
         display.stage("probe", len(names)) as stage,
-        Workers(1) as workers,
+        Workers(1, jobs=JOBS) as workers,
     ):
         for name in names:
             folder = scratch / name
             folder.mkdir()
-            job = Job("conrepair.pipeline.probes:probe", {"name": name}, folder, timeout=_TIMEOUT)
+            job = Job("probe", {"name": name}, folder, timeout=_TIMEOUT)
             outcome = workers.call(job)
             if isinstance(outcome, Failure):
                 findings[name] = Finding(name, False, str(outcome), _reinstall(_PROBES[name]))

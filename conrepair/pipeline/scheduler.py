@@ -18,9 +18,8 @@ from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.workers import Failure, Job, Success
 
-__all__ = ["JOBS", "NotStoredError", "Result", "Scheduler", "Task"]
+__all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
 
-JOBS = "conrepair.pipeline.jobs"
 _STOPPED = "stopped"
 _STOPPED_KINDS = {"timeout", "memory", "crash"}
 _DIED_KINDS = {"memory", "crash"}
@@ -33,7 +32,7 @@ class Task:
 
     Attributes:
         name: Unique in a run.
-        kind: Name of the function in `conrepair.pipeline.jobs`.
+        kind: A name of `conrepair.pipeline.job_table`.
         payload: Makes the JSON-able argument from the results of what it depends on; everything that the result
             depends on must be in it, files by their hash. A `ConrepairError` of it is the task's failure.
         depends: Names of tasks.
@@ -261,7 +260,7 @@ class Scheduler:
             journal.mkdir(exist_ok=True)
             forget_tried(journal, self._whose)
             payload = payload | {"journal": str(journal), "whose": self._whose}
-        job = Job(f"{JOBS}:{task.kind}", payload, folder, task.needs, task.timeout)
+        job = Job(task.kind, payload, folder, task.needs, task.timeout)
         return _Running(task, job, work, lane, self._workers.start(lane, job), scratch)
 
     def _finish(self, running: _Running) -> Result | None:

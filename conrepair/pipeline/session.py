@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.run import result_of, run_stages
-from conrepair.pipeline.scheduler import JOBS, Scheduler
+from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
@@ -46,9 +47,9 @@ class Session:
             folders = (str(Path.cwd()),)
             self._executor: Executor
             if self._in_process:
-                self._executor = stack.enter_context(InProcess())
+                self._executor = stack.enter_context(InProcess(JOBS))
             else:
-                self._executor = stack.enter_context(Workers(1, folders))
+                self._executor = stack.enter_context(Workers(1, folders, jobs=JOBS))
             self._stack = stack.pop_all()
         return self
 
@@ -65,7 +66,7 @@ class Session:
             timeout: In seconds.
         """
         with self.store.scratch() as folder:
-            job = Job(f"{JOBS}:{kind}", payload, folder, needs, timeout)
+            job = Job(kind, payload, folder, needs, timeout)
             lane = self._executor.idle_lane(needs)
             return self._executor.outcome(lane, job, self._executor.start(lane, job))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import json
 import time
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, called, describe_exception
@@ -43,6 +44,10 @@ class InProcess:
     memory_gb: float | None = None
     watch_seconds = 0.0
 
+    def __init__(self, jobs: Mapping[str, str]) -> None:
+        """Run what is in a table: "package.module:function" by the jobs' names."""
+        self._jobs = jobs
+
     def __enter__(self) -> InProcess:
         return self
 
@@ -58,7 +63,9 @@ class InProcess:
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         started = time.perf_counter()
         try:
-            value = json.loads(json.dumps(called(job.function, dict(job.payload), job.folder), allow_nan=False))
+            value = json.loads(
+                json.dumps(called(job.function, dict(job.payload), job.folder, self._jobs), allow_nan=False)
+            )
         # The same boundary as a worker's: whatever third-party code raises is the job's result.
         except Exception as error:  # noqa: BLE001
             future.set_result(Failure(**describe_exception(error, job.folder)))

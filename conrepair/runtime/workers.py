@@ -36,6 +36,7 @@ from conrepair.runtime.errors import (
     MissingLibraryError,
     SourceChangedError,
     ToolCrashError,
+    UsageError,
 )
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.libraries import missing_library
@@ -79,7 +80,8 @@ class Job:
     """One call in a worker process.
 
     Attributes:
-        function: "package.module:function", taking (payload, folder) and returning a JSON-able mapping.
+        function: Its name in the table of the executor; that function takes (payload, folder) and returns a
+            JSON-able mapping.
         payload: JSON-able argument.
         folder: Where the function writes its files.
         needs: Frameworks it imports; a worker that has them is preferred.
@@ -149,6 +151,7 @@ class Lane:
         imported: What jobs so far needed.
         busy: Whether it has a job.
         module_folders: Where a user's own modules are looked for.
+        jobs: As of `Workers`.
         process: The worker's id, which it writes itself.
         oversized: GiB that the worker held when it was stopped for it; else 0.
     """
@@ -157,6 +160,7 @@ class Lane:
     imported: set[str] = field(default_factory=set)
     busy: bool = False
     module_folders: tuple[str, ...] = ()
+    jobs: Mapping[str, str] | None = None
     process: Any = None
     oversized: float = 0.0
 
@@ -184,7 +188,12 @@ class Lane:
                 max_workers=1,
                 context=context,
                 initializer=_initialize,
-                initargs=(self.module_folders, os.getpid(), self.process),
+                initargs=(
+                    self.module_folders,
+                    os.getpid(),
+                    self.process,
+                    None if self.jobs is None else dict(self.jobs),
+                ),
             )
         return self.pool.schedule(_run, args=arguments, timeout=timeout)
 
@@ -207,12 +216,21 @@ class Workers:
     Args:
         count: How many.
         module_folders: Where a user's own modules are looked for, after Python's own places.
+        jobs: Which jobs there are: "package.module:function" by name, and no others run. None: a job's name is that
+            itself, for benchmarks and tests of workers with functions of their own.
         memory_gb: A worker that holds more (resident, in GiB) is stopped by `stop_oversized`; None: no bound.
     """
 
-    def __init__(self, count: int, module_folders: tuple[str, ...] = (), *, memory_gb: float | None = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        module_folders: tuple[str, ...] = (),
+        *,
+        jobs: Mapping[str, str] | None = None,
+        memory_gb: float | None = None,
+    ) -> None:
         self.memory_gb = memory_gb
-        self._lanes = [Lane(module_folders=module_folders) for _ in range(count)]
+        self._lanes = [Lane(module_folders=module_folders, jobs=jobs) for _ in range(count)]
 
     def __enter__(self) -> Workers:
         return self
@@ -358,7 +376,12 @@ def _crashed(job: Job, exit_code: int | None) -> Failure:
 # --- inside the worker process ----------------------------------------------------------------------------
 
 
-def _initialize(module_folders: tuple[str, ...], parent: int, process: Any) -> None:
+_jobs: dict[str, str] | None = None  # of this process
+
+
+def _initialize(module_folders: tuple[str, ...], parent: int, process: Any, jobs: dict[str, str] | None) -> None:
+    global _jobs
+    _jobs = jobs
     process.value = os.getpid()
     _end_with(parent)
     sys.path.extend(folder for folder in module_folders if folder not in sys.path)
@@ -390,26 +413,32 @@ def _run(function: str, payload: dict[str, Any], folder: str, log: str) -> tuple
     with _output_to(Path(log)):
         started = time.perf_counter()
         try:
-            value = json.loads(json.dumps(called(function, payload, Path(folder)), allow_nan=False))
+            value = json.loads(json.dumps(called(function, payload, Path(folder), _jobs), allow_nan=False))
         # The boundary of the process: whatever the third-party code raised is the job's result.
         except BaseException as error:  # noqa: BLE001
             return "failure", describe_exception(error, Path(folder))
         return "success", {"value": value, "seconds": time.perf_counter() - started}
 
 
-def called(function: str, payload: dict[str, Any], folder: Path) -> Any:
+def called(name: str, payload: dict[str, Any], folder: Path, jobs: Mapping[str, str] | None) -> Any:
     """Do a job in this process.
 
     Args:
-        function: "package.module:name".
+        name: Of the job.
         payload: Its argument.
         folder: Where it writes.
+        jobs: As of `Workers`.
 
     Returns:
         What it returns.
+
+    Raises:
+        UsageError: if there's no job of that name.
     """
-    module, _, name = function.partition(":")
-    return getattr(importlib.import_module(module), name)(payload, folder)
+    if jobs is not None and name not in jobs:
+        raise UsageError(f"there's no job {name!r}: executors run {', '.join(sorted(jobs))}, and nothing else")
+    module, _, function = (name if jobs is None else jobs[name]).partition(":")
+    return getattr(importlib.import_module(module), function)(payload, folder)
 
 
 def describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:

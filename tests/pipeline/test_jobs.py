@@ -14,6 +14,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.frameworks.model import Model, to_json
 from conrepair.pipeline.fingerprint import job_code
+from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.jobs import _with_declared_layouts, describe, execute
 from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.sources import source_task
@@ -65,7 +66,7 @@ def test_such_a_failure_is_not_kept(tmp_path: Path) -> None:
     task = source_task(Subject(name="net", origin=OnDisk(path)), 60.0)
     task = dataclasses.replace(task, keep_failure=True)
     before = path.read_bytes()
-    with Workers(1) as workers, Store(tmp_path / "store") as store:
+    with Workers(1, jobs=JOBS) as workers, Store(tmp_path / "store") as store:
         small.onnx_convnet(path, opset=13)
         scheduler = Scheduler(store, workers)
         scheduler.run([task], side_by_side=1)

@@ -18,7 +18,8 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.onnx_passes.files import load
-from conrepair.pipeline import scheduler
+from conrepair.pipeline import session
+from conrepair.pipeline.job_table import JOBS
 from conrepair.runtime.onnx_session import open_session
 
 _POOLS = "pool-padding"
@@ -151,7 +152,8 @@ def test_a_converter_that_kills_its_process_or_hangs(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CONVERTERS, name, failing_jobs.FAILING[name])
-    monkeypatch.setattr(scheduler, "JOBS", "failing_jobs")
+    own = {kind: f"failing_jobs:{kind}" for kind in failing_jobs.__all__ if kind in JOBS}
+    monkeypatch.setattr(session, "JOBS", {**JOBS, **own})
     save("r = Sin (x) s = Relu (r) h = Hardmax (s) y = Add (h, x)", opset=17, shape="2, 5")
     limits = ["--timeout", "5", "--seconds", "200"]
     code, told = converted(capsys, "net.onnx", "--to", "onnx", "--via", name, "-o", "new.onnx", *limits)

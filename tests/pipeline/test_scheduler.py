@@ -8,11 +8,14 @@ import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
+import worker_jobs
 
 from conrepair.pipeline import scheduler as module
+from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.scheduler import NotStoredError, Result, Scheduler, Task
 from conrepair.pipeline.sources import model_of, source_task
 from conrepair.pipeline.subject import OnDisk, Subject
@@ -22,10 +25,12 @@ from conrepair.runtime.workers import Workers
 
 pytestmark = pytest.mark.timeout(60)
 
+OWN = {name: f"worker_jobs:{name}" for name, value in vars(worker_jobs).items() if isinstance(value, FunctionType)}
+
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
-    with Workers(2) as workers:
+    with Workers(2, jobs={**JOBS, **OWN}) as workers:
         yield workers
 
 
@@ -61,8 +66,7 @@ class Room:
 
 
 @pytest.fixture
-def room(tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> Room:
-    monkeypatch.setattr(module, "JOBS", "worker_jobs")
+def room(tmp_path: Path, workers: Workers) -> Room:
     return Room(tmp_path, workers)
 
 
@@ -437,7 +441,7 @@ def test_a_search_whose_worker_always_dies_is_given_up(room: Room) -> None:
 @pytest.mark.parametrize("what", ["nan", "lock", "path"])
 def test_an_answer_that_cant_be_stored_fails_its_task_alone(room: Room, what: str) -> None:
     """A scale of NaN in a damaged model mustn't end the audit."""
-    with Workers(2) as room.workers:
+    with Workers(2, jobs={**JOBS, **OWN}) as room.workers:
         results = room.run(room.task("bad", "answer", what=what), room.task("good"))
     assert results["bad"].failure is not None
     entry(results["good"])
@@ -449,7 +453,7 @@ def test_an_interruption_leaves_no_scratch_folder(room: Room) -> None:
         raise KeyboardInterrupt
 
     def run() -> None:
-        with Workers(2) as workers:
+        with Workers(2, jobs={**JOBS, **OWN}) as workers:
             scheduler = Scheduler(Store(room.root), workers)
             scheduler.run([room.task("a", "hang"), room.task("b")], side_by_side=2, advance=interrupt)
 

@@ -16,6 +16,7 @@ import killing
 import pytest
 
 from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.executor import InProcess
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
 pytestmark = pytest.mark.timeout(60)
@@ -167,6 +168,24 @@ def test_a_function_that_doesnt_exist(shared: Workers, tmp_path: Path, name: str
     result = failure(shared, Job(name, {}, tmp_path / "job"))
     assert result.kind == "exception"
     assert result.error_type in {"AttributeError", "ModuleNotFoundError"}
+
+
+@pytest.mark.parametrize(
+    "name", ["", "echo2", "fail", "worker_jobs:echo", "worker_jobs.echo", "os:getcwd", "__class__"]
+)
+def test_what_isnt_in_the_table_doesnt_run(tmp_path: Path, name: str) -> None:
+    table = {"echo": "worker_jobs:echo"}
+    folder = tmp_path / "job"
+    folder.mkdir()
+    with Workers(1, jobs=table) as workers:
+        refused = failure(workers, Job(name, {}, folder))
+        assert isinstance(workers.call(Job("echo", {}, folder)), Success)
+    here = InProcess(table)
+    also = here.outcome(here, Job(name, {}, folder), here.start(here, Job(name, {}, folder)))
+    assert isinstance(also, Failure)
+    for found in (refused, also):
+        assert (found.kind, found.error_type) == ("refused", "UsageError")
+        assert found.message == f"there's no job {name!r}: executors run echo, and nothing else"
 
 
 # --- Values that can't be handed back ---
