@@ -204,7 +204,8 @@ def test_a_repair_that_fails_keeps_what_is_known_and_what_was_good(
     assert main(["compare", right, str(out / "anew.onnx"), "-q", "-o", str(tmp_path / "compared")]) == 0
     # The same folder takes the next repair; what's mended needs no other file.
     assert main(["repair", right, wrong, "-o", str(out), "-q"]) == 0
-    assert {path.name for path in out.iterdir()} == {"patch.json", "patch.npz", "repair.json", "repaired.onnx"}
+    names = {"patch.json", "patch.npz", "repair.json", "repaired.onnx", "result.json"}
+    assert {path.name for path in out.iterdir()} == names
 
 
 def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
