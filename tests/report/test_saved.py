@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from rich.console import Console
 
 import conrepair
+from conrepair.cli.main import main
 from conrepair.report.localization.plot import error_plot
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.localization.table import layers_csv
@@ -153,3 +155,10 @@ def test_what_is_no_result_is_said_to_be_none(localized: tuple[Localized, Path],
     file.write_text(json.dumps(document | {"seconds": "soon"}))
     with pytest.raises(DataError, match="damaged, in 1 places: seconds: "):
         read_result(tmp_path)
+
+
+def test_the_command_that_makes_it_again_is_in_it(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    words = ["compare", *map(str, pair), "-q", "-o", str(tmp_path / "the output")]
+    assert main(words) == 1
+    (document,) = (tmp_path / "the output").rglob(DOCUMENT)
+    assert shlex.split(read_result(document).command) == ["conrepair", *words]
