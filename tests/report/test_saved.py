@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 import conrepair
-from conrepair.cli.main import main
+from conrepair.cli import main
 from conrepair.report.localization.plot import error_plot
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.localization.table import layers_csv
