@@ -7,12 +7,22 @@ import sys
 from pathlib import Path
 
 import hypothesis
+import pytest
 
 _SUPPORT, _ROOT = Path(__file__).with_name("support"), Path(__file__).parents[1]
 for _folder in map(str, (_ROOT, _SUPPORT)):
     if _folder not in sys.path:
         sys.path.insert(0, _folder)
 
+from in_process import HereLane  # noqa: E402 (found by the path above)
+
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as in workers
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("fixed")
+
+
+@pytest.fixture(autouse=True)
+def _jobs_run_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do jobs in this process, but for tests of what only worker processes can show."""
+    if request.node.get_closest_marker("workers") is None:
+        monkeypatch.setattr("conrepair.runtime.workers.Lane", HereLane)

@@ -63,6 +63,7 @@ def test_layers_at_fault_are_named(right: Path, wrong: Path, tmp_path: Path) -> 
     assert json.loads((folder / "localization.json").read_text()) == found.to_dict()
 
 
+@pytest.mark.workers
 def test_a_worker_says_what_this_process_says(right: Path, wrong: Path) -> None:
     here, there = (conrepair.localize(right, wrong, in_process=where) for where in (True, False))
     assert here.faults == there.faults

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
-from conrepair.graph.record import GraphRecord
 from conrepair.localization.result import Localization
 from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.advice import Advice
@@ -284,9 +283,6 @@ class AuditResult:
         seconds: Wall time.
         notes: What a person should know.
         architectures: Names of the models that are architectures of a list.
-        kind: What was asked for: "compare", "localize", "repair", "convert", "execute" or "audit".
-        command: That makes it again; "" where Python called.
-        graphs: Of the models that were looked into, by their SHA-256; in memory each localization has its own.
     """
 
     name: str
@@ -303,15 +299,6 @@ class AuditResult:
     notes: tuple[str, ...] = field(default=())
     architectures: tuple[str, ...] = ()
     seeds: Mapping[str, int] = field(default_factory=dict)
-    kind: str = "audit"
-    command: str = ""
-    graphs: Mapping[str, GraphRecord] = field(default_factory=dict)
-
-    def with_row(self, row: Row) -> AuditResult:
-        """The same, with a row in the place of the one of its model, conversion and backend."""
-        who = row.name, row.backend
-        rows = tuple(row if (item.name, item.backend) == who else item for item in self.rows)
-        return replace(self, rows=rows)
 
     @property
     def comparisons(self) -> list[Comparison]:

@@ -24,7 +24,7 @@ from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
 
-pytestmark = [pytest.mark.slow, pytest.mark.network, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.workers, pytest.mark.network, pytest.mark.timeout(1800)]
 NAMES = [name for name, item in CONVERTERS.items() if item.environment]
 LITERT = "torch-tflite-litert"
 

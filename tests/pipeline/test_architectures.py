@@ -251,6 +251,7 @@ def test_listing(capsys: pytest.CaptureFixture[str]) -> None:
 # --- Bounds ---
 
 
+@pytest.mark.workers
 @pytest.mark.timeout(120)
 def test_an_architecture_that_takes_too_much_memory_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It allocates; the one behind it is audited."""

@@ -173,6 +173,7 @@ def test_other_models_run_when_one_cannot_be_loaded(room: Path) -> None:
     assert found["small/torch-onnx-script@libraries"].verdict == "equivalent"
 
 
+@pytest.mark.workers
 def test_a_converter_that_crashes_or_hangs_is_a_result(room: Path) -> None:
     routes = [{"via": ["torch-onnx-script", "onnx2torch"]}]
     crashing = source(name="crashing", factory="mynets:treacherous", kwargs={"deed": "crash"}, conversions=routes)

@@ -147,6 +147,7 @@ def test_what_nothing_helps_against_is_said(capsys: pytest.CaptureFixture[str]) 
     assert not Path("net.pt2").exists()
 
 
+@pytest.mark.workers
 @pytest.mark.parametrize("name", ["crashing", pytest.param("hanging", marks=pytest.mark.slow)])
 def test_a_converter_that_kills_its_process_or_hangs(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

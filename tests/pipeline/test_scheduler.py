@@ -23,7 +23,7 @@ from conrepair.runtime.errors import ConrepairError, DataError, ToolEnvironmentE
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.workers import Workers
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.timeout(60), pytest.mark.workers]
 
 OWN = {name: f"worker_jobs:{name}" for name, value in vars(worker_jobs).items() if isinstance(value, FunctionType)}
 

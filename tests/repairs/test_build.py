@@ -283,6 +283,7 @@ def test_changes_are_taken_together_and_apart() -> None:
     assert both.without(("disabled_pass", "FuseOps")) == BuildChange(("b",), ("a", "b"))
 
 
+@pytest.mark.workers
 def test_a_build_by_hand(tmp_path: Path, unwritten: None, capsys: pytest.CaptureFixture[str]) -> None:
     """The command's worker has the rule as it is now."""
     model = compiled.mobile(tmp_path)

@@ -201,6 +201,7 @@ def job(folder: Path, *lines: str, timeout: float = 60.0) -> Job:
     return Job("worker_jobs:script", {"script": str(script)}, folder / "job", timeout=timeout)
 
 
+@pytest.mark.workers
 def test_output_is_the_worker_s(workers: Workers, tmp_path: Path) -> None:
     outcome = workers.call(job(tmp_path, "print('layer 7')", "os.write(2, b'stride 0\\n')", "sys.exit(1)"))
     assert isinstance(outcome, Failure)
@@ -210,6 +211,7 @@ def test_output_is_the_worker_s(workers: Workers, tmp_path: Path) -> None:
     assert "stride 0" in outcome.last_words
 
 
+@pytest.mark.workers
 @pytest.mark.parametrize(("number", "kind"), [("SIGSEGV", "crash"), ("SIGKILL", "memory")])
 def test_a_death_is_not_stored_and_costs_no_worker(workers: Workers, tmp_path: Path, number: str, kind: str) -> None:
     outcome = workers.call(job(tmp_path, "print('layer 7', flush=True)", f"os.kill(os.getpid(), signal.{number})"))
@@ -220,6 +222,7 @@ def test_a_death_is_not_stored_and_costs_no_worker(workers: Workers, tmp_path: P
     assert isinstance(workers.call(Job("worker_jobs:echo", {}, tmp_path / "job")), Success)
 
 
+@pytest.mark.workers
 def test_the_process_ends_with_its_worker(tmp_path: Path) -> None:
     """A worker that runs out of time is killed, and can't end the process itself."""
     pid_file = tmp_path / "pid"

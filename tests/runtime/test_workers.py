@@ -19,7 +19,7 @@ from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.executor import InProcess
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.timeout(60), pytest.mark.workers]
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,7 @@ from conrepair.localization.result import LayerRow
 
 __all__ = ["COLUMNS", "layers_csv"]
 
-_NODES = {"source_nodes", "target_nodes"}
-COLUMNS = ("order", *(item.name for item in dataclasses.fields(LayerRow) if item.name not in {"order", *_NODES}))
+COLUMNS = ("order", *(field.name for field in dataclasses.fields(LayerRow) if field.name != "order"))
 
 
 def layers_csv(layers: Iterable[LayerRow]) -> str:

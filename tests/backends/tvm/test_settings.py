@@ -141,6 +141,7 @@ def test_every_kernel_can_be_observed(model: Model, tmp_path: Path) -> None:
     assert any("conv2d" in name for name in seen)
 
 
+@pytest.mark.workers
 def test_threads_reach_the_kernels(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TVM_NUM_THREADS", "4")  # that there are to choose from, whatever the processor
     (tmp_path / "build").mkdir()

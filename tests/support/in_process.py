@@ -1,0 +1,110 @@
+"""Workers that are this process: jobs run at once where a test asks for nothing that only a process can show."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import pickle
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conrepair.runtime import workers
+
+_TORCH_SEED = 67280421310721  # of a process that has set none
+
+
+@dataclass
+class HereLane(workers.Lane):
+    """A lane whose worker is this process, with the state that a process of its own would have.
+
+    What its jobs leave behind in frameworks (numbers in Keras's names, PyTorch's random numbers), in the search path
+    and among a user's modules is there for its next job, and for nobody else.
+    """
+
+    keras_names: Any = field(default_factory=threading.local)
+    torch_random: Any = None
+    own_modules: dict[str, Any] = field(default_factory=dict)
+
+    def schedule(self, arguments: tuple[Any, ...], timeout: float) -> Any:
+        """Do a job; no time ends it."""
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        copied = pickle.loads(pickle.dumps(arguments))  # noqa: S301 (our own)
+        with self._state():
+            future.set_result(workers._run(*copied))
+        return future
+
+    def close(self, *, at_once: bool) -> None:
+        """Forget what jobs have left behind."""
+        self.keras_names, self.torch_random, self.own_modules = threading.local(), None, {}
+
+    @contextlib.contextmanager
+    def _state(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            # `_run` sends the descriptors to a file; a test's capture replaces Python's streams too.
+            stack.enter_context(contextlib.redirect_stdout(sys.__stdout__))
+            stack.enter_context(contextlib.redirect_stderr(sys.__stderr__))
+            stack.enter_context(contextlib.chdir(Path.cwd()))
+            stack.callback(_restore_environment, dict(os.environ))
+            stack.callback(setattr, workers, "_jobs", workers._jobs)
+            workers._jobs = None if self.jobs is None else dict(self.jobs)
+            stack.enter_context(self._modules())
+            stack.enter_context(self._keras())
+            stack.enter_context(self._torch())
+            yield
+
+    @contextlib.contextmanager
+    def _modules(self) -> Iterator[None]:
+        before, path = set(sys.modules), list(sys.path)
+        sys.path.extend(folder for folder in self.module_folders if folder not in sys.path)
+        sys.modules.update(self.own_modules)
+        try:
+            yield
+        finally:
+            sys.path[:] = path
+            for name in set(sys.modules) - before:
+                if (getattr(sys.modules[name], "__file__", None) or "").startswith(tempfile.gettempdir()):
+                    self.own_modules[name] = sys.modules.pop(name)
+            sys.path_importer_cache.clear()
+
+    @contextlib.contextmanager
+    def _keras(self) -> Iterator[None]:
+        if "keras" not in sys.modules:
+            yield
+            return
+        from keras.src.backend.common import global_state
+
+        before, global_state.GLOBAL_STATE_TRACKER = global_state.GLOBAL_STATE_TRACKER, self.keras_names
+        try:
+            yield
+        finally:
+            self.keras_names, global_state.GLOBAL_STATE_TRACKER = global_state.GLOBAL_STATE_TRACKER, before
+
+    @contextlib.contextmanager
+    def _torch(self) -> Iterator[None]:
+        if "torch" not in sys.modules:
+            yield
+            return
+        import torch
+
+        before = torch.get_rng_state()
+        if self.torch_random is None:
+            torch.manual_seed(_TORCH_SEED)
+        else:
+            torch.set_rng_state(self.torch_random)
+        try:
+            yield
+        finally:
+            self.torch_random = torch.get_rng_state()
+            torch.set_rng_state(before)
+
+
+def _restore_environment(before: dict[str, str]) -> None:
+    if dict(os.environ) != before:
+        os.environ.clear()
+        os.environ.update(before)
