@@ -14,11 +14,16 @@ for _folder in map(str, (_ROOT, _SUPPORT)):
     if _folder not in sys.path:
         sys.path.insert(0, _folder)
 
-from in_process import HereLane  # noqa: E402 (found by the path above)
+from durations import Durations  # noqa: E402 (found by the path above)
+from in_process import HereLane  # noqa: E402
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as in workers
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("fixed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Durations(config))
 
 
 @pytest.fixture(autouse=True)
