@@ -11,7 +11,7 @@ MODULES = (
     "conrepair.evaluate.run",
     "conrepair.localization.input_relation",
     "conrepair.localization.options",
-    "conrepair.localization.recipe_finding",
+    "conrepair.localization.recipe_found",
     "conrepair.localization.result",
     "conrepair.metrics.statistics",
     "conrepair.metrics.tensors",

@@ -22,7 +22,8 @@ from conrepair.localization.localize import localize_networks
 from conrepair.localization.measurement import Feeds
 from conrepair.localization.opening import Build, Opened, open_model, second_opinion
 from conrepair.localization.options import Options
-from conrepair.localization.recipe_finding import PhotoFile, find_recipe
+from conrepair.localization.recipe_finding import find_recipe
+from conrepair.localization.recipe_found import PhotoFile
 from conrepair.localization.reference import Reference
 from conrepair.localization.result import Localization
 from conrepair.localization.suspects import Observed, suspicious_layers

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,58 +15,17 @@ from conrepair.localization.opening import Opened
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_candidate import Budget
 from conrepair.localization.recipe_feeds import PhotoFeeds
+from conrepair.localization.recipe_found import PhotoFile, RecipeFinding
 from conrepair.localization.recipe_judge import AnswersJudge
 from conrepair.localization.recipe_pixels import PhotoPixels
 from conrepair.localization.recipe_words import changes_in_words
 from conrepair.localization.recipes import search_recipes
 from conrepair.localization.whole_run import WholeRun
 
-__all__ = ["PhotoFile", "RecipeFinding", "find_recipe"]
+__all__ = ["find_recipe"]
 
 _LEFT = 0.01  # of the error, by a recipe that explains it
 _LEAST = 1e-6  # relative error that rounding may always make
-
-
-@dataclass(frozen=True)
-class PhotoFile:
-    """A photo on disk.
-
-    Attributes:
-        path: Where it is.
-        sha256: What it holds: a job's key goes by that.
-    """
-
-    path: str
-    sha256: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecipeFinding:
-    """What came out of a search of recipes.
-
-    Attributes:
-        recipe: The best one's fields, with its size.
-        arrangement: How the finished picture must be fed: "as it is", or what was done to it.
-        found: Whether it explains the answers; otherwise it's only the best of those that were tried.
-        changes: What it does that the target's own recipe doesn't, in words.
-        error: Relative error of the target's answers under it.
-        error_before: The same under the target's own recipe.
-        photos: How many it was judged on.
-        runs: How often the target was run.
-        complete: The search wasn't cut off by its budget.
-        evidence: In words.
-    """
-
-    recipe: dict[str, Any]
-    arrangement: str
-    found: bool
-    changes: tuple[str, ...]
-    error: float
-    error_before: float | None
-    photos: int
-    runs: int
-    complete: bool
-    evidence: str
 
 
 def find_recipe(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
 from conrepair.localization.options import Options
-from conrepair.localization.recipe_finding import RecipeFinding
+from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.suspiciousness import Suspiciousness
 
 __all__ = ["OPERAND", "Coverage", "LayerRow", "Localization", "LocatedFault", "Rule"]

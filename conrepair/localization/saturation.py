@@ -11,16 +11,14 @@ from conrepair.graph.intervals import Interval, intervals
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localization.activations import Activations
-from conrepair.localization.diagnosis.zero_points import ZERO_POINTS
 from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
 from conrepair.localization.quantization import ranges_of
+from conrepair.localization.quantized_rules import SATURATES, SHIFTED, ZERO_POINTS
 from conrepair.localization.result import LocatedFault
 
-__all__ = ["SATURATES", "SHIFTED", "begins_at_zero", "is_small", "told_by_drawn", "with_saturation"]
+__all__ = ["begins_at_zero", "is_small", "told_by_drawn", "with_saturation"]
 
-SATURATES = "values saturate: calibrated on a smaller range"
-SHIFTED = "values saturate: the range lies elsewhere, as by another zero point"
 _LEAST = 0.02  # share of the values that are cut off: outliers are, on purpose
 _BEYOND = 1.5  # times the range: samples may have somewhat larger values than those of calibration
 _LOST = 0.1  # relative L2 of what's cut off: less of it isn't what a piece is wrong by

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.special
 
 __all__ = ["kruskal_wallis"]
 
@@ -55,6 +54,8 @@ def kruskal_wallis(
 
 def _survival(statistic: npt.NDArray[np.float64], freedom: int) -> npt.NDArray[np.float64]:
     """Of the chi-squared distribution; the usual case of two groups by a function that is fifty times as fast."""
+    import scipy.special  # a tenth of a second, which readers of results needn't wait
+
     if freedom == 1:
         return np.asarray(scipy.special.erfc(np.sqrt(statistic / 2)))
     return np.asarray(scipy.special.chdtrc(freedom, statistic))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.special
 
 __all__ = [
     "SIGNIFICANCE_LEVEL",
@@ -106,7 +106,7 @@ def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tu
         raise ValueError(f"confidence must be between 0 and 1 exclusive, got {confidence}")
     if trials == 0:
         return 0.0, 1.0
-    z = float(scipy.special.ndtri(0.5 + confidence / 2))
+    z = statistics.NormalDist().inv_cdf(0.5 + confidence / 2)
     share = successes / trials
     denominator = 1 + z * z / trials
     center = (share + z * z / (2 * trials)) / denominator

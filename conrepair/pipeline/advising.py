@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.pipeline.mending import Trial
-from conrepair.repairs.advice import Advice
 from conrepair.repairs.conversion.remedies import Remedy, Step
+from conrepair.repairs.outcomes import Advice
 
 __all__ = ["advise"]
 

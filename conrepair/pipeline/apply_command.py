@@ -13,6 +13,7 @@ from conrepair.frameworks.model import Model, to_json
 from conrepair.networks.tvm import imported_model
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.job_table import JOBS
+from conrepair.pipeline.options import repair_folder
 from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.sources import framework_needs
 from conrepair.repairs.build_change import changed_options, read_build_patch, write_changed
@@ -26,7 +27,7 @@ from conrepair.runtime.progress import say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Job, Success, Workers
 
-__all__ = ["apply", "repair_folder"]
+__all__ = ["apply"]
 
 
 def apply(options: argparse.Namespace) -> int:
@@ -48,16 +49,6 @@ def apply(options: argparse.Namespace) -> int:
     if options.target is not None:
         raise UsageError("--apply changes one model; name only that.")
     return _apply_to_model(patch, _model(source.resolve()), folder)
-
-
-def repair_folder(output: str | None, target: Path) -> Path:
-    """Where a repaired model goes: a search of minutes isn't thrown away because nobody named a folder.
-
-    Args:
-        output: That was named.
-        target: Default: a folder of its name in the current one.
-    """
-    return Path(f"{target.stem}-repaired" if output is None else output).absolute()
 
 
 def _model(path: Path) -> Model:

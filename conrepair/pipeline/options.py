@@ -26,6 +26,7 @@ __all__ = [
     "names_of",
     "read_options",
     "recipe_of",
+    "repair_folder",
     "slug",
     "subject_of",
 ]
@@ -157,6 +158,16 @@ def _input_spec(text: str) -> TensorSpec:
     if not shape:
         raise ConfigError(f"--input {text}: give a shape, as in --input batch,3,224,224")
     return from_json(TensorSpec, {"name": name, "shape": shape, "dtype": dtype or "float32"})
+
+
+def repair_folder(output: str | None, target: Path) -> Path:
+    """Where a repaired model goes: a search of minutes isn't thrown away because nobody named a folder.
+
+    Args:
+        output: That was named.
+        target: Default: a folder of its name in the current one.
+    """
+    return Path(f"{target.stem}-repaired" if output is None else output).absolute()
 
 
 def read_options(texts: Sequence[str], route: Route) -> dict[str, dict[str, Any]]:

@@ -8,8 +8,7 @@ import json
 from pathlib import Path
 
 from conrepair.localization.result import Localization
-from conrepair.pipeline.apply_command import apply, repair_folder
-from conrepair.pipeline.options import asked_of
+from conrepair.pipeline.options import asked_of, repair_folder
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import RepairSettings, layer_settings
 from conrepair.pipeline.verbs import repair_pair
@@ -38,6 +37,8 @@ def repair(options: argparse.Namespace) -> int:
         ConrepairError: if a file can't be loaded or edited.
     """
     if options.apply is not None:
+        from conrepair.pipeline.apply_command import apply
+
         return apply(options)
     if options.target is None:
         raise UsageError("name the source and the target; only with --apply one model is enough.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.scheduler import Result
-from conrepair.repairs.advice import Advice
+from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.result import RepairResult
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import Problem, RepairedTarget, Row

@@ -16,10 +16,7 @@ from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.drawing import draw
 from conrepair.pipeline.stages.execution import execute
-from conrepair.pipeline.stages.localize import localize
-from conrepair.pipeline.stages.mend import mend
 from conrepair.pipeline.stages.preparation import build
-from conrepair.pipeline.stages.repair import repair
 from conrepair.pipeline.stages.rounding import measure_rounding
 from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
@@ -55,10 +52,16 @@ def run_stages(state: State) -> Part:
         rows, pairs = evaluate(state.settings, executed, state.datasets)
     stages, mended = state.settings.stages, state.settings.repair
     if stages.repair and mended.conversions:
+        from conrepair.pipeline.stages.mend import mend
+
         executed, rows = mend(state, executed, rows)
     if stages.localize or (stages.repair and mended.targets):
+        from conrepair.pipeline.stages.localize import localize
+
         rows = localize(state, executed, rows)
     if stages.repair and mended.targets:
+        from conrepair.pipeline.stages.repair import repair
+
         rows = repair(state, executed, rows)
     return Part(state.subjects, rows, pairs, state.notes)
 

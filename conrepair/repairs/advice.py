@@ -4,34 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from conrepair.converters.registry import CONVERTERS
 from conrepair.frameworks.model import Model
 from conrepair.repairs.conversion.remedies import Remedy, Step, all_routes, detours, exports, other_options
 
-__all__ = ["Advice", "suggestions", "suggestions_for_files"]
-
-
-@dataclass(frozen=True)
-class Advice:
-    """Another way to convert.
-
-    Attributes:
-        words: What is done otherwise.
-        conversion: The route.
-        tried: Whether it was converted anew and compared with the source.
-        avoids: Whether no layer is at fault then.
-        outcome: What came of it, or why it wasn't tried.
-        model: What it made, where that avoids the fault; None else.
-    """
-
-    words: str
-    conversion: str
-    tried: bool
-    avoids: bool
-    outcome: str
-    model: Model | None = None
+__all__ = ["suggestions", "suggestions_for_files"]
 
 
 def suggestions(steps: Sequence[Step], guilty: Collection[str], source: Model) -> Iterator[Remedy]:

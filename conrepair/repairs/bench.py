@@ -19,7 +19,8 @@ from conrepair.localization.located import Guilty
 from conrepair.localization.models import Subject, batch_size, concrete, feeds_of
 from conrepair.localization.opening import Opened, open_model, second_opinion
 from conrepair.localization.options import Options
-from conrepair.localization.recipe_finding import RecipeFinding, find_recipe
+from conrepair.localization.recipe_finding import find_recipe
+from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.reference import Reference
 from conrepair.runtime.errors import DataError
 

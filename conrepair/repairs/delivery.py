@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from conrepair.converters.routes import find_route
@@ -11,30 +11,14 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.models import Subject
+from conrepair.repairs.outcomes import Delivery
 from conrepair.repairs.verify import agreement, answers
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["Delivery", "as_onnx"]
+__all__ = ["as_onnx"]
 
 _SAME = 1e-4  # relative L2 that a conversion of single precision stays below
 _SAMPLES = 8
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """Why a repair isn't in the target's own format.
-
-    Attributes:
-        framework: The format that it's in.
-        route: Converters that the target went through before it was repaired.
-        reason: What the target's own format can't express.
-        error: Relative L2 between the target's outputs and the converted file's, before the repair.
-    """
-
-    framework: str
-    route: str
-    reason: str
-    error: float
 
 
 def as_onnx(target: Subject, folder: Path, reason: str) -> tuple[Subject, Delivery]:

@@ -15,9 +15,10 @@ from conrepair.frameworks.model import Model
 from conrepair.localization.models import Subject, of_one_batch
 from conrepair.repairs.baking import bake
 from conrepair.repairs.bench import Bench
-from conrepair.repairs.delivery import Delivery, as_onnx
+from conrepair.repairs.delivery import as_onnx
 from conrepair.repairs.edits import in_words
 from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.outcomes import Delivery
 from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE, Patch, write_patch
 from conrepair.repairs.preparation import fed_otherwise, mend_preparation, prepared_wrongly
 from conrepair.repairs.result import RepairResult

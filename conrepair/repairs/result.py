@@ -9,9 +9,7 @@ from typing import Any
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.localization.result import Localization
-from conrepair.repairs.delivery import Delivery
-from conrepair.repairs.storage import Storage
-from conrepair.repairs.verify import Agreement
+from conrepair.repairs.outcomes import Agreement, Delivery, Storage
 
 __all__ = ["RepairResult", "holds_elsewhere"]
 

@@ -23,13 +23,14 @@ from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from conrepair.repairs.edits import SetInputShapes, in_words
 from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.patch import PATCH, Patch, read_patch, write_patch
 from conrepair.repairs.preparation import fed_by
 from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM
 from conrepair.repairs.storage import storage_of
 from conrepair.repairs.unseen import unseen_samples
-from conrepair.repairs.verify import NO_AGREEMENT, Agreement, is_of_use, undone
+from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 
 __all__ = ["OtherSizes", "other_sizes", "repair_resized"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.editors.operation import NotEditableError
@@ -10,29 +9,13 @@ from conrepair.editors.registry import open_editor
 from conrepair.frameworks.identity import model_files
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph
+from conrepair.repairs.outcomes import Storage
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["Storage", "storage_of"]
+__all__ = ["storage_of"]
 
 _MOST_BITS = 16
 _WHOLE = {"int8", "uint8", "int4", "uint4"}
-
-
-@dataclass(frozen=True)
-class Storage:
-    """How a target was stored, and how its repaired copy is.
-
-    Attributes:
-        quantized_before: Weights that were stored in few bits; 0 of a target of real numbers.
-        quantized: The same now.
-        bytes_before: Size of the target's files.
-        bytes: Of the copy's.
-    """
-
-    quantized_before: int
-    quantized: int
-    bytes_before: int
-    bytes: int
 
 
 def storage_of(graph: LayerGraph, before: Model, after: Model) -> Storage | None:

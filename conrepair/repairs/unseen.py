@@ -9,7 +9,8 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.localization.models import Subject
 from conrepair.repairs.options import RepairOptions
-from conrepair.repairs.verify import Agreement, Answers, agreement, answers, shared_batch
+from conrepair.repairs.outcomes import Agreement
+from conrepair.repairs.verify import Answers, agreement, answers, shared_batch
 
 __all__ = ["Unseen", "unseen_samples"]
 

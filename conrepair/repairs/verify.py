@@ -17,10 +17,10 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.models import Subject
 from conrepair.localization.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
+from conrepair.repairs.outcomes import Agreement
 
 __all__ = [
     "NO_AGREEMENT",
-    "Agreement",
     "Answers",
     "agreement",
     "answers",
@@ -59,26 +59,6 @@ class Answers:
             return array[begin * each : end * each]
 
         return Answers(end - begin, {name: cut(array) for name, array in self.outputs.items()})
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How far two models agree.
-
-    Attributes:
-        samples: How many were compared.
-        error: Largest relative L2 of an output; infinite where values aren't finite, or an output has no partner.
-        top1_differing: How many answers differ, of outputs that are scores of classes; None where there are none.
-        labelled: How many of the samples have a known label.
-        right: How many of these the one in question answers rightly; None where none has a label, or there are no
-            scores.
-    """
-
-    samples: int
-    error: float
-    top1_differing: int | None
-    labelled: int = 0
-    right: int | None = None
 
 
 NO_AGREEMENT = Agreement(0, math.inf, None)

@@ -14,8 +14,8 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
 from conrepair.localization.result import Localization
 from conrepair.metrics.statistics import TimeStatistics
-from conrepair.repairs.advice import Advice
 from conrepair.repairs.conversion.result import Mending
+from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import ConrepairError, ExitCode
 

@@ -20,7 +20,8 @@ from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
 from conrepair.localization.models import Subject, localize_models
 from conrepair.localization.options import Options
-from conrepair.localization.saturation import SATURATES, SHIFTED, is_small
+from conrepair.localization.quantized_rules import SATURATES, SHIFTED
+from conrepair.localization.saturation import is_small
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
 from conrepair.runtime.files import sha256_of

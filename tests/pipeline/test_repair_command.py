@@ -17,7 +17,7 @@ from conrepair.cli import main
 from conrepair.faults.catalogue import faults
 from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
-from conrepair.repairs.advice import Advice
+from conrepair.repairs.outcomes import Advice
 from conrepair.report.result import LocalizedTarget, Problem, RepairedTarget, Row
 from conrepair.report.results import refused
 from conrepair.runtime.files import sha256_of

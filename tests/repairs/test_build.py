@@ -22,8 +22,8 @@ from conrepair.localization.options import Options
 from conrepair.repairs.build import repair_build
 from conrepair.repairs.build_change import BuildChange, changed_options, changes_for
 from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.result import RepairResult
-from conrepair.repairs.verify import Agreement
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal, blame, end_early
 

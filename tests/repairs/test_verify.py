@@ -23,18 +23,9 @@ from conrepair.localization.models import Subject
 from conrepair.localization.options import Options
 from conrepair.repairs import unseen
 from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.repair import repair_models
-from conrepair.repairs.verify import (
-    Agreement,
-    Answers,
-    agreement,
-    answers,
-    is_better,
-    is_of_use,
-    is_worse,
-    shared_batch,
-    undone,
-)
+from conrepair.repairs.verify import Answers, agreement, answers, is_better, is_of_use, is_worse, shared_batch, undone
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 

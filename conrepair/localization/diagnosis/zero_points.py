@@ -14,13 +14,9 @@ from conrepair.localization.diagnosis.differences import pairings_of
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.wiring import layers_of
+from conrepair.localization.quantized_rules import BELOW_ZERO, OTHER_GRID
 
-__all__ = ["ZERO_POINTS", "Grids", "contradicted", "is_relu", "same_integers", "zero_point_findings"]
-
-_OTHER_GRID = "integers are read by another scale or zero point than they're written by"
-_BELOW_ZERO = "a range begins below zero, which stands for a ReLU"
-ZERO_POINTS = (_OTHER_GRID, _BELOW_ZERO)
-"""The rules of these faults."""
+__all__ = ["Grids", "contradicted", "is_relu", "same_integers", "zero_point_findings"]
 
 
 @dataclass(frozen=True)
@@ -57,14 +53,14 @@ def contradicted(region: Region) -> Iterator[Grids]:
             each = (tensor.quantization, *tensor.others)
             said = ", ".join(f"{item.scale:.4g} and {item.zero_point}" for item in each)
             words = f"the integers of `{_layer(name, graph)}` have more than one scale and zero point: {said}"
-            yield Grids(name, each, words, _OTHER_GRID)
+            yield Grids(name, each, words, OTHER_GRID)
         elif name in clipped and (right := _from_zero(tensor)) is not None:
             low, held = tensor.held_by(tensor.quantization)[0], tensor.quantization.zero_point
             words = (
                 f"the range of `{_layer(name, graph)}` stands for a ReLU, and begins at {low:.3g}: its zero point is "
                 f"{held}, that of zero as the lowest value is {right.zero_point}"
             )
-            yield Grids(name, (right,), words, _BELOW_ZERO)
+            yield Grids(name, (right,), words, BELOW_ZERO)
 
 
 def zero_point_findings(region: Region) -> list[Finding]:

@@ -18,8 +18,9 @@ from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.stages.localize import localization_task, localized
 from conrepair.pipeline.stages.route import try_route
 from conrepair.pipeline.stages.state import State, problem_of
-from conrepair.repairs.advice import Advice, suggestions, suggestions_for_files
+from conrepair.repairs.advice import suggestions, suggestions_for_files
 from conrepair.repairs.conversion.remedies import Step
+from conrepair.repairs.outcomes import Advice
 from conrepair.report.result import Row
 
 __all__ = ["repair"]

@@ -8,9 +8,8 @@ from pathlib import Path
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
-from conrepair.localization.diagnosis.zero_points import ZERO_POINTS
+from conrepair.localization.quantized_rules import SATURATES, SHIFTED, ZERO_POINTS
 from conrepair.localization.result import OPERAND, Localization, LocatedFault
-from conrepair.localization.saturation import SATURATES, SHIFTED
 from conrepair.report.localization.about import About
 from conrepair.report.localization.naming import names_of_fault
 from conrepair.runtime.words import shortened

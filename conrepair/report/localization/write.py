@@ -12,7 +12,6 @@ from conrepair.localization.result import Localization
 from conrepair.report.folders import check_replaceable
 from conrepair.report.localization.about import About
 from conrepair.report.localization.document import localization_document
-from conrepair.report.localization.overlay import Side, overlay
 from conrepair.report.localization.plot import error_plot
 from conrepair.report.localization.table import layers_csv
 from conrepair.runtime.files import whole_output
@@ -45,6 +44,9 @@ def write_localization(result: Localization, folder: Path, about: About) -> None
 
 
 def _files(result: Localization, about: About) -> Mapping[str, str]:
+    # It reads ONNX files, whose library takes half a second to import.
+    from conrepair.report.localization.overlay import Side, overlay
+
     document = localization_document(result, about)
     texts = {
         DOCUMENT: document.model_dump_json(indent=2) + "\n",

@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from conrepair.localization.result import Localization, LocatedFault
-from conrepair.repairs.advice import Advice
+from conrepair.repairs.outcomes import Advice, Agreement
 from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE
 from conrepair.repairs.result import RepairResult
-from conrepair.repairs.verify import Agreement
 from conrepair.report.localization.naming import names_of, names_of_fault
 from conrepair.report.repair.write import DOCUMENT, made_anew
 from conrepair.runtime.words import number, quoted, shortened

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.localization.result import Localization
-from conrepair.repairs.advice import Advice
+from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.patch import PATCH, patch_files
 from conrepair.repairs.result import RepairResult
 from conrepair.report.encode import encode

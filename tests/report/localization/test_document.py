@@ -17,7 +17,7 @@ import pytest
 
 import conrepair
 from conrepair.data.named_recipes import named_recipe
-from conrepair.localization.recipe_finding import RecipeFinding
+from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.localization.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness

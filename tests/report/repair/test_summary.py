@@ -11,9 +11,8 @@ from rich.console import Console
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization, LocatedFault
+from conrepair.repairs.outcomes import Agreement, Storage
 from conrepair.repairs.result import RepairResult
-from conrepair.repairs.storage import Storage
-from conrepair.repairs.verify import Agreement
 from conrepair.report.repair.summary import print_repair, repair_line, why_left
 
 FAULT = LocatedFault(

@@ -1,0 +1,12 @@
+"""Rules of faults of quantized activations, without names: what diagnoses say, and advice goes by."""
+
+from __future__ import annotations
+
+__all__ = ["BELOW_ZERO", "OTHER_GRID", "SATURATES", "SHIFTED", "ZERO_POINTS"]
+
+SATURATES = "values saturate: calibrated on a smaller range"
+SHIFTED = "values saturate: the range lies elsewhere, as by another zero point"
+OTHER_GRID = "integers are read by another scale or zero point than they're written by"
+BELOW_ZERO = "a range begins below zero, which stands for a ReLU"
+ZERO_POINTS = (OTHER_GRID, BELOW_ZERO)
+"""Those that a zero point is at fault in."""
