@@ -29,6 +29,7 @@ lint: dev
 schema: setup
 	$(BIN)/python -m conrepair.config.schema
 	$(BIN)/python -m conrepair.report.localization.schema
+	$(BIN)/python -m conrepair.report.schema
 
 mutants: dev
 	$(BIN)/python -m benchmarks.mutants

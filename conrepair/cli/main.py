@@ -14,6 +14,7 @@ from conrepair.cli.audit_verbs import add_audit_verbs
 from conrepair.cli.model_verbs import add_model_verbs
 from conrepair.cli.parser import Parser, check_rest, nearest
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
+from conrepair.runtime.invocation import invoked_by
 from conrepair.runtime.libraries import missing_library
 
 __all__ = ["command_line", "main"]
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     if not words:
         sys.stderr.write(parser.format_help())
         return int(ExitCode.USAGE)
+    invoked_by(words)
     options, rest = parser.parse_known_args(words)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.evaluate.compare import ComparedOutputs
-from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import Answers
 from conrepair.localization.alignment import Alignment
@@ -242,7 +242,7 @@ def _result(
         verdict=verdict,
         reason=reason,
         faults=tuple(faults),
-        layers=tuple(_row(source, target, item) for item in judged),
+        layers=tuple(_rows_of(source, target, alignment, judged)),
         unmatched_source=_layers_of(source, alignment.unpaired_sources),
         unmatched_target=_layers_of(target, alignment.unpaired_targets),
         samples=samples,
@@ -256,7 +256,17 @@ def _result(
     )
 
 
-def _row(source: Network, target: Network, item: Judged) -> LayerRow:
+def _rows_of(source: Network, target: Network, alignment: Alignment, judged: Sequence[Judged]) -> Iterator[LayerRow]:
+    pairs = alignment.pairs
+    ours = frozenset({*(pair.source for pair in pairs), *source.graph.inputs})
+    theirs = known_of(target.graph, pairs)
+    for item in judged:
+        pair = item.cut.pair
+        pieces = source.graph.between(ours, [pair.source]), target.graph.between(theirs, [pair.target])
+        yield _row(source, target, item, pieces)
+
+
+def _row(source: Network, target: Network, item: Judged, pieces: Sequence[Sequence[Node]]) -> LayerRow:
     pair = item.cut.pair
     ours, theirs = source.graph.producers.get(pair.source), target.graph.producers.get(pair.target)
     introduced, full = item.cut.introduced, item.cut.full
@@ -280,6 +290,8 @@ def _row(source: Network, target: Network, item: Judged) -> LayerRow:
         confidence=pair.confidence,
         guilty=item.guilty,
         order=source.graph.order[pair.source],
+        source_nodes=tuple(node.name for node in pieces[0]),
+        target_nodes=tuple(node.name for node in pieces[1]),
     )
 
 

@@ -16,6 +16,7 @@ from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import OF_INPUTS
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.record import graph_record
 from conrepair.localization.activations import Activations
 from conrepair.localization.input_sizes import of_other_sizes
 from conrepair.localization.localize import localize_networks
@@ -63,6 +64,11 @@ class Subject:
     photos: tuple[PhotoFile, ...] = ()
     build: Build | None = None
 
+    @property
+    def looked_into(self) -> str:
+        """The SHA-256 of the model, or of the build in its place."""
+        return self.model.sha256 if self.build is None else self.build.sha256
+
 
 def localize_models(
     source: Subject,
@@ -92,7 +98,7 @@ def localize_models(
 def _localize(
     source: Subject, target: Subject, folder: Path, options: Options, advance: Callable[[str], None]
 ) -> Localization:
-    fed = as_fed(source)
+    fed, whose = as_fed(source), (source.looked_into, target.looked_into)
     sizes = sizes_wanted(fed, target.inputs)
     if sizes is not None:
         return of_other_sizes(source.inputs, target.inputs, sizes, options)
@@ -115,7 +121,8 @@ def _localize(
         advance=advance,
     )
     notes = tuple(filter(None, (ours.note, theirs.note)))
-    result = dataclasses.replace(found.result, notes=(*found.result.notes, *notes), samples=samples)
+    graphs = {sha256: graph_record(opened.network.graph) for sha256, (_, opened) in zip(whose, sides, strict=True)}
+    result = dataclasses.replace(found.result, notes=(*found.result.notes, *notes), samples=samples, graphs=graphs)
     if target.photos and any(fault.kind in OF_INPUTS for fault in result.faults):
         advance("searching recipes")
         result = _with_recipe(result, sides, size, samples, options)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
+from conrepair.graph.record import GraphRecord
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.suspiciousness import Suspiciousness
@@ -106,6 +108,9 @@ class LayerRow:
         confidence: That both are the same tensor.
         guilty: Whether the introduced error is above what rounding explains.
         order: Position in the source.
+        source_nodes: What the source computes it by from the pairs in front, by the nodes' names: several where the
+            target has fused them.
+        target_nodes: The same of the target.
     """
 
     source_tensor: str
@@ -127,6 +132,8 @@ class LayerRow:
     confidence: float
     guilty: bool
     order: int
+    source_nodes: tuple[str, ...] = ()
+    target_nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +181,7 @@ class Localization:
         latent: Faults that no sample shows, and that are of no rule of others.
         rules: Faults that are alike, as one finding with its places; that with the most first.
         suspiciousness: Layers by how much more they differ where the models disagree, where that was asked for.
+        graphs: What was looked into, by the SHA-256 of the model (or the build) that it's of.
     """
 
     verdict: Verdict
@@ -194,6 +202,7 @@ class Localization:
     rules: tuple[Rule, ...] = ()
     latent: tuple[LocatedFault, ...] = ()
     first: tuple[int, ...] = ()
+    graphs: Mapping[str, GraphRecord] = field(default_factory=dict)
 
     @property
     def alone(self) -> tuple[LocatedFault, ...]:

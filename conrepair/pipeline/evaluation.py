@@ -12,6 +12,7 @@ from conrepair.data.declared_sizes import sizes_in_words, sizes_wanted
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
 from conrepair.evaluate.families import with_corrected_times
+from conrepair.evaluate.inputs import ComparedInput, compared_inputs
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
@@ -186,6 +187,7 @@ def _row(
     if problem is not None and problem.kind == NO_DEVICE and item.on.optional:
         problem = dataclasses.replace(problem, exit_code=int(ExitCode.EQUIVALENT))
     verdict, reason, comparison = None, "", None
+    inputs: tuple[ComparedInput, ...] = ()
     if other_sizes:
         verdict, reason, problem = Verdict.FAULTY, other_sizes, None
     elif problem is not None:
@@ -207,6 +209,11 @@ def _row(
     else:
         comparison = _compare(settings, item, runs, reference)
         verdict, reason = comparison.verdict, comparison.reason
+        first = runs[id(reference)]
+        if dataset is not None and first is not None and run is not None:
+            inputs = compared_inputs(
+                comparison, first, run, dataset.names[: run.count], dataset.labels, classes=settings.top_k
+            )
     return Row(
         model=item.model,
         conversion=item.conversion,
@@ -228,6 +235,7 @@ def _row(
             reused=bool(item.result and item.result.reused),
         ),
         comparison=comparison,
+        inputs=inputs,
     )
 
 

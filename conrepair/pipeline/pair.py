@@ -202,7 +202,8 @@ def layered_rows(asked: Asked, settings: Settings, session: Session) -> tuple[Au
     """
     asked.check()
     subjects, notes = subjects_of_pair(asked)
-    result = session.run(settings, subjects, asked=asked.to_dict(), notes=notes)
+    kind = "repair" if settings.stages.repair else "localize"
+    result = session.run(settings, subjects, asked=asked.to_dict(), notes=notes, kind=kind)
     if asked.compiled:
         rows = {row.backend: row for row in result.rows}
         found = [rows[LIBRARIES.label], rows[_BUILD_LABEL]]

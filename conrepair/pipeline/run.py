@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import conrepair
 from conrepair.evaluate.compare import Comparison
 from conrepair.pipeline.datasets import synthetic_in_words
 from conrepair.pipeline.evaluation import evaluate
@@ -21,6 +22,7 @@ from conrepair.pipeline.stages.rounding import measure_rounding
 from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
 from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.invocation import invoked
 
 __all__ = ["Part", "result_of", "run_stages"]
 
@@ -75,6 +77,7 @@ def result_of(
     seconds: float,
     top_k: int,
     architectures: Collection[str] = (),
+    kind: str = "audit",
 ) -> AuditResult:
     """What parts of a run come to.
 
@@ -86,6 +89,7 @@ def result_of(
         seconds: Wall time.
         top_k: Classes of an answer that were compared.
         architectures: Names of models that are architectures of a list.
+        kind: What was asked for.
     """
     subjects = [subject for part in parts for subject in part.subjects]
     data = {subject.name: _data(subject, subjects) for subject in subjects if subject.dataset}
@@ -98,12 +102,14 @@ def result_of(
         seeds={item.name: item.dataset.limits.seed for item in subjects if item.dataset and item.drawn},
         recipes={item.name: dataclasses.asdict(item.recipe) if item.recipe else None for item in subjects},
         pairs=tuple(pair for part in parts for pair in part.pairs),
-        versions=library_versions(),
+        versions={"conrepair": conrepair.__version__, **library_versions()},
         config=config,
         seconds=seconds,
         top_k=top_k,
         notes=tuple(note for part in parts for note in part.notes),
         architectures=tuple(subject.name for subject in subjects if subject.name in architectures),
+        kind=kind,
+        command=invoked(),
     )
 
 

@@ -79,6 +79,7 @@ class Session:
         folder: Path | None = None,
         asked: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
+        kind: str,
     ) -> AuditResult:
         """Run the stages.
 
@@ -89,6 +90,7 @@ class Session:
             folder: Where its files will be.
             asked: What was asked for, as JSON, for the record.
             notes: What a person should know already.
+            kind: What was asked for, as `AuditResult.kind`.
         """
         started = time.perf_counter()
         photos = PhotoRoom(self.store, reuse=True)
@@ -105,4 +107,5 @@ class Session:
             config=asked or {},
             seconds=time.perf_counter() - started,
             top_k=settings.top_k,
+            kind=kind,
         )

@@ -16,7 +16,6 @@ from conrepair.pipeline.pair import Asked, layered_rows, subjects_of_pair
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
-from conrepair.report.localization.about import about_step
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.result import AuditResult
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
@@ -47,7 +46,13 @@ def compare_pair(asked: Asked, settings: Settings, session: Session, *, folder: 
     if folder is not None:
         check_folder(folder / name, [path for path in (asked.source, asked.target, asked.data) if path is not None])
     result = session.run(
-        settings, subjects, name=name, folder=folder and folder / name, asked=asked.to_dict(), notes=notes
+        settings,
+        subjects,
+        name=name,
+        folder=folder and folder / name,
+        asked=asked.to_dict(),
+        notes=notes,
+        kind="compare",
     )
     return Compared(run=result, row=result.rows[-1], store=session.store.root)
 
@@ -71,10 +76,15 @@ def localize_pair(asked: Asked, settings: Settings, session: Session) -> Localiz
     if asked.between:
         steps = [(path.name, item.localized.result) for path, item in zip(asked.between, middle, strict=True)]
         found = attribute_steps(found, steps, asked.target.name)
-    about = about_step(row.localized.steps[-1], row, result)
+    compared = row.localized.steps[-1].compared
     if asked.compiled:  # the run has a copy of it
-        about = dataclasses.replace(about, build=str(asked.target))
-    return Localized(localization=found, about=about)
+        compared = dataclasses.replace(compared, build=str(asked.target))
+    step = dataclasses.replace(row.localized.steps[-1], compared=compared, localization=found)
+    told = dataclasses.replace(
+        row.localized, result=found, compared=compared, steps=(*row.localized.steps[:-1], step)
+    )
+    row = dataclasses.replace(row, localized=told)
+    return Localized(run=result.with_row(row), row=row)
 
 
 def repair_pair(asked: Asked, settings: Settings, session: Session) -> Repaired:
@@ -91,8 +101,8 @@ def repair_pair(asked: Asked, settings: Settings, session: Session) -> Repaired:
     for journal in journals(session.store.root):
         end_early(journal, wanted=False)
     with ended_gently(lambda: _end_searches(session.store.root)):
-        _, rows = layered_rows(asked, settings, session)
-    return Repaired(row=rows[-1])
+        result, rows = layered_rows(asked, settings, session)
+    return Repaired(run=result, row=rows[-1])
 
 
 def convert_model(subject: Subject, settings: Settings, session: Session, notes: Sequence[str] = ()) -> Converted:
@@ -107,7 +117,7 @@ def convert_model(subject: Subject, settings: Settings, session: Session, notes:
     Raises:
         ConrepairError: if nothing came of it: the first problem on the way.
     """
-    result = session.run(settings, [subject], notes=notes)
+    result = session.run(settings, [subject], notes=notes, kind="convert")
     targets = [row for row in result.rows if row.kind == "target"]
     row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
     if row is None or row.ran.artifact is None:
@@ -129,12 +139,13 @@ def execute_model(
     Raises:
         ConrepairError: if it can't be run.
     """
-    row = session.run(Settings(seconds=timeout, workers=1), [subject], notes=notes).rows[-1]
+    result = session.run(Settings(seconds=timeout, workers=1), [subject], notes=notes, kind="execute")
+    row = result.rows[-1]
     if row.ran.run is None:
         if row.problem is None:
             raise ValueError("a row that didn't run has a problem")
         raise row.problem.as_error(row.backend)
-    return Executed(row=row)
+    return Executed(run=result, row=row)
 
 
 def check_calibration(

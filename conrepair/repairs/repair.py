@@ -12,6 +12,7 @@ from conrepair.data.recipe_file import recipe_fields, write_recipe
 from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.frameworks.model import Model
+from conrepair.graph.record import graph_record
 from conrepair.localization.models import Subject, of_one_batch
 from conrepair.repairs.baking import bake
 from conrepair.repairs.bench import Bench
@@ -162,9 +163,10 @@ def _repaired(
             if searched.delivery is not None:
                 edited = _placed(edited, folder / CONVERTED)
             write_patch(patch, folder / PATCH, edited.sha256, effects, first.result.rules)
+    graphs = {} if model is None else {model.sha256: graph_record(found.graph)}
     return RepairResult(
         before=first.result,
-        after=found.result,
+        after=replace(found.result, graphs=graphs),
         edits=tuple(map(in_words, patch.edits)),
         effects=effects,
         model=model,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from conrepair.evaluate.compare import Comparison
+from conrepair.evaluate.inputs import ComparedInput
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Description, Model
+from conrepair.graph.record import GraphRecord
 from conrepair.localization.result import Localization
 from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.conversion.result import Mending
@@ -224,6 +226,7 @@ class Row:
         problem: Why something is missing.
         ran: The model, and what came of running it.
         comparison: With the reference.
+        inputs: That differ most from the reference: first those with another answer, then by their error.
         localized: The layers at fault.
         repaired: What was mended.
         mending: What was tried where a conversion gave nothing.
@@ -241,6 +244,7 @@ class Row:
     problem: Problem | None = None
     ran: Ran = field(default_factory=Ran)
     comparison: Comparison | None = None
+    inputs: tuple[ComparedInput, ...] = ()
     localized: LocalizedTarget = field(default_factory=LocalizedTarget)
     repaired: RepairedTarget = field(default_factory=RepairedTarget)
     mending: Mending | None = None
@@ -283,6 +287,9 @@ class AuditResult:
         seconds: Wall time.
         notes: What a person should know.
         architectures: Names of the models that are architectures of a list.
+        kind: What was asked for: "compare", "localize", "repair", "convert", "execute" or "audit".
+        command: That makes it again; "" where Python called.
+        graphs: Of the models that were looked into, by their SHA-256; in memory each localization has its own.
     """
 
     name: str
@@ -299,6 +306,15 @@ class AuditResult:
     notes: tuple[str, ...] = field(default=())
     architectures: tuple[str, ...] = ()
     seeds: Mapping[str, int] = field(default_factory=dict)
+    kind: str = "audit"
+    command: str = ""
+    graphs: Mapping[str, GraphRecord] = field(default_factory=dict)
+
+    def with_row(self, row: Row) -> AuditResult:
+        """The same, with a row in the place of the one of its model, conversion and backend."""
+        who = row.name, row.backend
+        rows = tuple(row if (item.name, item.backend) == who else item for item in self.rows)
+        return replace(self, rows=rows)
 
     @property
     def comparisons(self) -> list[Comparison]:

@@ -17,12 +17,13 @@ from conrepair.localization.result import Localization, LocatedFault
 from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.result import RepairResult
 from conrepair.report.encode import encode
-from conrepair.report.localization.about import About
+from conrepair.report.localization.about import About, about_step
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.write import check_localization_folder, write_localization
 from conrepair.report.repair.summary import repair_line
 from conrepair.report.repair.write import advice_in, check_repair_folder, made_anew, write_refusal, write_repair
 from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.saved import DOCUMENT, result_text
 from conrepair.report.write import check_folder, report_json, row_json, write_audit
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.files import whole_output, write_json
@@ -188,9 +189,11 @@ class Executed:
     """What a run of one model came to.
 
     Attributes:
-        row: Of the run.
+        run: All of it.
+        row: Of the model.
     """
 
+    run: AuditResult
     row: Row
 
     @property
@@ -234,6 +237,8 @@ class Executed:
         with whole_output(place) as temporary:
             shutil.copytree(self.row.ran.run.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
             write_json(temporary / RUN, self.to_dict())
+            text = result_text(dataclasses.replace(self.run, folder=place))
+            (temporary / DOCUMENT).write_text(text, encoding="utf-8")
         return place
 
     def to_dict(self) -> dict[str, Any]:
@@ -267,12 +272,22 @@ class Localized:
     """Where a target stops being its source.
 
     Attributes:
-        localization: All that was found.
-        about: The circumstances.
+        run: All of it.
+        row: Of the target.
     """
 
-    localization: Localization
-    about: About
+    run: AuditResult
+    row: Row
+
+    @property
+    def localization(self) -> Localization:
+        """All that was found."""
+        return self.row.localized.steps[-1].localization
+
+    @property
+    def about(self) -> About:
+        """The circumstances."""
+        return about_step(self.row.localized.steps[-1], self.row, self.run)
 
     @property
     def verdict(self) -> Verdict:
@@ -309,7 +324,8 @@ class Localized:
         """
         place = Path(folder).absolute()
         check_localization_folder(place, (self.about.source.path, self.about.target.path))
-        write_localization(self.localization, place, self.about)
+        document = {DOCUMENT: result_text(dataclasses.replace(self.run, folder=place))}
+        write_localization(self.localization, place, self.about, document)
         return place
 
     def to_dict(self) -> dict[str, Any]:
@@ -325,9 +341,11 @@ class Repaired:
     """What a repair came to.
 
     Attributes:
+        run: All of it.
         row: Of the target; its files are where the repair made them, until it's saved.
     """
 
+    run: AuditResult
     row: Row
 
     @property
@@ -406,10 +424,17 @@ class Repaired:
             raise refused(self.row, place)
         if self.result is None or not self.tells:
             return self
-        written = write_repair(self.result, place, self.row.repaired.advice)
-        advice = advice_in(self.row.repaired.advice, place)
-        repaired = dataclasses.replace(self.row.repaired, result=written, advice=advice)
-        return Repaired(row=dataclasses.replace(self.row, repaired=repaired))
+
+        def saved(written: RepairResult) -> Repaired:
+            advice = advice_in(self.row.repaired.advice, place, kept=not written.mended)
+            repaired = dataclasses.replace(self.row.repaired, result=written, advice=advice)
+            row = dataclasses.replace(self.row, repaired=repaired)
+            return Repaired(run=dataclasses.replace(self.run.with_row(row), folder=place), row=row)
+
+        done = write_repair(
+            self.result, place, self.row.repaired.advice, lambda written: {DOCUMENT: result_text(saved(written).run)}
+        )
+        return saved(done)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""

@@ -13,12 +13,14 @@ from conrepair.frameworks.identity import copy_model
 from conrepair.report.backend_matrix import backends_csv, matrices, matrix_json
 from conrepair.report.encode import encode
 from conrepair.report.localization.about import about_step
-from conrepair.report.localization.write import DOCUMENT, write_localization
+from conrepair.report.localization.write import DOCUMENT as LOCALIZATION
+from conrepair.report.localization.write import write_localization
 from conrepair.report.records import write_record
 from conrepair.report.repair.summary import repair_line
 from conrepair.report.repair.write import DOCUMENT as REPAIR
 from conrepair.report.repair.write import write_repair
 from conrepair.report.result import AuditResult, Build, LocalizedStep, Problem, Row
+from conrepair.report.saved import DOCUMENT, result_text
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import UsageError
@@ -92,6 +94,7 @@ def write_audit(result: AuditResult, store: Path) -> None:
             (folder / "verdicts.md").write_text(verdicts_markdown(result), encoding="utf-8")
             (folder / "verdicts.csv").write_text(verdicts_csv(result), encoding="utf-8")
         write_json(folder / _REPORT, report_json(result))
+        (folder / DOCUMENT).write_text(result_text(result), encoding="utf-8")
     _so_far(result.folder).unlink(missing_ok=True)
 
 
@@ -145,11 +148,11 @@ def _localization_brief(row: Row) -> dict[str, Any] | None:
             "compared": encode(step.compared),
             "verdict": step.localization.verdict.value,
             "reason": step.localization.reason,
-            "file": f"{folder}/{DOCUMENT}" if _explains(step, row) else f"{folder}/{step.name}/{DOCUMENT}",
+            "file": f"{folder}/{LOCALIZATION}" if _explains(step, row) else f"{folder}/{step.name}/{LOCALIZATION}",
         }
         for step in row.localized.steps
     ]
-    return brief | {"file": f"{folder}/{DOCUMENT}", "compared": encode(row.localized.compared), "steps": steps}
+    return brief | {"file": f"{folder}/{LOCALIZATION}", "compared": encode(row.localized.compared), "steps": steps}
 
 
 def _repair_brief(row: Row) -> dict[str, Any] | None:

@@ -81,6 +81,8 @@ class LayerDocument(_Strict):
     confidence: Number = Field(description="0 to 1, that both are the same tensor.")
     guilty: bool = Field(description="Whether the introduced error is above what rounding explains.")
     order: int = Field(ge=0, description="Position in the source; several rows can have the same.")
+    source_nodes: tuple[str, ...] = Field(description="What the source computes it by from the pairs in front.")
+    target_nodes: tuple[str, ...] = Field(description="The same of the target.")
 
 
 class ModelDocument(_Strict):
@@ -228,6 +230,7 @@ def localization_document(result: Localization, about: About) -> LocalizationDoc
     """Put the result into the form that's published."""
     found = encode(result)
     layers = sorted(found["layers"], key=lambda row: row["order"])
+    found.pop("graphs")
     return LocalizationDocument.model_validate(
         found
         | {

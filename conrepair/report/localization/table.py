@@ -11,7 +11,8 @@ from conrepair.localization.result import LayerRow
 
 __all__ = ["COLUMNS", "layers_csv"]
 
-COLUMNS = ("order", *(field.name for field in dataclasses.fields(LayerRow) if field.name != "order"))
+_NODES = {"source_nodes", "target_nodes"}
+COLUMNS = ("order", *(item.name for item in dataclasses.fields(LayerRow) if item.name not in {"order", *_NODES}))
 
 
 def layers_csv(layers: Iterable[LayerRow]) -> str:

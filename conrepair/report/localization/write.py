@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from conrepair.frameworks.model import Model
 from conrepair.localization.classic_analysis import classic_layer_analysis
@@ -21,7 +22,9 @@ __all__ = ["DOCUMENT", "check_localization_folder", "write_localization"]
 DOCUMENT = "localization.json"
 
 
-def write_localization(result: Localization, folder: Path, about: About) -> None:
+def write_localization(
+    result: Localization, folder: Path, about: About, more: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Write localization.json, layers.csv, error.svg and Model Explorer's overlays, all of them or none.
 
     Where layers were ranked by their suspiciousness, layer_analysis.json has that as ConRepAIr writes it.
@@ -30,13 +33,14 @@ def write_localization(result: Localization, folder: Path, about: About) -> None
         result: What was found.
         folder: Appears whole; that of an earlier localization is replaced.
         about: What was localized.
+        more: Other files, as texts by name.
 
     Raises:
         UsageError: if the folder is something else than an earlier localization's, or holds one of the models.
         StorageError: if it can't be written.
     """
     check_localization_folder(folder, (about.source.path, about.target.path))
-    files = _files(result, about)
+    files = {**_files(result, about), **more}
     with whole_output(folder) as temporary:
         temporary.mkdir()
         for name, text in files.items():

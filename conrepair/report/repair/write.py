@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +24,12 @@ _VERSION = 1
 _ANEW = "anew"
 
 
-def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = ()) -> RepairResult:
+def write_repair(
+    result: RepairResult,
+    folder: Path,
+    advice: Sequence[Advice] = (),
+    more: Callable[[RepairResult], Mapping[str, str]] = lambda _: {},
+) -> RepairResult:
     """Write the repaired model, the recipe, patch.json and repair.json, all of them or none.
 
     Where something is left, a model that was made anew without the fault is kept beside them.
@@ -33,6 +38,7 @@ def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = 
         result: With its model and its patch on disk.
         folder: Appears whole; that of an earlier repair is replaced.
         advice: Other ways to convert.
+        more: Other files, as texts by name, of what is returned.
 
     Returns:
         The result, with its files where they are then.
@@ -41,6 +47,8 @@ def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = 
         StorageError: if it can't be written.
     """
     content = {"schema_version": _VERSION, "mended": result.mended, **encode(result), "advice": encode(advice)}
+    model = result.model and replace(result.model, path=str(folder / Path(result.model.path).name))
+    written = replace(result, model=model, patch=result.patch and str(folder / PATCH))
     with whole_output(folder) as temporary:
         temporary.mkdir()
         content |= {"advice": encode(_kept(advice, temporary, wanted=not result.mended))}
@@ -53,8 +61,9 @@ def write_repair(result: RepairResult, folder: Path, advice: Sequence[Advice] = 
                 shutil.copy2(file, temporary / file.name)
             content["patch"] = PATCH
         (temporary / DOCUMENT).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    model = result.model and replace(result.model, path=str(folder / Path(result.model.path).name))
-    return replace(result, model=model, patch=result.patch and str(folder / PATCH))
+        for name, text in more(written).items():
+            (temporary / name).write_text(text, encoding="utf-8")
+    return written
 
 
 def write_refusal(reason: str, before: Localization, folder: Path, advice: Sequence[Advice] = ()) -> None:
@@ -82,16 +91,17 @@ def made_anew(advice: Sequence[Advice]) -> str | None:
     return None if model is None else f"{_ANEW}{Path(model.path).suffix}"
 
 
-def advice_in(advice: Sequence[Advice], folder: Path) -> tuple[Advice, ...]:
+def advice_in(advice: Sequence[Advice], folder: Path, *, kept: bool) -> tuple[Advice, ...]:
     """Advice whose models are those that a repair's folder has; without one where it hasn't.
 
     Args:
         advice: As it was given when the folder was written.
         folder: Of the repair.
+        kept: Whether it has any.
     """
     found = ((item, folder / (made_anew([item]) or "")) for item in advice)
     return tuple(
-        replace(item, model=replace(item.model, path=str(file)) if item.model is not None and file.exists() else None)
+        replace(item, model=replace(item.model, path=str(file)) if item.model is not None and kept else None)
         for item, file in found
     )
 

@@ -1,0 +1,119 @@
+"""Which inputs a target answers otherwise, by name, with both answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.evaluate.answers import as_scores
+from conrepair.evaluate.compare import Comparison
+from conrepair.evaluate.pairing import fit
+from conrepair.evaluate.run import Run
+from conrepair.metrics.ranks import top_k
+from conrepair.metrics.tensors import per_sample_relative_l2, row_chunks
+
+__all__ = ["ComparedInput", "compared_inputs"]
+
+_MOST = 1000  # what a person sorts through; a run keeps all outputs
+
+Answer = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedInput:
+    """What two models make of one input, in the output that differs most.
+
+    Attributes:
+        index: In the dataset, from 0.
+        name: As the dataset calls it.
+        differs: Whether the best class is another one; None where the output isn't scores of classes.
+        relative_l2: Of the output's values; infinite where one side alone isn't finite.
+        max_abs: Largest difference of an element that is finite on both sides.
+        label: The right answer, where it's known.
+        reference: Best classes of the reference with their scores, the best first; none without scores.
+        candidate: The same of the other.
+    """
+
+    index: int
+    name: str
+    differs: bool | None
+    relative_l2: float
+    max_abs: float
+    label: int | None = None
+    reference: Answer = ()
+    candidate: Answer = ()
+
+
+def compared_inputs(
+    comparison: Comparison,
+    reference: Run,
+    candidate: Run,
+    names: Sequence[str],
+    labels: Sequence[int | None] = (),
+    *,
+    classes: int = 5,
+) -> tuple[ComparedInput, ...]:
+    """Those that differ most: first those with another answer, then by their error.
+
+    Args:
+        comparison: Of both runs.
+        reference: The specification's.
+        candidate: The other.
+        names: Of the samples.
+        labels: Of the samples, None where one isn't known; none: of no sample.
+        classes: How many of the best ones to keep.
+
+    Returns:
+        At most a thousand.
+    """
+    worst = comparison.worst
+    if worst is None:
+        return ()
+    pair = worst.pair
+    one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
+    if len(one) != len(names):
+        return ()  # an output of all samples together
+    errors, largest = per_sample_relative_l2(one, two), _largest(one, two)
+    answers = [_best(array, classes) for array in (one, two)]
+    other = [False] * len(one)
+    if all(answers):
+        other = [mine[0][0] != theirs[0][0] for mine, theirs in zip(*answers, strict=True)]
+    order = sorted(range(len(one)), key=lambda place: (not other[place], -errors[place]))
+    return tuple(
+        ComparedInput(
+            index=place,
+            name=names[place],
+            differs=other[place] if all(answers) else None,
+            relative_l2=float(errors[place]),
+            max_abs=float(largest[place]),
+            label=labels[place] if place < len(labels) else None,
+            reference=answers[0][place] if answers[0] else (),
+            candidate=answers[1][place] if answers[1] else (),
+        )
+        for place in order[:_MOST]
+    )
+
+
+def _best(array: npt.NDArray[Any], count: int) -> list[Answer]:
+    scores = as_scores(array)
+    if scores is None:
+        return []
+    labels, values = top_k(scores, min(count, scores.shape[1]))
+    return [
+        tuple((int(label), float(value)) for label, value in zip(row, given, strict=True))
+        for row, given in zip(labels, values, strict=True)
+    ]
+
+
+def _largest(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    found = np.zeros(len(one), np.float64)
+    for rows in row_chunks(one.shape):
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart = np.abs(np.asarray(two[rows], np.float64) - np.asarray(one[rows], np.float64))
+        flat = np.where(np.isfinite(apart), apart, 0.0).reshape(len(apart), -1)
+        found[rows] = flat.max(axis=1, initial=0.0)
+    return found

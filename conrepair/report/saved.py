@@ -1,0 +1,115 @@
+"""result.json: all that a run came to, as one document that reports can be made of without running a model.
+
+The document is the result's values as they are: `conrepair.report.result.AuditResult` and what it consists of. So
+nothing is translated, and what is read is what was written. Numbers that JSON lacks are "inf", "-inf" and "nan".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pydantic_core
+
+from conrepair.report.encode import encode
+from conrepair.report.result import AuditResult
+from conrepair.runtime.errors import DataError
+
+__all__ = ["DOCUMENT", "SCHEMA_VERSION", "read_result", "result_json", "result_text"]
+
+DOCUMENT = "result.json"
+SCHEMA_VERSION = 1
+_PLACES = 3  # of what is wrong in a file
+
+
+def result_json(result: AuditResult) -> dict[str, Any]:
+    """A run as a JSON value.
+
+    Graphs stand in it once, by the SHA-256 of their models. Names of samples are left out: inputs have theirs.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    value: dict[str, Any] = encode(dataclasses.replace(result, samples={}))
+    graphs: dict[str, Any] = value["graphs"]
+    _lift_graphs(value["rows"], graphs)
+    return {"schema_version": SCHEMA_VERSION, "exit_code": result.exit_code} | value
+
+
+def _lift_graphs(value: Any, graphs: dict[str, Any]) -> None:
+    """Take the graphs out of all localizations in a JSON value."""
+    if isinstance(value, list):
+        for item in value:
+            _lift_graphs(item, graphs)
+    elif isinstance(value, dict):
+        if "graphs" in value and "layers" in value:
+            for sha256, graph in value["graphs"].items():
+                graphs.setdefault(sha256, graph)
+            value["graphs"] = {}
+        for item in value.values():
+            if isinstance(item, dict | list):
+                _lift_graphs(item, graphs)
+
+
+def result_text(result: AuditResult) -> str:
+    """What the file holds.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    return pydantic_core.to_json(result_json(result), indent=1).decode() + "\n"
+
+
+def read_result(path: str | Path) -> AuditResult:
+    """Read what a run came to.
+
+    Args:
+        path: The document, or the folder that it lies in.
+
+    Returns:
+        The result, its folder being the one that the document lies in.
+
+    Raises:
+        DataError: if it's missing, damaged, of another version, or something else.
+    """
+    place = Path(path).absolute()
+    file = place / DOCUMENT if place.is_dir() else place
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise DataError(f"{file} isn't there: name a folder that conrepair has written, or its {DOCUMENT}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} can't be read: {error}") from error
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{file} is damaged: {error}. Run the command again that made it.") from error
+    if not isinstance(value, dict) or "schema_version" not in value:
+        raise DataError(f"{file} is no result of conrepair: it has no schema_version")
+    if value["schema_version"] != SCHEMA_VERSION:
+        raise DataError(
+            f"{file} is of version {value['schema_version']}, this conrepair reads version {SCHEMA_VERSION}. "
+            f"It was written by conrepair {_writer(value)}: read it with that, or run its command again."
+        )
+    try:
+        result: AuditResult = _adapter().validate_python(value)
+    except pydantic.ValidationError as error:
+        found = error.errors(include_url=False)
+        places = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found[:_PLACES])
+        raise DataError(f"{file} is damaged, in {len(found)} places: {places}") from error
+    return dataclasses.replace(result, folder=file.parent)
+
+
+@functools.cache
+def _adapter() -> pydantic.TypeAdapter[AuditResult]:
+    return pydantic.TypeAdapter(AuditResult)
+
+
+def _writer(value: Mapping[str, Any]) -> str:
+    versions = value.get("versions")
+    return str(versions.get("conrepair", "?")) if isinstance(versions, Mapping) else "?"

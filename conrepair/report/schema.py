@@ -1,0 +1,76 @@
+"""Write the JSON Schema of result.json: `python -m conrepair.report.schema` (a test keeps the file true)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pydantic
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from conrepair.report.result import AuditResult
+from conrepair.report.saved import SCHEMA_VERSION
+
+__all__ = ["SCHEMA_PATH", "result_schema", "schema_text"]
+
+SCHEMA_PATH = Path(__file__).with_name("result.schema.json")
+_ATTRIBUTE = re.compile(r"^    (\w+): ", re.MULTILINE)
+
+
+class _OfValues(GenerateJsonSchema):
+    """Of dataclasses as `encode` writes them: nothing besides the fields, described as their docstrings do."""
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        return {"anyOf": [super().float_schema(schema), {"enum": ["inf", "-inf", "nan"]}]}
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        found = super().dataclass_schema(schema)
+        text = inspect.cleandoc(schema["cls"].__doc__ or "")
+        summary, _, attributes = text.partition("\n\nAttributes:\n")
+        words = _descriptions(attributes.partition("\n\n")[0])
+        properties = found.get("properties", {})
+        for name in properties:
+            if name in words:  # what stands beside a reference is kept from being lost in it
+                inner = properties[name]
+                properties[name] = {**inner, "description": words[name]}
+        return found | {"description": summary, "required": list(properties), "additionalProperties": False}
+
+
+def _descriptions(text: str) -> dict[str, str]:
+    """What a docstring says of each attribute."""
+    parts = _ATTRIBUTE.split(text)
+    return {name: " ".join(words.split()) for name, words in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def result_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of result.json."""
+    adapter: pydantic.TypeAdapter[AuditResult] = pydantic.TypeAdapter(AuditResult)
+    found = adapter.json_schema(mode="serialization", schema_generator=_OfValues)
+    own = {
+        "schema_version": {"const": SCHEMA_VERSION, "description": "Of this form; another one is refused."},
+        "exit_code": {"type": "integer", "description": "That of the command."},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **found,
+        "properties": own | found["properties"],
+        "required": [*own, *found["required"]],
+    }
+
+
+def schema_text() -> str:
+    """What the file holds."""
+    return json.dumps(result_schema(), indent=2) + "\n"
+
+
+def main() -> None:
+    """Rewrite result.schema.json beside this file."""
+    SCHEMA_PATH.write_text(schema_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
