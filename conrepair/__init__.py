@@ -6,11 +6,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from conrepair.api import audit, compare, convert, execute, inspect, localize, repair
+    from conrepair.api import audit, build, compare, convert, execute, inspect, localize, repair
     from conrepair.runtime.errors import ConrepairError
 
 __version__ = "0.1.0"
-__all__ = ["ConrepairError", "__version__", "audit", "compare", "convert", "execute", "inspect", "localize", "repair"]
+__all__ = [
+    "ConrepairError",
+    "__version__",
+    "audit",
+    "build",
+    "compare",
+    "convert",
+    "execute",
+    "inspect",
+    "localize",
+    "repair",
+]
 
 _ERRORS = "conrepair.runtime.errors"
 

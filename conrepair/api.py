@@ -23,6 +23,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model
 from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
+from conrepair.pipeline.building import build_model
 from conrepair.pipeline.datasets import dataset_for
 from conrepair.pipeline.described import read_file
 from conrepair.pipeline.options import input_specs, names_of, recipe_of
@@ -35,6 +36,7 @@ from conrepair.pipeline.settings import (
     answer_settings,
     conversion_settings,
     layer_settings,
+    library_choice,
 )
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.pipeline.verbs import (
@@ -45,14 +47,15 @@ from conrepair.pipeline.verbs import (
     localize_pair,
     repair_pair,
 )
+from conrepair.report.built import Built
 from conrepair.report.result import AuditResult
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
-__all__ = ["audit", "compare", "convert", "execute", "inspect", "localize", "repair"]
+__all__ = ["audit", "build", "compare", "convert", "execute", "inspect", "localize", "repair"]
 
-Value = TypeVar("Value", Compared, Converted, Executed, Repaired)
+Value = TypeVar("Value", Built, Compared, Converted, Executed, Repaired)
 _Inputs = Sequence[str | TensorSpec]
 _Recipe = str | Path | Mapping[str, Any] | Recipe | None
 
@@ -309,10 +312,56 @@ def convert(
     return done
 
 
+def build(
+    model: Any,
+    *,
+    target: str = "llvm",
+    output: str | Path | None = None,
+    inputs: _Inputs = (),
+    batch_size: int = 16,
+    timeout: float = 600.0,
+    trust: bool = False,
+    in_process: bool = False,
+    **options: Any,
+) -> Built:
+    """Compile a model with TVM, without running it.
+
+    Args:
+        model: A path or an object.
+        target: Code to generate: llvm, opencl or cuda, with attributes: "llvm -mcpu=native".
+        output: Folder for what was made; default: the result's `folder`, which is there as long as the result.
+        inputs: As for `compare`.
+        batch_size: For a model that leaves it open.
+        timeout: Seconds for each step; not in process.
+        trust: As for `compare`.
+        in_process: As for `compare`.
+        **options: Others of a configuration's backend "tvm": setting ("O0" to "O3", "tuned"), importer,
+            required_pass, disabled_pass, unfused, unscheduled, trials, database, threads, debug_enabled.
+
+    Returns:
+        With `folder` (a target for `compare`, `localize` and `repair`), `record`, `seconds`, `save(folder)`.
+
+    Raises:
+        ConrepairError: if an option is wrong, or it can't be compiled.
+    """
+    compiler = _compiler({"target": target, **options})
+    declared = input_specs(inputs)
+    with _Opened(in_process) as opened:
+        path, own = model_file(model, opened.session.room / "given", inputs=declared)
+        detect_framework(path)
+        name = names_of([path], numbered=False)[0]
+        subject = Subject(name=name, origin=OnDisk(path, trust or own), declared=declared)
+        done = opened.kept(build_model(subject, compiler, opened.session, batch_size=batch_size, timeout=timeout))
+    if output is not None:
+        done.save(output)
+    return done
+
+
 def execute(
     model: Any,
     *,
-    backend: Literal["libraries", "onnxruntime"] = "libraries",
+    backend: Literal["libraries", "onnxruntime", "tvm"] = "libraries",
+    tvm: Mapping[str, Any] | None = None,
     data: Any = None,
     recipe: _Recipe = None,
     inputs: _Inputs = (),
@@ -329,7 +378,9 @@ def execute(
 
     Args:
         model: A path or an object.
-        backend: The model's own library, or ONNX Runtime as deployed, with all its optimizations.
+        backend: The model's own library, ONNX Runtime as deployed, with all its optimizations, or TVM, whose
+            outputs are compared with those of the model's own library.
+        tvm: Options of TVM, as for `build`: target, setting and others; and `device`, where it runs.
         data: As for `compare`.
         recipe: As for `compare`.
         inputs: As for `compare`.
@@ -348,14 +399,16 @@ def execute(
     Raises:
         ConrepairError: if it can't be run.
     """
+    if tvm is not None and backend != "tvm":
+        raise UsageError(f"tvm is given, and the backend is {backend}. Give backend='tvm', or leave tvm out.")
+    chosen = _compiler(tvm or {}) if backend == "tvm" else library_choice(backend)
     with _Opened(in_process) as opened:
         _, subject, notes = opened.subject(
             model, data, recipe, inputs, collected=samples,
             samples=samples, seed=seed, low=low, high=high, trust=trust,
         )  # fmt: skip
         subject.batch_size = batch_size
-        if backend == "onnxruntime":
-            subject.backends = (BackendChoice(name=backend, label=backend, options={"optimization": "all"}),)
+        subject.backends = (chosen,)
         return opened.kept(execute_model(subject, opened.session, notes, timeout=timeout))
 
 
@@ -398,6 +451,13 @@ def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> Audi
         return run_and_write(parse_config(dict(config), "the configuration"), Path.cwd(), quiet=quiet)
     path = Path(config)
     return run_and_write(load_for_run(path, quiet=quiet), path.absolute().parent, quiet=quiet)
+
+
+def _compiler(options: Mapping[str, Any]) -> BackendChoice:
+    """TVM, by options that a configuration's types check."""
+    from conrepair.pipeline.from_config import tvm_choice  # only compilers need those types
+
+    return tvm_choice(options, Path.cwd())
 
 
 class _Opened:

@@ -48,6 +48,31 @@ def test_answers_are_compared(right: Path, wrong: Path, tmp_path: Path) -> None:
     assert found.to_dict()["rows"] == report["rows"]
 
 
+def test_a_model_is_compiled_and_the_build_is_a_target(right: Path, tmp_path: Path) -> None:
+    built = conrepair.build(right, setting="O1", in_process=True)
+    assert (built.exit_code, built.via, built.record["importer"]) == (0, "", "relax.frontend.onnx")
+    assert conrepair.localize(right, built.folder, samples=4, in_process=True).exit_code == 0
+    folder = built.save(tmp_path / "build")
+    assert built.to_dict()["build"]["kernels"] == json.loads((folder / "build.json").read_text())["kernels"]
+    with pytest.raises(conrepair.ConrepairError, match="build exists"):
+        built.save(folder)
+    run = conrepair.execute(right, backend="tvm", tvm={"setting": "O1"}, samples=4, in_process=True)
+    plain = conrepair.execute(right, samples=4, in_process=True)
+    assert run.verdict is not None
+    assert run.verdict.is_right
+    for name, values in plain.outputs.items():
+        np.testing.assert_allclose(run.outputs[name], values, rtol=1e-4, atol=1e-5)
+
+
+def test_wrong_options_of_a_compiler_are_named(right: Path) -> None:
+    with pytest.raises(conrepair.ConrepairError, match="setting"):
+        conrepair.build(right, setting="O7", in_process=True)
+    with pytest.raises(conrepair.ConrepairError, match="leave tvm out"):
+        conrepair.execute(right, tvm={"target": "llvm"}, in_process=True)
+    with pytest.raises(conrepair.ConrepairError, match="unknown backend 'tensorrt'"):
+        conrepair.execute(right, backend="tensorrt", in_process=True)  # type: ignore[arg-type]
+
+
 def test_a_given_tolerance_decides_alone(right: Path, wrong: Path) -> None:
     assert conrepair.compare(right, wrong, rtol=0.0, atol=1e6, in_process=True).verdict is Verdict.EQUIVALENT
     with pytest.raises(conrepair.ConrepairError, match="atol is -1"):

@@ -98,7 +98,7 @@ def test_the_page_in_docs_is_made_of_the_parser() -> None:
 
 
 CALLED = {"inputs": "input", "between": "intermediate", "mend": "repair"}
-ONLY_IN_PYTHON = {"trust", "in_process", "via", "options", "to", "output", "timeout", "backend"}
+ONLY_IN_PYTHON = {"trust", "in_process", "via", "options", "to", "output", "timeout", "backend", "tvm"}
 OTHERWISE = {("repair", "advice"), ("execute", "samples"), ("execute", "batch_size")}
 
 

@@ -7,14 +7,12 @@ import json
 from pathlib import Path
 
 from conrepair.backends.tvm.capture import KERNELS
-from conrepair.config.model import BackendConfig, LibrariesConfig, OnnxRuntimeConfig
 from conrepair.frameworks.detect import detect_framework
-from conrepair.pipeline.build_command import tvm_config
-from conrepair.pipeline.compiling import check_options
-from conrepair.pipeline.from_config import backend_choice
+from conrepair.pipeline.build_command import tvm_options
+from conrepair.pipeline.from_config import tvm_choice
 from conrepair.pipeline.options import subject_of
 from conrepair.pipeline.session import Session
-from conrepair.pipeline.settings import BackendChoice
+from conrepair.pipeline.settings import BackendChoice, library_choice
 from conrepair.pipeline.verbs import execute_model
 from conrepair.report.results import Executed, check_run_folder
 from conrepair.runtime.errors import UsageError
@@ -65,14 +63,9 @@ def _show_outputs(done: Executed) -> None:
 
 def _backend(options: argparse.Namespace) -> BackendChoice:
     """Where it runs; options of a compiler are refused where they aren't right, before anything is done."""
-    chosen: dict[str, BackendConfig] = {
-        "onnxruntime": OnnxRuntimeConfig(name="onnxruntime"),
-        "libraries": LibrariesConfig(),
-    }
-    config = tvm_config(options, options.device)
     if options.backend == "tvm":
-        check_options(config)
-    return backend_choice(chosen.get(options.backend, config), Path.cwd())
+        return tvm_choice(tvm_options(options, options.device), Path.cwd())
+    return library_choice(options.backend)
 
 
 def _kernels(path: Path) -> str:

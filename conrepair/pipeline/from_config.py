@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from pydantic import ValidationError
+
+from conrepair.config.load import explain
 from conrepair.config.model import (
     AuditConfig,
     BackendConfig,
@@ -23,6 +27,7 @@ from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.localization.suspicion_draws import SuspicionSettings
+from conrepair.pipeline.compiling import check_options
 from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, tensor_file, zoo_dataset
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config
@@ -41,6 +46,7 @@ __all__ = [
     "resolve_dataset",
     "settings_of",
     "subjects_of",
+    "tvm_choice",
 ]
 
 _TORCHVISION_INPUT = {"inception_v3": 299}
@@ -268,3 +274,22 @@ def backend_choice(config: BackendConfig, base: Path) -> BackendChoice:
     if isinstance(config, OnnxRuntimeConfig):
         return dataclasses.replace(choice, place=Place(config.name, setting=config.optimization))
     return choice
+
+
+def tvm_choice(options: Mapping[str, Any], base: Path) -> BackendChoice:
+    """TVM as a backend.
+
+    Args:
+        options: As a backend of a configuration has them: target, setting, importer and so on.
+        base: Folder that relative paths start from.
+
+    Raises:
+        ConfigError: naming the option that isn't one, or is wrong.
+    """
+    value = {**options, "name": "tvm"}
+    try:
+        config = TvmConfig.model_validate(value)
+    except ValidationError as error:
+        raise ConfigError("\n".join(line.strip() for line in explain(error, value))) from error
+    check_options(config)
+    return backend_choice(config, base)

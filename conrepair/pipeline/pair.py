@@ -178,12 +178,11 @@ def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[
 
 def _built(folder: Path) -> BackendChoice:
     """A build as the backend that runs it, and shows what its kernels compute."""
-    from conrepair.config.model import TvmConfig
-    from conrepair.pipeline.from_config import backend_choice
+    from conrepair.pipeline.from_config import tvm_choice
 
     # Each kernel's results are computed anew where layers are compared: one sample shows that they can be.
-    config = TvmConfig(name="tvm", label=_BUILD_LABEL, built=str(folder), debug_enabled=True, debug_samples=1)
-    return backend_choice(config, folder.parent)
+    options = {"label": _BUILD_LABEL, "built": str(folder), "debug_enabled": True, "debug_samples": 1}
+    return tvm_choice(options, folder.parent)
 
 
 def layered_rows(asked: Asked, settings: Settings, session: Session) -> tuple[AuditResult, list[Row]]:

@@ -12,7 +12,7 @@ from typing import Any
 from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.run import result_of, run_stages
-from conrepair.pipeline.scheduler import Scheduler
+from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
@@ -69,6 +69,17 @@ class Session:
             job = Job(kind, payload, folder, needs, timeout)
             lane = self._executor.idle_lane(needs)
             return self._executor.outcome(lane, job, self._executor.start(lane, job))
+
+    def result(self, task: Task) -> Result:
+        """Do one task that depends on no other, and keep what it made.
+
+        Args:
+            task: Shown while it runs.
+        """
+        scheduler = Scheduler(self.store, self._executor)
+        with ProgressDisplay(quiet=self._quiet) as display, display.stage(task.kind, 1) as stage:
+            scheduler.run([task], side_by_side=1, advance=stage.advance, show=stage.show)
+        return scheduler.results[task.name]
 
     def run(
         self,

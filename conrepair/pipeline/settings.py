@@ -10,9 +10,10 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.graph.kinds import EditKind
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
-from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.errors import ConfigError, UsageError
 
 __all__ = [
+    "DEPLOYED",
     "LIBRARIES",
     "BackendChoice",
     "LayerSettings",
@@ -22,6 +23,7 @@ __all__ = [
     "answer_settings",
     "conversion_settings",
     "layer_settings",
+    "library_choice",
 ]
 
 _LAYERS = 8  # samples that layers are compared on; outputs are compared on all
@@ -48,6 +50,26 @@ class BackendChoice:
 
 LIBRARIES = BackendChoice()
 """Each model in its own framework."""
+
+DEPLOYED = BackendChoice(
+    name="onnxruntime",
+    label="onnxruntime",
+    options={"optimization": "all"},
+    place=Place("onnxruntime", setting="all"),
+)
+"""ONNX Runtime with all its optimizations."""
+
+
+def library_choice(name: str) -> BackendChoice:
+    """A backend that compiles nothing, by its name.
+
+    Raises:
+        UsageError: if there's none of it.
+    """
+    known = {choice.name: choice for choice in (LIBRARIES, DEPLOYED)}
+    if name not in known:
+        raise UsageError(f"unknown backend '{name}': give {', '.join(known)} or tvm")
+    return known[name]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -194,7 +194,8 @@ def test_build_for_a_gpu_needs_none(
 
 
 def test_explain_lists_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["build", "any.onnx", "--explain", "--opt", "O0", "--required-pass", "FuseOps"]) == 0
+    (tmp_path / "any.onnx").touch()
+    assert main(["build", str(tmp_path / "any.onnx"), "--explain", "--opt", "O0", "--required-pass", "FuseOps"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "llvm O0:"
     assert any(" FuseOps " in line for line in lines)
