@@ -13,6 +13,7 @@ from conrepair.localization.result import Coverage, LocatedFault, Rule
 
 __all__ = ["concluded"]
 
+_WITHIN = "every layer that was compared is within its noise floor"
 _NAMED = 3  # layers that are named in a sentence
 
 
@@ -50,13 +51,12 @@ def concluded(
     if compared.differs:
         return Verdict.UNDECIDED, _of_doubt(compared, explained, coverage)
     if compared.verdict is Verdict.EQUIVALENT:
-        return Verdict.EQUIVALENT, f"every layer is within its noise floor, outputs differ by {worst:.1e}"
+        return Verdict.EQUIVALENT, f"{_WITHIN}, outputs differ by {worst:.1e}"
     if compared.verdict is Verdict.QUANTIZED:
         words = f"outputs differ by {worst:.1e}, every layer by no more than its bit width explains"
         return Verdict.QUANTIZED, f"{words}{_changed(compared)}; few bits are taken for wanted"
     return compared.verdict, (
-        f"accumulated rounding, no single culprit: every layer is within its noise floor, and of the outputs the "
-        f"{compared.reason}"
+        f"accumulated rounding, no single culprit: {_WITHIN}, and of the outputs the {compared.reason}"
     )
 
 

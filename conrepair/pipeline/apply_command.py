@@ -13,6 +13,7 @@ from conrepair.frameworks.model import Model, to_json
 from conrepair.networks.tvm import imported_model
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.job_table import JOBS
+from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.options import repair_folder
 from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.sources import framework_needs
@@ -65,6 +66,8 @@ def _apply_to_model(path: Path, model: Model, folder: Path) -> int:
     names = [] if made is None else [Path(made.path).name]
     for name in [*names, *([RECIPE] if patch.recipe is not None else [])]:
         say(f"written: {folder / name}")
+    if made is not None:
+        tell_next(f"{command('inspect', folder / Path(made.path).name)} lists what it consists of")
     return int(ExitCode.EQUIVALENT)
 
 

@@ -12,6 +12,7 @@ from conrepair.backends.tvm.target import parse_target
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.building import build_model
 from conrepair.pipeline.from_config import tvm_choice
+from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.options import given, input_specs, slug
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.subject import OnDisk, Subject
@@ -42,6 +43,8 @@ def build(options: argparse.Namespace) -> int:
         done = build_model(model, compiler, session, batch_size=options.batch_size, timeout=options.timeout)
         done.save(output, force=options.force)
     say(f"{output}: {done}")
+    compared = command("localize", options.model, output, inputs=options.input)
+    tell_next(f"{compared} compares each kernel with the model's layers")
     return done.exit_code
 
 

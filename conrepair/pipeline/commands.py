@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-from rich.text import Text
 
 from conrepair.config.model import AuditConfig
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.config_command import load_for_run
-from conrepair.pipeline.next_step import next_step
+from conrepair.pipeline.next_step import after_comparison, tell_next
 from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import answer_settings
@@ -60,12 +57,9 @@ def compare(options: argparse.Namespace) -> int:
         found = compare_pair(asked, settings, session, folder=output)
         if output is not None:
             write_audit(found.run, session.store.root)
-        _tell(
-            found.run,
-            as_json=options.format == "json",
-            files=output is not None,
-            then=lambda result: next_step(result, options),
-        )
+        _tell(found.run, as_json=options.format == "json", files=output is not None)
+    if options.format == "text":
+        tell_next(after_comparison(found.row, options))
     return found.exit_code
 
 
@@ -92,20 +86,12 @@ def audit_and_report(
     return result.exit_code
 
 
-def _tell(
-    result: AuditResult,
-    *,
-    as_json: bool,
-    files: bool = True,
-    then: Callable[[AuditResult], str] = lambda _: "",
-) -> None:
-    """Show a result: the whole report as JSON, or tables with what to do next ("" for nothing)."""
+def _tell(result: AuditResult, *, as_json: bool, files: bool = True) -> None:
+    """Show a result: the whole report as JSON, or tables."""
     if as_json:
         say(json.dumps(report_json(result), indent=2))
-        return
-    _show(result, files=files)
-    if line := then(result):
-        output_console().print(Text.assemble(("next: ", "bold"), line))
+    else:
+        _show(result, files=files)
 
 
 def run_and_write(config: AuditConfig, base: Path, *, quiet: bool) -> AuditResult:

@@ -14,6 +14,7 @@ from conrepair.config.legacy.translate import Translation
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig
 from conrepair.pipeline.from_config import active_models
+from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.plan import check_converters
 from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
 from conrepair.runtime.files import write_json
@@ -68,6 +69,8 @@ def check_config(options: argparse.Namespace) -> int:
     _show(
         options, f"{path}: {form} that can be run; models: {count} of {len(config.models)}{lists}", loaded.translation
     )
+    if options.format == "text":
+        tell_next(f"{command('run', options.config)} runs it")
     return _exit_code(loaded.translation)
 
 
@@ -95,6 +98,8 @@ def migrate_config(options: argparse.Namespace) -> int:
     check_converters(parse_config(value, str(new)))
     write_json(new, value)
     _show(options, f"{new}: written from {old}", translation)
+    if options.format == "text":
+        tell_next(f"{command('run', options.output)} runs it")
     return _exit_code(translation)
 
 

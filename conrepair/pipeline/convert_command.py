@@ -11,6 +11,7 @@ from conrepair.frameworks.detect import detect_framework, detect_suffix
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.frameworks.model import Model
+from conrepair.pipeline.next_step import after_conversion, tell_next
 from conrepair.pipeline.options import input_specs, read_options, subject_of
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.session import Session
@@ -72,6 +73,7 @@ def convert(options: argparse.Namespace) -> int:
         say(f"{output}: {row.conversion if row.instead_of else route.name}")
         for line in _about(result):
             say(line)
+        tell_next(after_conversion(row, options, output))
     undeclared = options.data is None and row.exit_code == ExitCode.USAGE
     return int(ExitCode.DIFFERENT) if undeclared else row.exit_code
 

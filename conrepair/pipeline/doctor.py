@@ -17,6 +17,7 @@ from conrepair.backends.registry import BACKENDS
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import CONVERTERS
 from conrepair.pipeline.job_table import JOBS
+from conrepair.pipeline.next_step import command, tell_next
 from conrepair.runtime.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.libraries import EXTRAS, extra_of_distribution
@@ -87,8 +88,18 @@ def doctor(*, as_json: bool, quiet: bool) -> int:
             remedy = f"\n{finding.remedy}" if finding.remedy and not finding.works else ""
             table.add_row(escape(finding.what), finding.mark, escape(f"{finding.detail}{remedy}"))
         output_console().print(table)
+        tell_next(_next(findings))
     works = all(finding.works or finding.missing for finding in findings)
     return int(ExitCode.EQUIVALENT if works else ExitCode.DIFFERENT)
+
+
+def _next(findings: Sequence[Finding]) -> str:
+    """What to do about what's broken, else about what's missing, as one command."""
+    if broken := [finding for finding in findings if not finding.works and not finding.missing]:
+        return f"{broken[0].what} fails: {broken[0].remedy}"
+    if absent := [extra.name for extra in EXTRAS if extra.missing]:
+        return f"all that's installed works; `pip install 'conrepair[{','.join(absent)}]'` brings the rest"
+    return f"everything works; {command('--help')} says what can be done with it"
 
 
 def _findings(*, quiet: bool) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from conrepair.backends.tvm.capture import KERNELS
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.build_command import tvm_options
 from conrepair.pipeline.from_config import tvm_choice
+from conrepair.pipeline.next_step import tell_next
 from conrepair.pipeline.options import subject_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import BackendChoice, library_choice
@@ -50,7 +51,15 @@ def execute(options: argparse.Namespace) -> int:
         say(f"median {1000 * row.ran.times.median:.2f} ms for each sample")
     if row.verdict is not None:
         say(f"{row.verdict.value}: {row.reason}")
+    tell_next(_next(done, options))
     return row.exit_code
+
+
+def _next(done: Executed, options: argparse.Namespace) -> str:
+    """What helps further: kernels' results where they compute otherwise, outputs where they weren't kept."""
+    if done.verdict is not None and not done.verdict.is_right and not options.debug:
+        return "the same command with `--debug -o kernels` keeps what each kernel computes"
+    return "" if options.output is not None else "the same command with `-o outputs` keeps the outputs as .npy files"
 
 
 def _show_outputs(done: Executed) -> None:

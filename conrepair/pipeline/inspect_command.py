@@ -12,6 +12,7 @@ from rich.table import Table
 
 from conrepair.frameworks.model import Description, Model, to_json
 from conrepair.pipeline.described import read_file
+from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.options import input_specs
 from conrepair.pipeline.session import Session
 from conrepair.runtime.errors import ExitCode
@@ -34,6 +35,8 @@ def inspect(options: argparse.Namespace) -> int:
     if found.description is not None:
         _show(found.description, found.model, found.missing, as_json=options.format == "json")
     found.checked()
+    if options.format == "text":
+        tell_next(f"{command('execute', options.model, inputs=options.input)} runs it on drawn inputs")
     return int(ExitCode.EQUIVALENT)
 
 

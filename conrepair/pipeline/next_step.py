@@ -1,65 +1,140 @@
-"""What to do after a comparison of two files, as a command that can be typed."""
+"""The last line of a verb: what to do next, as a command that can be typed."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
+
+from rich.text import Text
 
 from conrepair.config.model import SyntheticConfig
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework
-from conrepair.report.result import AuditResult, Row
+from conrepair.report.result import Row
+from conrepair.runtime.progress import output_console
 
-__all__ = ["next_step"]
+__all__ = ["after_comparison", "after_conversion", "after_repair", "command", "tell_next"]
 
 _DRAWN = ("seed", "low", "high")
 
 
-def next_step(result: AuditResult, options: argparse.Namespace) -> str:
-    """What helps further, in one line; "" where nothing is known.
+def tell_next(line: str) -> None:
+    """Say it, whole: a command that is broken into lines can't be pasted.
 
     Args:
-        result: Of the comparison; its last row is the target's.
+        line: "" where there's nothing to say.
+    """
+    if line:
+        output_console().print(Text.assemble(("next: ", "bold"), line), soft_wrap=True)
+
+
+def command(verb: str, *words: str | Path, inputs: Sequence[str] = ()) -> str:
+    """A command that can be pasted, in quotes.
+
+    Args:
+        verb: Of ours.
+        *words: Its arguments; what lies below the current folder is named from there.
+        inputs: Values of --input.
+    """
+    given = [word for text in inputs for word in ("--input", text)]
+    return f"`{shlex.join(['conrepair', verb, *map(_typed, words), *given])}`"
+
+
+def after_comparison(row: Row, options: argparse.Namespace) -> str:
+    """What helps once two files were compared; "" where nothing is known.
+
+    Args:
+        row: Of the target.
         options: Of the command line that compared.
     """
-    row = result.rows[-1]
     if row.verdict is Verdict.UNDEPLOYABLE:
-        return _anew(row, options)
+        return _again(row, options)
     if row.verdict is None or row.problem is not None:
         return ""
-    layers = f"`{_command('localize', options, 'layers')}`"
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
         compared = "" if options.data is not None else "; inputs of your own (--data) may show what drawn ones don't"
         return f"no difference beyond rounding on these inputs{compared}"
-    if row.verdict is Verdict.QUANTIZED:
+    return _where_it_differs(row.verdict, options, options.source, options.target)
+
+
+def after_conversion(row: Row, options: argparse.Namespace, output: Path) -> str:
+    """What helps once a model was converted; "" where nothing is known.
+
+    Args:
+        row: Of the result.
+        options: Of the command line that converted.
+        output: The result's file or folder.
+    """
+    if not options.check:
+        return f"{_pair('compare', options, options.model, output)} compares both models' answers"
+    if row.verdict is None or row.problem is not None:
+        return ""
+    if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
+        if options.data is None:
+            more = _pair("compare", options, options.model, output, "--samples", str(8 * options.samples))
+            return f"{more} compares them on more inputs"
+        return f"{command('inspect', output)} lists what the file consists of"
+    return _where_it_differs(row.verdict, options, options.model, output)
+
+
+def after_repair(options: argparse.Namespace, model: Path, *, right: bool, build: bool, recipe: Path | None) -> str:
+    """What helps once a target was repaired, or in part.
+
+    Args:
+        options: Of the command line that repaired.
+        model: The target as it is now.
+        right: Whether nothing is left.
+        build: Whether it's a build, of which only layers are compared.
+        recipe: How its inputs are to be prepared, where that was at fault.
+    """
+    if recipe is not None:
+        options = argparse.Namespace(**(vars(options) | {"target_recipe": str(_typed(recipe))}))
+    if not right:
+        return f"{_pair('localize', options, options.source, model)} shows what is left"
+    if options.data is None:
+        options = argparse.Namespace(**(vars(options) | {"seed": options.seed + 1}))
+    where = "other inputs" if options.data is None else "the same data"
+    return f"{_pair('localize' if build else 'compare', options, options.source, model)} compares both on {where}"
+
+
+def _where_it_differs(verdict: Verdict, options: argparse.Namespace, source: str | Path, target: str | Path) -> str:
+    layers = _pair("localize", options, source, target)
+    if verdict is Verdict.QUANTIZED:
         return f"nothing, if these bits are what was wanted; else {layers} names the layers that lose most"
-    if row.verdict is Verdict.UNDECIDED:
+    if verdict is Verdict.UNDECIDED:
         return f"{layers} tells layers apart; other inputs (--seed, or your own with --data) may decide"
-    return f"{layers} names the layers at fault, `{_command('repair', options, 'repaired')}` mends the file"
+    return f"{layers} names the layers at fault, {_pair('repair', options, source, target)} fixes the file"
 
 
-def _anew(row: Row, options: argparse.Namespace) -> str:
+def _again(row: Row, options: argparse.Namespace) -> str:
     """For a target that doesn't load."""
     target = Path(options.target)
     framework = detect_framework(target)
     if row.ran.artifact is None and framework == detect_framework(Path(options.source)):
-        return "make the target anew: one that doesn't load can't be mended"
+        return "convert the target anew: one that doesn't load can't be repaired"
     other = f"{target.stem}-anew{target.suffix}"
-    words = shlex.join(["conrepair", "convert", options.source, "--to", framework, "-o", other])
-    return f"make the target anew, one that doesn't load can't be mended: `{words}`"
+    words = command("convert", options.source, "--to", framework, "-o", other)
+    return f"convert the target anew, one that doesn't load can't be repaired: {words}"
 
 
-def _command(verb: str, options: argparse.Namespace, folder: str) -> str:
-    """Another verb for the same files, with the same inputs."""
+def _pair(verb: str, options: argparse.Namespace, source: str | Path, target: str | Path, *more: str) -> str:
+    """Another verb for two files, with the inputs that were given."""
     usual = SyntheticConfig()
-    words = ["conrepair", verb, options.source, options.target]
+    words: list[str | Path] = [source, target]
     for name in ("data", "recipe", "target_recipe"):
-        if getattr(options, name) is not None:
+        if getattr(options, name, None) is not None:
             words += [f"--{name.replace('_', '-')}", getattr(options, name)]
     for name in _DRAWN if options.data is None else ():
         if getattr(options, name) != getattr(usual, name):
             words += [f"--{name}", f"{getattr(options, name):g}"]
-    for text in options.input:
-        words += ["--input", text]
-    return shlex.join([*words, "-o", folder])
+    return command(verb, *words, *more, inputs=options.input)
+
+
+def _typed(word: str | Path) -> str:
+    """A path as a person would type it here."""
+    if isinstance(word, str):
+        return word
+    here = Path.cwd()
+    return str(word.relative_to(here) if word.is_relative_to(here) else word)

@@ -7,11 +7,15 @@ import contextlib
 import json
 from pathlib import Path
 
-from conrepair.localization.result import Localization
+from conrepair.pipeline.next_step import after_repair, tell_next
 from conrepair.pipeline.options import asked_of, repair_folder
+from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import RepairSettings, layer_settings
 from conrepair.pipeline.verbs import repair_pair
+from conrepair.repairs.patch import RECIPE
+from conrepair.repairs.result import RepairResult
+from conrepair.report.localization.advice import verdict_advice
 from conrepair.report.repair.summary import print_repair
 from conrepair.report.repair.write import check_repair_folder
 from conrepair.report.results import Repaired
@@ -44,12 +48,23 @@ def repair(options: argparse.Namespace) -> int:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
     done, written = repaired(options)
     if done.result is None:
-        return _without_fault(done.before, as_json=options.format == "json")
+        return _without_fault(done, as_json=options.format == "json")
     if options.format == "json":
         say(json.dumps(done.to_dict(), indent=2))
     else:
         print_repair(done.result, output_console(), written, done.row.repaired.advice)
+        tell_next(_next(done.result, written, options))
     return done.exit_code
+
+
+def _next(result: RepairResult, written: Path | None, options: argparse.Namespace) -> str:
+    """What helps further; the search that had no time for all, and one that was interrupted, say so themselves."""
+    if not result.before.faults or result.interrupted or not (result.in_time or result.mended):
+        return ""
+    target = Path(options.target)
+    model = target if result.model is None or written is None else Path(result.model.path)
+    recipe = None if result.recipe is None or written is None else written / RECIPE
+    return after_repair(options, model, right=result.mended, build=is_build(target), recipe=recipe)
 
 
 def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
@@ -94,9 +109,9 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
         return done.save(folder), folder if done.tells else None
 
 
-def _without_fault(found: Localization, *, as_json: bool) -> int:
-    """Say that there's nothing to repair, or that nothing was found of what the outputs show."""
-    holds = found.is_right
+def _without_fault(done: Repaired, *, as_json: bool) -> int:
+    """Say that nothing was found to repair, and on what; or that nothing was found of what the outputs show."""
+    found, holds = done.before, done.before.is_right
     words = f"nothing to repair: {found.reason}" if holds else f"{found.verdict.value}: {found.reason}"
     if as_json:
         say(json.dumps({"mended": holds, "reason": words, "edits": [], "notes": found.notes}, indent=2))
@@ -104,6 +119,7 @@ def _without_fault(found: Localization, *, as_json: bool) -> int:
         output_console().print(words)
         for note in found.notes:
             output_console().print(f"noted, and left as it is: {note}")
+        tell_next(verdict_advice(found, done.about))
     return int(ExitCode.EQUIVALENT if holds else ExitCode.DIFFERENT)
 
 

@@ -18,6 +18,7 @@ from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.result import RepairResult
 from conrepair.report.encode import encode
 from conrepair.report.localization.about import About, about_step
+from conrepair.report.localization.advice import seen, verdict_advice
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.write import check_localization_folder, write_localization
 from conrepair.report.repair.summary import repair_line
@@ -333,7 +334,9 @@ class Localized:
         return localization_document(self.localization, self.about).model_dump(mode="json")
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.verdict.value}: {self.reason}", *_fault_lines(self.faults)])
+        found = self.localization
+        told = verdict_advice(found, self.about) if found.is_right else f"on {seen(found, self.about)}"
+        return "\n".join([f"{self.verdict.value}: {self.reason}", *_fault_lines(self.faults), told])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,6 +357,12 @@ class Repaired:
         if self.row.localized.result is None:
             raise ValueError("a target that wasn't localized")
         return self.row.localized.result
+
+    @property
+    def about(self) -> About | None:
+        """The circumstances of the localization before it."""
+        steps = self.row.localized.steps
+        return about_step(steps[-1], self.row, self.run) if steps else None
 
     @property
     def result(self) -> RepairResult | None:
@@ -443,8 +452,10 @@ class Repaired:
         return {**encode(self.result), "advice": encode(self.row.repaired.advice)}
 
     def __str__(self) -> str:
-        words = "mended" if self.mended else "not mended"
-        return "\n".join([f"{words}: {self.reason}", *_fault_lines(self.faults)])
+        if self.result is None and self.before.is_right:
+            return f"nothing to repair: {self.reason}\n{verdict_advice(self.before, self.about)}"
+        told = self.reason if self.result is not None else f"not repaired: {self.reason}"
+        return "\n".join([told, *_fault_lines(self.faults)])
 
 
 def refused(row: Row, folder: Path) -> ConrepairError:

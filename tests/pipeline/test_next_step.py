@@ -1,7 +1,8 @@
-"""`conrepair compare` ends with what to do next, as commands that can be typed."""
+"""Verbs end with what to do next, as commands that can be typed."""
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+import conrepair
 from conrepair.cli import main
 
 
@@ -38,15 +40,14 @@ def test_a_faulty_file_is_localized_and_repaired_next(capsys: pytest.CaptureFixt
     out = capsys.readouterr().out
     told = " ".join(out.partition("next: ")[2].split())
     commands = told.split("`")[1::2]
-    expected = ["my net.onnx", "other.onnx", "--seed", "3", "--low", "0", "-o"]
-    assert [shlex.split(command)[:-1] for command in commands] == [
+    expected = ["my net.onnx", "other.onnx", "--seed", "3", "--low", "0"]
+    assert [shlex.split(command) for command in commands] == [
         ["conrepair", "localize", *expected],
         ["conrepair", "repair", *expected],
     ]
     for command in commands:
         assert main([*shlex.split(command)[1:], "-q"]) in {0, 1}
-    assert Path("layers/localization.json").is_file()
-    assert Path("repaired/repair.json").is_file()
+    assert Path("other-repaired/repair.json").is_file()
 
 
 def test_the_table_has_no_empty_columns_and_no_source_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,3 +70,81 @@ def test_what_does_not_load_is_made_anew(capsys: pytest.CaptureFixture[str]) -> 
     assert compare("net.onnx", "other.tflite") == 3
     told = capsys.readouterr().out.partition("next: ")[2]
     assert "`conrepair convert net.onnx --to tflite -o other-anew.tflite`" in " ".join(told.split())
+
+
+def told_by(capsys: pytest.CaptureFixture[str]) -> str:
+    """The last line, without its commands' quotes."""
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("next: ")
+    return last.removeprefix("next: ")
+
+
+def only_command(line: str) -> list[str]:
+    """Words behind `conrepair` of the one command in a line."""
+    (command,) = line.split("`")[1::2]
+    program, *words = shlex.split(command)
+    assert program == "conrepair"
+    return words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["inspect", "my net.onnx"], ["execute", "my net.onnx"]),
+        (["convert", "my net.onnx", "--to", "onnx", "--via", "onnx-onnxslim", "-o", "new.onnx"], None),
+        (["repair", "my net.onnx", "scaled.onnx"], None),
+        (["repair", "my net.onnx", "scaled.onnx", "--seed", "4", "-o", "made"], None),
+    ],
+)
+def test_the_last_line_is_a_command_that_works(
+    arguments: list[str], expected: list[str] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save("my net.onnx")
+    save("scaled.onnx", factor=2.0)
+    assert main([*arguments, "-q"]) == 0
+    words = only_command(told_by(capsys))
+    assert expected is None or words == expected
+    assert main([*words, "-q"]) == 0
+    out = capsys.readouterr().out
+    assert words[0] == "execute" or "1 equivalent" in out
+
+
+def test_an_applied_patch_and_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    save("net.onnx")
+    save("scaled.onnx", factor=2.0)
+    assert main(["repair", "net.onnx", "scaled.onnx", "-q"]) == 0
+    assert only_command(told_by(capsys)) == ["compare", "net.onnx", "scaled-repaired/repaired.onnx", "--seed", "1"]
+    assert main(["repair", "scaled.onnx", "--apply", "scaled-repaired/patch.json", "-o", "again", "-q"]) == 0
+    assert only_command(told_by(capsys)) == ["inspect", "again/repaired.onnx"]
+    Path("c.json").write_text(json.dumps({"models": [{"name": "net", "path": "net.onnx"}]}))
+    assert main(["config", "check", "c.json"]) == 0
+    assert only_command(told_by(capsys)) == ["run", "c.json"]
+
+
+def test_outputs_that_are_not_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    save("net.onnx")
+    assert main(["execute", "net.onnx", "-q"]) == 0
+    assert "`-o outputs`" in told_by(capsys)
+    assert main(["execute", "net.onnx", "-o", "outputs", "-q"]) == 0
+    assert "next: " not in capsys.readouterr().out
+
+
+def test_where_nothing_is_wrong_it_is_said_on_what(capsys: pytest.CaptureFixture[str]) -> None:
+    save("net.onnx")
+    save("same.onnx")
+    assert main(["repair", "net.onnx", "same.onnx", "-q"]) == 0
+    out = capsys.readouterr().out
+    assert "nothing to repair: every layer that was compared is within its noise floor" in out
+    assert "on 8 inputs (of synthetic: 72 samples, uniform in [-1, 1], seed 0)" in out
+    assert "Not tested: other inputs" in out
+
+
+def test_what_is_right_says_so_in_python() -> None:
+    save("net.onnx")
+    save("same.onnx")
+    for found in (
+        conrepair.localize("net.onnx", "same.onnx", in_process=True),
+        conrepair.repair("net.onnx", "same.onnx", in_process=True),
+    ):
+        assert "No difference was found on 8 inputs (of synthetic" in str(found)
+        assert "Not tested: " in str(found)

@@ -14,7 +14,7 @@ from conrepair.report.localization.about import About
 from conrepair.report.localization.naming import names_of_fault
 from conrepair.runtime.words import shortened
 
-__all__ = ["fault_advice", "step_advice", "verdict_advice"]
+__all__ = ["fault_advice", "seen", "step_advice", "verdict_advice"]
 
 _PLACES = {
     Kind.PREPROCESSING: "Prepare the inputs of {target} as the source's are: mean, scale, channel order, resizing.",
@@ -76,15 +76,24 @@ def _words(fault: LocatedFault) -> str:
 
 def verdict_advice(result: Localization, about: About | None) -> str:
     """What to do about a target of which no layer is at fault: it promises no more than was seen."""
-    seen = f"{result.samples} {'input' if result.samples == 1 else 'inputs'}"
     if result.latent and result.verdict.is_right:
         count = "one layer differs" if len(result.latent) == 1 else f"{len(result.latent)} layers differ"
         return (
-            f"Right on {seen}, but {count} where none of them shows it. `conrepair repair --latent` mends that, "
-            "inputs of your own (--data) may show it."
+            f"Right on {seen(result)}, but {count} where none of them shows it. `conrepair repair --latent` "
+            "fixes that, inputs of your own (--data) may show it."
         )
-    drawn = "" if about is None or not about.data else f" ({about.data})"
-    return _VERDICTS.get(result.verdict, _NO_PLACE).format(seen=f"{seen}{drawn}", unseen=_unseen(result))
+    return _VERDICTS.get(result.verdict, _NO_PLACE).format(seen=seen(result, about), unseen=_unseen(result))
+
+
+def seen(result: Localization, about: About | None = None) -> str:
+    """On what layers were compared: how many inputs, and of which data.
+
+    Args:
+        result: What was found.
+        about: For the data.
+    """
+    inputs = f"{result.samples} {'input' if result.samples == 1 else 'inputs'}"
+    return inputs if about is None or not about.data else f"{inputs} (of {about.data})"
 
 
 def _unseen(result: Localization) -> str:

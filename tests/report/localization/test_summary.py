@@ -82,7 +82,9 @@ def test_it_promises_no_more_than_was_seen() -> None:
         localizations.about("a.onnx", "b.onnx"), data="synthetic: 8 samples, uniform in [-1, 1]"
     )
     text = " ".join(" ".join(shown(result, about=about)).split())
-    assert "next: No difference was found on 8 inputs (synthetic: 8 samples, uniform in [-1, 1]). Not tested:" in text
+    assert (
+        "next: No difference was found on 8 inputs (of synthetic: 8 samples, uniform in [-1, 1]). Not tested:" in text
+    )
     hidden = localizations.made(4, {1: 0.5}).faults
     text = " ".join(" ".join(shown(dataclasses.replace(result, latent=hidden), about=about)).split())
     assert "No difference was found" not in text
