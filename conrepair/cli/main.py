@@ -16,6 +16,7 @@ from conrepair.cli.parser import Parser, check_rest, nearest
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.invocation import invoked_by
 from conrepair.runtime.libraries import missing_library
+from conrepair.runtime.timings import recorded
 
 __all__ = ["command_line", "main"]
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     try:
         check_rest(options, rest)
         _check_files(options)
-        return int(options.run(options))
+        return _run(options)
     except ConrepairError as error:
         sys.stderr.write(f"conrepair: {error}\n")
         return int(error.exit_code)
@@ -101,6 +102,17 @@ def command_line(default_config: str = "config.json") -> Parser:
     add_model_verbs(verbs)
     add_audit_verbs(verbs, default_config)
     return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    """The verb; and where its time went, where that's wanted."""
+    if not getattr(options, "timings", False):
+        return int(options.run(options))
+    with recorded() as timings:
+        try:
+            return int(options.run(options))
+        finally:
+            sys.stderr.write(f"{timings.text()}\n")
 
 
 def _check_files(options: argparse.Namespace) -> None:

@@ -10,8 +10,11 @@ TARGET = "The model converted from it, or a folder that `build` wrote."
 
 
 def add_quiet(parser: Parser) -> None:
-    """What every verb has."""
+    """What every verb has that runs something."""
     parser["general"].add_argument("-q", "--quiet", action="store_true", help="Show no progress.")
+    parser["general"].add_argument(
+        "--timings", action="store_true", help="Show at the end where the time went, job by job (on standard error)."
+    )
 
 
 def add_format(parser: Parser) -> None:

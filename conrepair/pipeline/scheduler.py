@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
+from conrepair.runtime.timings import job_done
 from conrepair.runtime.workers import Failure, Job, Success
 
 __all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
@@ -49,6 +51,7 @@ class Task:
             Where its worker dies of something that the journal names, it goes on without that.
         alone: Whether it measures times, so that nothing should run beside it.
         progress: What the job, while it runs, has done so far, by the folder of its files; "" for nothing to say.
+        parts: How long parts of the work took, in seconds, by what the job gave.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Task:
     continues: bool = False
     alone: bool = False
     progress: Callable[[Path], str] = lambda _: ""
+    parts: Callable[[Mapping[str, Any]], Mapping[str, float]] = lambda _: {}
 
 
 @dataclass(frozen=True)
@@ -261,7 +265,8 @@ class Scheduler:
             forget_tried(journal, self._whose)
             payload = payload | {"journal": str(journal), "whose": self._whose}
         job = Job(task.kind, payload, folder, task.needs, task.timeout)
-        return _Running(task, job, work, lane, self._workers.start(lane, job), scratch)
+        begun = time.perf_counter()
+        return _Running(task, job, work, lane, self._workers.start(lane, job), scratch, begun)
 
     def _finish(self, running: _Running) -> Result | None:
         """What a task came to; None where it's to go on."""
@@ -269,6 +274,7 @@ class Scheduler:
         try:
             outcome = self._workers.outcome(running.lane, job, running.future)
             if isinstance(outcome, Success):
+                job_done(kind, running.begun, outcome.seconds, running.task.parts(outcome.value))
                 record = {"value": outcome.value, "seconds": outcome.seconds}
                 stored = self._store.put(kind, running.work.key, job.folder, record)
                 if running.task.continues and not outcome.value.get("unfinished"):
@@ -343,6 +349,7 @@ class _Running:
     lane: Any
     future: Any
     scratch: Any
+    begun: float
 
 
 def _empty(folder: Path) -> None:

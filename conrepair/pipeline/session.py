@@ -21,7 +21,8 @@ from conrepair.runtime.executor import Executor, InProcess
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.store import Store
-from conrepair.runtime.workers import Job, Outcome, Workers
+from conrepair.runtime.timings import job_done
+from conrepair.runtime.workers import Job, Outcome, Success, Workers
 
 __all__ = ["Session"]
 
@@ -67,8 +68,11 @@ class Session:
         """
         with self.store.scratch() as folder:
             job = Job(kind, payload, folder, needs, timeout)
-            lane = self._executor.idle_lane(needs)
-            return self._executor.outcome(lane, job, self._executor.start(lane, job))
+            lane, begun = self._executor.idle_lane(needs), time.perf_counter()
+            outcome = self._executor.outcome(lane, job, self._executor.start(lane, job))
+        if isinstance(outcome, Success):
+            job_done(kind, begun, outcome.seconds, {})
+        return outcome
 
     def result(self, task: Task) -> Result:
         """Do one task that depends on no other, and keep what it made.

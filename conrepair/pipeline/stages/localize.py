@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.verdict import Verdict
@@ -162,6 +163,7 @@ def localization_task(
         lambda _: {**payload, "options": settings},
         needs=framework_needs(reference.source.model.framework) | framework_needs(item.source.model.framework),
         timeout=state.settings.seconds,
+        parts=_parts,
     )
 
 
@@ -187,6 +189,7 @@ def _into_build(state: State, item: Executed, count: int) -> Task:
         lambda _: {**payload, "options": settings},
         needs=framework_needs(item.source.model.framework) | framework_needs(compiled.model.framework) | {"tvm"},
         timeout=state.settings.seconds,
+        parts=_parts,
     )
 
 
@@ -194,3 +197,9 @@ def _photos(subject: Subject, count: int, order: Sequence[int] = ()) -> tuple[Pa
     """The photos that a search of recipes may look at."""
     photos = () if subject.dataset is None else subject.dataset.photos
     return photos[:count] if not order or not photos else tuple(photos[place] for place in order[:count])
+
+
+def _parts(value: Mapping[str, Any]) -> Mapping[str, float]:
+    """How long parts of a localization took."""
+    seconds: Mapping[str, float] = value["localization"]["seconds"]
+    return seconds

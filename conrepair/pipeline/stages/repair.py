@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -94,4 +94,11 @@ def _repair_task(state: State, item: Executed, row: Row) -> Task:
         payload=lambda entries: {**task.payload(entries), **own},
         timeout=state.settings.seconds + state.settings.repair.seconds,
         continues=True,
+        parts=_parts,
     )
+
+
+def _parts(value: Mapping[str, Any]) -> Mapping[str, float]:
+    """How long the localization of the target as it came took, and all of the search."""
+    result = value["repair"]
+    return {"localize": sum(result["before"]["seconds"].values()), "all of it": result["seconds"]}

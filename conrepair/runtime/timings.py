@@ -1,0 +1,114 @@
+"""Where the time of a command went: each job's, and what lies before, between and behind them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Timings", "job_done", "recorded"]
+
+_STAT_START = 19  # of /proc/PID/stat behind the name: when the process began, in ticks since the machine did
+
+
+@dataclass
+class _Kind:
+    """Jobs of a sort.
+
+    Attributes:
+        count: How many were done.
+        waited: Seconds from handing them out to having their results: with the start of a worker, and its imports.
+        worked: Seconds that they say they took.
+        parts: Of that, by part of the work.
+    """
+
+    count: int = 0
+    waited: float = 0.0
+    worked: float = 0.0
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+class Timings:
+    """What was recorded.
+
+    Attributes:
+        kinds: By the name of the job, in the order in which they were first done.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, _Kind] = {}
+        self._began = time.perf_counter() - _seconds_of_process()
+        self._first: float | None = None
+        self._last = self._began
+
+    def add(self, kind: str, begun: float, worked: float, parts: Mapping[str, float]) -> None:
+        """Add a job that has just ended.
+
+        Args:
+            kind: Its name.
+            begun: When it was handed out, on the clock of `time.perf_counter`.
+            worked: Seconds that it says it took.
+            parts: Of these, by part of the work.
+        """
+        item = self.kinds.setdefault(kind, _Kind())
+        self._last = time.perf_counter()
+        self._first = begun if self._first is None else min(self._first, begun)
+        item.count += 1
+        item.waited += self._last - begun
+        item.worked += worked
+        for name, seconds in parts.items():
+            item.parts[name] = item.parts.get(name, 0.0) + seconds
+
+    def text(self) -> str:
+        """As a table; jobs that ran side by side count each."""
+        now = time.perf_counter()
+        rows: list[tuple[str, float, float | None]] = []
+        if self._first is not None:
+            rows.append(("before the first job", self._first - self._began, None))
+        for kind, item in self.kinds.items():
+            rows.append((kind if item.count == 1 else f"{kind} ({item.count})", item.waited, item.worked))
+            rows += [(f"  {name}", seconds, None) for name, seconds in item.parts.items()]
+        if self._first is not None:
+            jobs = sum(item.waited for item in self.kinds.values())
+            between = self._last - self._first - jobs
+            rows += [("between jobs", max(between, 0.0), None), ("behind the last job", now - self._last, None)]
+        rows.append(("total", now - self._began, None))
+        width = max(len(name) for name, _, _ in rows)
+        lines = [f"{'time':{width}}  seconds  in the job"]
+        for name, seconds, worked in rows:
+            lines.append(f"{name:{width}}  {seconds:7.2f}{'' if worked is None else f'  {worked:10.2f}'}")
+        return "\n".join(lines)
+
+
+_CURRENT: ContextVar[Timings | None] = ContextVar("timings", default=None)
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[Timings]:
+    """Record the jobs that are done meanwhile."""
+    timings = Timings()
+    token = _CURRENT.set(timings)
+    try:
+        yield timings
+    finally:
+        _CURRENT.reset(token)
+
+
+def job_done(kind: str, begun: float, worked: float, parts: Mapping[str, float]) -> None:
+    """Say that a job has ended; see `Timings.add`. Does nothing where nobody records."""
+    if (timings := _CURRENT.get()) is not None:
+        timings.add(kind, begun, worked, parts)
+
+
+def _seconds_of_process() -> float:
+    """How long this process has been there; 0 where the system doesn't say."""
+    try:
+        fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        uptime = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
+    except OSError:
+        return 0.0
+    return max(uptime - int(fields[_STAT_START]) / os.sysconf("SC_CLK_TCK"), 0.0)
