@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from conrepair.localization.crossing import Place, contradictions, without_crossing
 from conrepair.localization.neighbourhood import Neighbourhood, neighbours_of

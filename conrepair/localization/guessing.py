@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
+import scipy
 
 from conrepair.localization.crossing import contradictions, in_order
 from conrepair.localization.equals import Likeness, Same

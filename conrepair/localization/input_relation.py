@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from conrepair.localization.input_arrangements import MOST_CHANNELS, Arranged, arrangements
 
@@ -125,7 +125,7 @@ def _by_channel(rows: _Float64, wanted: _Float64, axis: int | None) -> _Numbers:
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = np.where(spread[:, None] > 0, shared / spread[:, None], 0.0)
     left = np.maximum(wanted_spread - slopes * shared, 0.0)
-    chosen, places = linear_sum_assignment(left)
+    chosen, places = scipy.optimize.linear_sum_assignment(left)
     order = chosen[np.argsort(places)]
     columns = np.arange(len(order))
     factors = slopes[order, columns]

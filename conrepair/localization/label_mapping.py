@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
+import scipy
 
 from conrepair.metrics.spread import error_of_spread
 
@@ -151,9 +150,11 @@ def _is_circular(reference: Array, candidate: Array, shift: int, tolerance: floa
 
 def _assigned(reference: Array, candidate: Array) -> npt.NDArray[np.intp]:
     """Of each of the reference's columns the candidate's that is nearest, each taken once."""
-    distances = cdist(np.asarray(reference, np.float64).T, np.asarray(candidate, np.float64).T, "sqeuclidean")
+    distances = scipy.spatial.distance.cdist(
+        np.asarray(reference, np.float64).T, np.asarray(candidate, np.float64).T, "sqeuclidean"
+    )
     # Equal columns keep their places: any other order of them would do as well.
     smallest = distances[distances > 0].min(initial=np.inf)
     np.fill_diagonal(distances, np.diagonal(distances) - (1e-6 * smallest if np.isfinite(smallest) else 1.0))
-    columns: npt.NDArray[np.intp] = linear_sum_assignment(distances)[1]
+    columns: npt.NDArray[np.intp] = scipy.optimize.linear_sum_assignment(distances)[1]
     return columns

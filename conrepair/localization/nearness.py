@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import cKDTree
+import scipy
 
 from conrepair.localization.layout import Layout, Shape, layouts
 from conrepair.localization.samples import Matrix, Places, Samples, drawn, positions_of
@@ -50,7 +50,7 @@ class Near:
 
 
 class _Tree(NamedTuple):
-    tree: cKDTree
+    tree: scipy.spatial.cKDTree
     points: Matrix
     places: Places
     window: Window | None
@@ -107,7 +107,7 @@ class Nearness:
             for places, window in ((ours[~hiding], None), (ours[hiding], middle)):
                 if len(places):
                     points = _points(self._sources, places, drawn(math.prod(shape)), window, self._scale)
-                    found.append(_Tree(cKDTree(points), points, places, window))
+                    found.append(_Tree(scipy.spatial.cKDTree(points), points, places, window))
             self._trees[shape] = found
         return self._trees[shape]
 
@@ -171,13 +171,13 @@ def _neighbours(tree: _Tree, others: Matrix, radius: float, most: int) -> tuple[
     """Places of neighbours, among the points of a tree and others."""
     one, two, full = _nearest(tree.tree, others, radius, most)
     if full:
-        back, forth, _ = _nearest(cKDTree(others), tree.points, radius, most)
+        back, forth, _ = _nearest(scipy.spatial.cKDTree(others), tree.points, radius, most)
         both = np.unique(np.concatenate([one * len(others) + two, forth * len(others) + back]))
         one, two = np.divmod(both, len(others))
     return one, two
 
 
-def _nearest(tree: cKDTree, points: Matrix, radius: float, most: int) -> tuple[Places, Places, bool]:
+def _nearest(tree: scipy.spatial.cKDTree, points: Matrix, radius: float, most: int) -> tuple[Places, Places, bool]:
     """The nearest in a tree of each point, and whether any point may have more."""
     count = min(most, tree.n)
     distances, found = tree.query(points, np.arange(1, count + 1), distance_upper_bound=radius)

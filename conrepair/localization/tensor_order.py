@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from conrepair.data.feeds import Feeds
 from conrepair.data.tensor_spec import TensorSpec
@@ -85,7 +85,7 @@ def explain_output_order(
     rows = np.arange(len(names))
     bonus = np.zeros_like(errors)
     bonus[rows, given] = tolerance  # equal outputs keep their places
-    columns = linear_sum_assignment(np.minimum(errors, _WORST) - bonus)[1]
+    columns = scipy.optimize.linear_sum_assignment(np.minimum(errors, _WORST) - bonus)[1]
     error, before = float(errors[rows, columns].max()), float(errors[rows, given].max())
     if list(columns) == given or error > tolerance:
         return None

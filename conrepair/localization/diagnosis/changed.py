@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
+import scipy
 
 from conrepair.graph.kinds import Kind
 
@@ -111,9 +111,9 @@ def _order(one: Values, two: Values, axis: int, off: float) -> npt.NDArray[np.in
         return None
     if first.shape[1] > _PROJECTED:
         projection = np.random.default_rng(1).standard_normal((first.shape[1], _PROJECTED))
-        near = cdist(second @ projection, first @ projection)
+        near = scipy.spatial.distance.cdist(second @ projection, first @ projection)
     else:
-        near = cdist(second, first)
+        near = scipy.spatial.distance.cdist(second, first)
     order = np.argmin(near, axis=1)
     return order if np.unique(order).size == order.size and _same(first[order], second, off) else None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.special
+import scipy
 
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node
 from conrepair.localization.diagnosis.functions import BINARY, UNARY

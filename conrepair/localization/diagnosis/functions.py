@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import scipy.special
+import scipy
 
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.graph.layer_graph import Attribute, Node
