@@ -485,14 +485,14 @@ class LocalizeConfig(_Strict):
     recipe_seconds: float = Field(60.0, gt=0, description="Time for that.")
     latent: bool = Field(
         False,
-        description="Whether faults that no input shows count as others do, and are mended. Those that belong to a "
+        description="Whether faults that no input shows count as others do, and are repaired. Those that belong to a "
         "rule of others do in any case.",
     )
     suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
 
 
 class RepairConfig(_Strict):
-    """How targets, and conversions that give none, are mended."""
+    """How targets, and conversions that give none, are repaired."""
 
     targets: bool = Field(True, description="Mend targets whose layers are at fault.")
     conversions: bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")

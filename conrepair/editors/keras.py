@@ -249,7 +249,7 @@ class KerasEditor(Editor):
                 network = rebuild(self._network, self._changes)
             # Layers check their arguments with errors of any type.
             except Exception as error:
-                raise NotEditableError(f"the model can't be built anew: {error}") from error
+                raise NotEditableError(f"the model can't be rebuilt: {error}") from error
         path = folder / f"{stem}.keras"
         with whole_output(path) as temporary:
             network.save(temporary)

@@ -193,7 +193,7 @@ class TensorFlowEditor(Editor):
             try:
                 save_saved_model(self._file, original, path)
             except ValueError as error:  # sizes that don't fit together
-                raise NotEditableError(f"the graph can't be built anew: {error}") from error
+                raise NotEditableError(f"the graph can't be rebuilt: {error}") from error
         else:
             path = folder / f"{stem}.pb"
             save_frozen(self._file, path)

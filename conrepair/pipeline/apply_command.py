@@ -24,7 +24,7 @@ from conrepair.repairs.search import STEM
 from conrepair.report.repair.write import check_repair_folder
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import whole_output
-from conrepair.runtime.progress import say
+from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Job, Success, Workers
 
@@ -46,7 +46,7 @@ def apply(options: argparse.Namespace) -> int:
     check_repair_folder(folder, (source.resolve(), target.resolve(), patch))
     if is_build(target):
         model = None if options.target is None else _model(source.resolve())
-        return _apply_to_build(patch, target.resolve(), model, folder, options.timeout)
+        return _apply_to_build(patch, target.resolve(), model, folder, options.timeout, quiet=options.quiet)
     if options.target is not None:
         raise UsageError("--apply changes one model; name only that.")
     return _apply_to_model(patch, _model(source.resolve()), folder)
@@ -71,7 +71,9 @@ def _apply_to_model(path: Path, model: Model, folder: Path) -> int:
     return int(ExitCode.EQUIVALENT)
 
 
-def _apply_to_build(path: Path, build: Path, model: Model | None, folder: Path, seconds: float) -> int:
+def _apply_to_build(
+    path: Path, build: Path, model: Model | None, folder: Path, seconds: float, *, quiet: bool
+) -> int:
     """Compile it in a worker, as it always is."""
     change = read_build_patch(path, build)
     imported = imported_model(build, model)
@@ -83,7 +85,10 @@ def _apply_to_build(path: Path, build: Path, model: Model | None, folder: Path, 
         made.mkdir()
         needs = framework_needs(imported.framework) | {"tvm"}
         job = Job("compile", payload, made, needs, seconds)
-        outcome = stack.enter_context(Workers(1, jobs=JOBS)).call(job)
+        workers = stack.enter_context(Workers(1, jobs=JOBS))
+        with ProgressDisplay(quiet=quiet) as display, display.stage("compile", 1) as stage:
+            outcome = workers.call(job)
+            stage.advance()
         if not isinstance(outcome, Success):
             raise problem_of_failure(outcome).as_error("compile")
         temporary = stack.enter_context(whole_output(folder))

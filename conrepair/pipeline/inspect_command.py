@@ -30,7 +30,7 @@ def inspect(options: argparse.Namespace) -> int:
     Raises:
         ConrepairError: why it can't be run, once what could be read was shown.
     """
-    with Session() as session:
+    with Session(quiet=options.quiet) as session:
         found = read_file(Path(options.model).resolve(), session, input_specs(options.input))
     if found.description is not None:
         _show(found.description, found.model, found.missing, as_json=options.format == "json")

@@ -61,15 +61,20 @@ class Session:
         """Do one job, and keep nothing of it.
 
         Args:
-            kind: Of the job.
+            kind: Of the job; shown while it runs.
             payload: Its argument.
             needs: Frameworks it imports.
             timeout: In seconds.
         """
-        with self.store.scratch() as folder:
+        with (
+            self.store.scratch() as folder,
+            ProgressDisplay(quiet=self._quiet) as display,
+            display.stage(kind, 1) as stage,
+        ):
             job = Job(kind, payload, folder, needs, timeout)
             lane, begun = self._executor.idle_lane(needs), time.perf_counter()
             outcome = self._executor.outcome(lane, job, self._executor.start(lane, job))
+            stage.advance()
         if isinstance(outcome, Success):
             job_done(kind, begun, outcome.seconds, {})
         return outcome

@@ -41,5 +41,5 @@ def suggestions_for_files(source: Model, target: str, producer: str) -> Iterator
         tools = [CONVERTERS[name].distributions[0] for name in names]
         last = tools[-1].lower()
         wrote = bool(said) and last in {said.split()[0], *said.split()}
-        words = f"made anew by {' > '.join(names)}" + (", the tool that the file names" if wrote else "")
+        words = f"converted anew by {' > '.join(names)}" + (", the tool that the file names" if wrote else "")
         yield Remedy(tuple(Step(CONVERTERS[name], {}) for name in names), words, 0)

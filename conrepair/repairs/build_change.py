@@ -165,6 +165,6 @@ def read_build_patch(path: Path, build: Path) -> BuildChange:
     if wanted != (found := sha256_of(build / BUILD)):
         raise DataError(
             f"the patch is for a build whose {BUILD} has the sha256 {wanted[:16]}..., that of {build} has "
-            f"{found[:16]}... Operators are named as they are there; repair this one anew."
+            f"{found[:16]}... Operators are named as they are there; search for a repair of this one."
         )
     return change

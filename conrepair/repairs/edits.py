@@ -351,7 +351,7 @@ def in_words(edit: Edit) -> str:
             return f"`{edit.tensor}` is quantized for values from {edit.low:.4g} to {edit.high:.4g}"
         case ComputeInFloat():
             operators = ", ".join(item.operator for item in edit.operations if item.operator not in _LINEAR)
-            return f"`{edit.tensor}` is computed with real numbers ({operators}): no change of its integers mends it"
+            return f"`{edit.tensor}` is computed with real numbers ({operators}): no change of its integers fixes it"
         case SetAttributes():
             listing = ", ".join(f"{name} {value}" for name, value in edit.attributes.items())
             return f"`{edit.node}` has {listing}"

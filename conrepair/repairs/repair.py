@@ -263,7 +263,7 @@ def apply_patch(patch: Patch, target_hash: str, model: Model, folder: Path) -> M
         wanted, found = target_hash[:16], model.sha256[:16]
         raise DataError(
             f"the patch is for a model with the sha256 {wanted}..., {model.path} has {found}... "
-            "Edits name layers of the model that they were found for; repair this one anew."
+            "Edits name layers of the model that they were found for; search for a repair of this one."
         )
     folder.mkdir(parents=True, exist_ok=True)
     if patch.recipe is not None:

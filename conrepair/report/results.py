@@ -474,5 +474,5 @@ def refused(row: Row, folder: Path) -> ConrepairError:
     write_refusal(reason, row.localized.result, folder, row.repaired.advice)
     kept = f"written: {folder}"
     if name := made_anew(row.repaired.advice):
-        kept += f", with {name}: made anew, no layer is at fault in it"
+        kept += f", with {name}: converted anew, no layer is at fault in it"
     return dataclasses.replace(problem, explanation="\n".join(filter(None, (problem.explanation, kept)))).as_error()

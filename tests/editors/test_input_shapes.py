@@ -77,7 +77,7 @@ def test_a_network_that_counts_its_picture_keeps_its_sizes(tmp_path: Path) -> No
     keras.Model(image, keras.layers.Dense(4)(keras.layers.Flatten()(image))).save(tmp_path / "net.keras")
     editor = open_editor(model_of("keras", tmp_path / "net.keras"))
     editor.set_input_shapes([(None, 8, 8, None)])
-    with pytest.raises(NotEditableError, match="can't be built anew"):
+    with pytest.raises(NotEditableError, match="can't be rebuilt"):
         editor.save(tmp_path, "resized")
 
 

@@ -76,7 +76,7 @@ def test_a_file_is_made_anew(folder: Path, capsys: pytest.CaptureFixture[str]) -
     capsys.readouterr()
     assert main(["repair", "net.keras", wrong.model.path, "-o", "out", "-q"]) == 0
     said = capsys.readouterr().out.replace("\n", " ")
-    assert "advice: made anew by keras-tflite" in said
+    assert "advice: converted anew by keras-tflite" in said
     assert "no layer is at fault" in said
     advice = json.loads(Path("out/repair.json").read_text())["advice"]
     assert (advice[0]["tried"], advice[0]["avoids"]) == (True, True)

@@ -143,7 +143,7 @@ def test_what_nothing_helps_against_is_said(capsys: pytest.CaptureFixture[str]) 
     assert "onnx2torch: NotImplementedError" in said
     assert "onnx2torch stops at Unique" in said
     assert "1 of 3 nodes" in said
-    assert "not mended: " in said
+    assert "not repaired: " in said
     assert not Path("net.pt2").exists()
 
 
@@ -186,7 +186,7 @@ def test_the_stage_repair_of_an_audit(folder: Path) -> None:
     assert verdicts == {"net/onnx2torch": "undeployable", stood_in: "equivalent", "plain/onnx2torch": "equivalent"}
     (failed,) = (row for row in rows if row["mending"])
     assert failed["mending"]["stops"][0]["operators"] == ["DepthToSpace"]
-    assert "mended: the graph is first rewritten" in Path("out/audit/summary.txt").read_text()
+    assert "repaired: the graph is first rewritten" in Path("out/audit/summary.txt").read_text()
     assert list(Path("out/audit/models").glob(f"{stood_in}/*.pt2"))
     assert main(["run", "config.json", "-q"]) == 4  # from the store
 
@@ -198,8 +198,8 @@ def test_what_could_not_be_compared_mends_nothing(folder: Path, capsys: pytest.C
     command = ["convert", "net.onnx", "--to", "torch", "-o", "net.pt2", "-q", "--seconds", "20"]
     assert main(command) == 4
     err = capsys.readouterr().err
-    assert "not mended: " in err
+    assert "not repaired: " in err
     assert "of them convert, but nothing says that they do so rightly: input x: float32[n, 3, h, w] has no" in err
     assert not Path("net.pt2").exists()
     assert main([*command, "--no-check"]) == 0
-    assert "mended: another route: " in capsys.readouterr().out
+    assert "repaired: another route: " in capsys.readouterr().out

@@ -148,3 +148,11 @@ def test_what_is_right_says_so_in_python() -> None:
     ):
         assert "No difference was found on 8 inputs (of synthetic" in str(found)
         assert "Not tested: " in str(found)
+
+
+def test_a_model_that_is_read_shows_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    save("net.onnx")
+    assert main(["inspect", "net.onnx"]) == 0
+    assert "describe: 1 of 1" in capsys.readouterr().err
+    assert main(["inspect", "net.onnx", "-q"]) == 0
+    assert not capsys.readouterr().err

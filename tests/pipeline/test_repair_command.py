@@ -194,7 +194,7 @@ def test_a_repair_that_fails_keeps_what_is_known_and_what_was_good(
     assert main(["repair", right, wrong, "-o", str(out), "-q", "--seconds", "0.001"]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert "not repaired: 1 found, 1 left" in shown
-    assert f"{out}: anew.onnx (made anew, no layer is at fault in it), repair.json" in shown
+    assert f"{out}: anew.onnx (converted anew, no layer is at fault in it), repair.json" in shown
     document = json.loads((out / "repair.json").read_text())
     assert not document["mended"]
     assert document["before"]["faults"]
@@ -210,7 +210,7 @@ def test_a_repair_that_fails_keeps_what_is_known_and_what_was_good(
 
 def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     _, file = scaled(tmp_path)
-    way = Advice("made anew by a", "a", tried=True, avoids=True, outcome="tried", model=Model("onnx", file, "0"))
+    way = Advice("converted anew by a", "a", tried=True, avoids=True, outcome="tried", model=Model("onnx", file, "0"))
     refusal = Problem(message="the format can't be edited", exit_code=3)
     row = Row(
         model="net",
@@ -222,7 +222,7 @@ def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     )
     told = str(refused(row, tmp_path / "out"))
     assert "the format can't be edited" in told
-    assert f"written: {tmp_path / 'out'}, with anew.onnx: made anew, no layer is at fault in it" in told
+    assert f"written: {tmp_path / 'out'}, with anew.onnx: converted anew, no layer is at fault in it" in told
     document = json.loads((tmp_path / "out" / "repair.json").read_text())
     assert not document["mended"]
     assert document["reason"] == "the format can't be edited"

@@ -86,7 +86,7 @@ def test_what_counts_its_picture_is_left_with_the_reason(tmp_path: Path) -> None
     result = repair_models(*sides(files[0], files[1]), tmp_path / "out", _OPTIONS)
     assert not result.mended
     assert (result.edits, result.model, result.patch) == ((), None, None)
-    assert "can't be built anew" in result.refused[0]
+    assert "can't be rebuilt" in result.refused[0]
     assert not any((tmp_path / "out").iterdir())
 
 

@@ -205,7 +205,7 @@ def _account_for_models(context: Context, given: LegacyRepair) -> None:
 def _account_for_settings(context: Context, given: LegacyRepair) -> None:
     account, place, settings = context.account, f"{_PATH}.settings", given.settings
     if settings.enable_model_repair:
-        words = "the layers at fault are named and mended (stages.localize, stages.repair)"
+        words = "the layers at fault are named and repaired (stages.localize, stages.repair)"
         account.keys(place, settings, {"enable_model_repair": words}, Outcome.TRANSLATED)
     else:
         words = "no repair is asked for; the pair stays, and is left out (skip_analysis)"

@@ -24,7 +24,7 @@ def mend(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tup
     items, result = list(executed), list(rows)
     wanted = [(row, failed) for subject in state.subjects for row, failed in _failed(state, subject, executed, rows)]
     attempts = Attempts(state.scheduler, attempt_seconds(state.settings))
-    with state.display.stage("mend", len(wanted)) as stage:
+    with state.display.stage("repair conversions", len(wanted)) as stage:
         for row, failed in wanted:
             whose = state.subject(row.model)
             mender = Mender(attempts, partial(try_route, state, whose, executed), state.settings.repair.seconds)

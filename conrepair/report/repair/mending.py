@@ -20,10 +20,10 @@ def mending_lines(mending: Mending) -> list[str]:
     lines = [_stop(stop) for stop in mending.stops]
     found = mending.mended
     if found is not None:
-        lines.append(f"mended: {found.words}: {found.outcome}")
+        lines.append(f"repaired: {found.words}: {found.outcome}")
         return lines
     ways = f"{len(mending.tried)} other ways were tried" if mending.tried else "there is no other way to try"
-    lines.append(f"not mended: {ways}" + ("" if mending.in_time else "; the time was up before all were"))
+    lines.append(f"not repaired: {ways}" + ("" if mending.in_time else "; the time was up before all were"))
     unproven = [item.outcome for item in mending.tried if item.outcome.startswith(NOT_COMPARED)]
     if unproven:
         reason = shortened(unproven[0].removeprefix(f"{NOT_COMPARED}: "), _REASON)

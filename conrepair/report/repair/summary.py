@@ -67,7 +67,7 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(Text.assemble(("nothing to repair", "bold green"), f": {quoted(result.before.reason)}"))
         for fault in result.before.latent[:_MOST]:
             words = quoted(fault.evidence[0], names=names_of_fault(fault))
-            console.print(Text(f"no input shows it, and --latent mends it: {words}"))
+            console.print(Text(f"no input shows it, and --latent fixes it: {words}"))
         return
     console.print(Text.assemble(_outcome(result), f": {found} found, {left} left, {result.tried} candidates tried"))
     _print_faults("found", result.before, console)
@@ -119,7 +119,7 @@ def _of_one_edit(result: RepairResult) -> str:
     """
     if not result.mended or len(result.edits) != 1 or result.places < _SEVERAL or result.recipe is not None:
         return ""
-    return f"this one edit makes all {result.places} places right: what was found at them isn't to be mended besides"
+    return f"this one edit makes all {result.places} places right: what was found at them needs no fix of its own"
 
 
 def _of_recipe(result: RepairResult) -> Text:
@@ -137,7 +137,7 @@ def _files(result: RepairResult, advice: Sequence[Advice]) -> str:
         names.append(RECIPE)
     anew = None if result.mended else made_anew(advice)
     if anew is not None:
-        names.append(f"{anew} (made anew, no layer is at fault in it)")
+        names.append(f"{anew} (converted anew, no layer is at fault in it)")
     return ", ".join([*names, DOCUMENT])
 
 

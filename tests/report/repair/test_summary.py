@@ -128,7 +128,7 @@ def test_one_edit_that_makes_several_places_right_is_said_to_be_all() -> None:
     others = tuple(dataclasses.replace(FAULT, target_layers=(f"conv_{place}",)) for place in range(3))
     several = dataclasses.replace(FAULTY, faults=others)
     result = dataclasses.replace(REPAIRED, before=several)
-    words = "this one edit makes all 3 places right: what was found at them isn't to be mended besides"
+    words = "this one edit makes all 3 places right: what was found at them needs no fix of its own"
     assert words in shown(result)
     assert words not in shown(dataclasses.replace(result, edits=("one", "another")))
     assert words not in shown(dataclasses.replace(result, after=several))
