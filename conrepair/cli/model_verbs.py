@@ -6,7 +6,7 @@ import argparse
 
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import (
-    TARGET,
+    TARGETS,
     add_batch_size,
     add_declared,
     add_format,
@@ -14,6 +14,7 @@ from conrepair.cli.shared import (
     add_layers,
     add_pair,
     add_quiet,
+    add_source,
     add_target_recipe,
     add_timeout,
 )
@@ -78,9 +79,10 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
         about="Name the layers in which a conversion stops computing what its source does, with the fault of each. "
         "Each piece of the target is fed the source's activations, so that only its own error shows. It needs "
         "no data and no configuration. The exit code is 0 if nothing is wrong and 1 if something is.",
-        takes="SOURCE TARGET [OPTIONS]",
+        takes="SOURCE TARGET [TARGET ...] [OPTIONS]",
         examples=[
             ("conrepair localize model.onnx model.tflite", "print the layers at fault"),
+            ("conrepair localize model.onnx model.tflite model-int8.tflite", "of two conversions of one model"),
             ("conrepair localize model.onnx model.tflite -o findings", "and keep all measurements, and a picture"),
             (
                 "conrepair localize model.keras model.tflite --intermediate model.onnx",
@@ -88,7 +90,8 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
             ),
         ],
     )
-    add_pair(parser)
+    add_source(parser)
+    parser["models"].add_argument("targets", metavar="TARGET", nargs="+", help=TARGETS)
     parser["models"].add_argument(
         "--intermediate",
         action="append",
@@ -101,7 +104,8 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
         "-o",
         "--output",
         metavar="FOLDER",
-        help="Write all measurements, a picture and an overlay for Netron to FOLDER (default: nothing is written).",
+        help="Write all measurements, a picture and an overlay for Netron to FOLDER, for several targets to a folder "
+        "in it for each (default: nothing is written).",
     )
     add_quiet(parser)
 
@@ -110,7 +114,7 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
 
         return localize(options)
 
-    parser.runs(run, keeps=False, files=("source", "intermediate", "target"))
+    parser.runs(run, keeps=False, files=("source", "intermediate", "targets"))
 
 
 def _add_repair(verbs: Verbs[Parser]) -> None:
@@ -123,7 +127,7 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
         "is written to a folder, TARGET-repaired in the current one if -o names none; where nothing is wrong, "
         "nothing is written. It needs no data and no configuration. The exit code is 0 if the result is "
         "equivalent, 1 if a fault is left.",
-        takes="SOURCE TARGET [OPTIONS]\n       conrepair repair MODEL --apply PATCH [OPTIONS]",
+        takes="SOURCE TARGET [TARGET ...] [OPTIONS]\n       conrepair repair MODEL --apply PATCH [OPTIONS]",
         examples=[
             ("conrepair repair model.onnx model.tflite", "write model-repaired/"),
             ("conrepair repair model.onnx model.tflite -o fixed --seconds 900", "search longer"),
@@ -135,7 +139,7 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
         metavar="SOURCE",
         help="The original model, which is right by definition; with --apply, the model or the build to edit.",
     )
-    parser["models"].add_argument("target", metavar="TARGET", nargs="?", help=TARGET)
+    parser["models"].add_argument("targets", metavar="TARGET", nargs="*", help=TARGETS)
     parser["models"].add_argument(
         "--apply", metavar="PATCH", help="Apply the edits of a patch.json to a model, without any search."
     )
@@ -163,7 +167,8 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
         "-o",
         "--output",
         metavar="FOLDER",
-        help="Folder for the repaired model, patch.json and repair.json (default: TARGET-repaired in this folder).",
+        help="Folder for the repaired model, patch.json and repair.json, for several targets with a folder in it "
+        "for each (default: TARGET-repaired in this folder).",
     )
     add_quiet(parser)
 
@@ -172,7 +177,7 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
 
         return repair(options)
 
-    parser.runs(run, keeps=False, files=("source", "target", "apply"))
+    parser.runs(run, keeps=False, files=("source", "targets", "apply"))
 
 
 def _add_convert(verbs: Verbs[Parser]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from conrepair.cli.parser import Parser
 
-__all__ = ["add_format", "add_inputs", "add_layers", "add_pair", "add_quiet", "add_target_recipe"]
+__all__ = ["add_format", "add_inputs", "add_layers", "add_pair", "add_quiet", "add_source", "add_target_recipe"]
 
 TARGET = "The model converted from it, or a folder that `build` wrote."
+TARGETS = f"{TARGET} Several are looked at one after the other."
 
 
 def add_quiet(parser: Parser) -> None:
@@ -28,9 +29,14 @@ def add_format(parser: Parser) -> None:
     )
 
 
+def add_source(parser: Parser) -> None:
+    """The model that is right."""
+    parser["models"].add_argument("source", metavar="SOURCE", help="The original model; it's right by definition.")
+
+
 def add_pair(parser: Parser, target: str = TARGET) -> None:
     """The two models."""
-    parser["models"].add_argument("source", metavar="SOURCE", help="The original model; it's right by definition.")
+    add_source(parser)
     parser["models"].add_argument("target", metavar="TARGET", help=target)
 
 

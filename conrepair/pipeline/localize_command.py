@@ -9,16 +9,18 @@ from pathlib import Path
 from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import layer_settings
+from conrepair.pipeline.several import each_target
 from conrepair.pipeline.verbs import localize_pair
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.localization.write import check_localization_folder
+from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import output_console, say
 
 __all__ = ["localize"]
 
 
 def localize(options: argparse.Namespace) -> int:
-    """Localize between two files, with the models between them if they are given.
+    """Localize between a source and each of its targets, with the models between them if they are given.
 
     Returns:
         The exit code: 0 where nothing is wrong, 1 where something is.
@@ -26,6 +28,13 @@ def localize(options: argparse.Namespace) -> int:
     Raises:
         ConrepairError: if a file can't be loaded or looked into.
     """
+    if options.intermediate and len(options.targets) > 1:
+        raise UsageError("--intermediate names models on the way to one target, and there are several targets.")
+    with Session(quiet=options.quiet) as session:  # the source is described and run once
+        return each_target(options, lambda one: _localize(one, session))
+
+
+def _localize(options: argparse.Namespace, session: Session) -> int:
     asked = asked_of(options, layers=True)
     asked.check()
     folder = None if options.output is None else Path(options.output).absolute()
@@ -38,10 +47,9 @@ def localize(options: argparse.Namespace) -> int:
         latent=options.latent,
         timeout=options.timeout,
     )
-    with Session(quiet=options.quiet) as session:
-        found = localize_pair(asked, settings, session)
-        if folder is not None:
-            found.save(folder)
+    found = localize_pair(asked, settings, session)
+    if folder is not None:
+        found.save(folder)
     if options.format == "json":
         say(json.dumps(found.to_dict(), indent=2))
     else:

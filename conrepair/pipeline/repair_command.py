@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from conrepair.pipeline.next_step import after_repair, tell_next
@@ -12,6 +13,7 @@ from conrepair.pipeline.options import asked_of, repair_folder
 from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import RepairSettings, layer_settings
+from conrepair.pipeline.several import each_target
 from conrepair.pipeline.verbs import repair_pair
 from conrepair.repairs.patch import RECIPE
 from conrepair.repairs.result import RepairResult
@@ -31,7 +33,7 @@ _UNFINISHED = ".conrepair-unfinished"
 
 
 def repair(options: argparse.Namespace) -> int:
-    """Mend a target, or make the edits of a patch again.
+    """Repair each target, or make the edits of a patch again.
 
     Returns:
         The exit code: 0 where the result is the source's equal, 1 where something is left, 130 where the search was
@@ -40,10 +42,32 @@ def repair(options: argparse.Namespace) -> int:
     Raises:
         ConrepairError: if a file can't be loaded or edited.
     """
-    if options.apply is not None:
-        from conrepair.pipeline.apply_command import apply
+    if options.apply is not None and len(options.targets) > 1:
+        raise UsageError("--apply edits one model: name it, and the source if it's to be compared.")
+    if options.output is None:
+        _check_apart(options.targets)
+    return each_target(options, _repair if options.apply is None else _apply)
 
-        return apply(options)
+
+def _check_apart(targets: Sequence[str]) -> None:
+    """Refuse to write what becomes of two targets to one folder.
+
+    Raises:
+        UsageError: if so.
+    """
+    folders = [repair_folder(None, Path(target)) for target in targets]
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise UsageError(f"two targets would be written to {folder}. Name a folder for all of them (-o).")
+
+
+def _apply(options: argparse.Namespace) -> int:
+    from conrepair.pipeline.apply_command import apply
+
+    return apply(options)
+
+
+def _repair(options: argparse.Namespace) -> int:
     if options.target is None:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
     done, written = repaired(options)

@@ -1,0 +1,56 @@
+"""Several targets of one source, one behind the other: what each comes to, and where its files go."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from conrepair.pipeline.options import slug
+from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.progress import say
+
+__all__ = ["each_target"]
+
+
+def each_target(options: argparse.Namespace, look: Callable[[argparse.Namespace], int]) -> int:
+    """Look at each target; what keeps one of several from being looked at doesn't keep the others.
+
+    Args:
+        options: Of a verb with `targets`; where there are several, each gets a folder of its name in `output`.
+        look: Given the options with `target`, returns the exit code.
+
+    Returns:
+        The worst exit code.
+
+    Raises:
+        ConrepairError: what is wrong with the only target.
+    """
+    if len(options.targets) < 2:
+        return look(_with(options, options.targets[0] if options.targets else None, options.output))
+    worst = 0
+    for target, folder in zip(options.targets, _folders(options), strict=True):
+        if options.format == "text":
+            say(f"\n{target}")
+        try:
+            code = look(_with(options, target, folder))
+        except ConrepairError as error:
+            sys.stderr.write(f"conrepair: {target}: {error}\n")
+            code = int(error.exit_code)
+        worst = max(worst, code)
+    return worst
+
+
+def _folders(options: argparse.Namespace) -> Iterator[str | None]:
+    """Of each target: files of one name are numbered."""
+    used: set[str] = set()
+    for place, target in enumerate(options.targets):
+        name = slug(Path(target))
+        name = f"{name}-{place + 1}" if name in used else name
+        used.add(name)
+        yield None if options.output is None else str(Path(options.output) / name)
+
+
+def _with(options: argparse.Namespace, target: str | None, output: str | None) -> argparse.Namespace:
+    return argparse.Namespace(**(vars(options) | {"target": target, "output": output}))
