@@ -1,4 +1,4 @@
-"""Makes tests/support and benchmarks importable, in worker processes too; fixes the seed of hypothesis."""
+"""Makes tests/support and benchmarks importable, in worker processes too; chooses the profile of hypothesis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from in_process import HereLane  # noqa: E402
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as in workers
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
-hypothesis.settings.load_profile("fixed")
+hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("CONREPAIR_HYPOTHESIS", "fixed"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

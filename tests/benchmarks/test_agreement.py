@@ -65,11 +65,21 @@ def _measured(module: Any, sort: type[CaseRow], path: Path, monkeypatch: pytest.
     assert any(row.result["compared"] == "faulty" for row in asked)
 
 
-def test_commands_agree_on_what_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _chosen(*groups: str) -> list[str]:
     cases = plan(["perceptron"], DEVELOPMENT_SEEDS)
-    groups = ("framework", "onnx", "correct")
     names = [next(case.name for case in cases if (case.group, case.format) == (group, "onnx")) for group in groups]
-    chosen = ["--only", "perceptron", *(part for name in names for part in ("--case", name))]
-    _measured(localization, localized.Row, tmp_path / "localized.json", monkeypatch, *chosen)
-    _measured(repair, repaired.Row, tmp_path / "repaired.json", monkeypatch, *chosen[:4])
-    _measured(attention, JudgedRow, tmp_path / "attention.json", monkeypatch, "--first", "6")
+    return ["--only", "perceptron", *(part for name in names for part in ("--case", name))]
+
+
+def test_compare_and_localize_agree_on_what_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    chosen = _chosen("framework", "onnx", "correct")
+    _measured(localization, localized.Row, tmp_path / "rows.json", monkeypatch, *chosen)
+
+
+def test_compare_and_repair_agree_on_what_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _measured(repair, repaired.Row, tmp_path / "rows.json", monkeypatch, *_chosen("framework"))
+
+
+@pytest.mark.slow
+def test_they_agree_on_attention(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _measured(attention, JudgedRow, tmp_path / "rows.json", monkeypatch, "--first", "6")

@@ -48,6 +48,7 @@ def difference(source: Model, target: Model, array: small.Array) -> float:
     return small.relative_l2(expected, given)
 
 
+@pytest.mark.slow
 def test_recurrent_layers_and_any_batch(tmp_path: Path) -> None:
     import keras
     from keras import layers
@@ -69,6 +70,7 @@ def test_recurrent_layers_and_any_batch(tmp_path: Path) -> None:
         assert difference(source, target, array) < 1e-5
 
 
+@pytest.mark.slow
 def test_a_network_that_fixes_the_batch_gets_one_of_1(tmp_path: Path) -> None:
     import keras
     from keras import layers

@@ -24,6 +24,10 @@ from conrepair.graph.operators import COMMUTATIVE
 
 _ALL = {**WRITERS, "branching": branching}
 NAMES = pytest.mark.parametrize("name", _ALL)
+NAMES_OF_A_FILE_A_PLACE = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "encoder blocks")) for name in _ALL]
+)
+"""For tests that write and run a file for each node or tensor."""
 
 
 def written(name: str, folder: Path) -> Model:
@@ -170,7 +174,7 @@ def test_other_attributes_are_what_the_file_says_then(name: str, tmp_path: Path)
     assert said or name in {"lstm", "function", "text"}
 
 
-@NAMES
+@NAMES_OF_A_FILE_A_PLACE
 def test_inserted_nodes_are_there_and_removed_again_they_are_not(name: str, tmp_path: Path) -> None:
     model = written(name, tmp_path)
     names = [item for item, tensor in editor_of(model).graph.tensors.items() if tensor.dtype == "float32"]
@@ -223,7 +227,7 @@ def test_exchanged_outputs_keep_their_names(tmp_path: Path) -> None:
             np.testing.assert_array_equal(one, two)
 
 
-@NAMES
+@NAMES_OF_A_FILE_A_PLACE
 def test_every_node_can_be_taken_out_or_says_why_not(name: str, tmp_path: Path) -> None:
     model = written(name, tmp_path)
     done = 0

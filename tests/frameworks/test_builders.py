@@ -212,6 +212,7 @@ def test_keras_networks_that_scale_pixels_are_calibrated_with_pixels(tmp_path: P
     assert np.asarray(network(pixels)).std(axis=0).mean() > 1e-2
 
 
+@pytest.mark.slow
 def test_rounding_is_not_amplified_by_deep_keras_networks(tmp_path: Path) -> None:
     kwargs = {"weights": None, "input_shape": [32, 32, 3], "classifier_activation": None}
     target = "keras.applications:EfficientNetB0"

@@ -62,13 +62,30 @@ def core(tmp_path: Path, log: Path) -> Mapping[str, str]:
     return {"PYTHONPATH": f"{folder}:{ROOT}"}
 
 
-def test_the_verbs_of_two_onnx_files_look_for_no_library_of_an_extra(
-    tmp_path: Path, log: Path, core: Mapping[str, str]
-) -> None:
+@pytest.mark.slow
+def test_what_the_verbs_say_of_two_onnx_files(tmp_path: Path, log: Path, core: Mapping[str, str]) -> None:
     check_verbs(CONREPAIR, tmp_path, core)
-    for arguments in (["converters"], ["config", "check", str(ROOT / "config.json")]):
-        result = run(CONREPAIR, arguments, tmp_path, core)
-        assert result.returncode == 0, result.stderr
+    assert not log.exists(), log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (0, ["inspect", "source.onnx"]),
+        (1, ["compare", "source.onnx", "target.onnx"]),
+        (1, ["localize", "source.onnx", "target.onnx"]),
+        (0, ["repair", "source.onnx", "target.onnx", "-o", "repaired"]),
+        (0, ["converters"]),
+        (0, ["config", "check", str(ROOT / "config.json")]),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_the_verbs_of_two_onnx_files_look_for_no_library_of_an_extra(
+    code: int, arguments: list[str], tmp_path: Path, log: Path, core: Mapping[str, str]
+) -> None:
+    save_pair(tmp_path)
+    result = run(CONREPAIR, arguments, tmp_path, core)
+    assert result.returncode == code, (result.stdout, result.stderr)
     assert not log.exists(), log.read_text()
 
 
@@ -105,16 +122,21 @@ def check_missing(result: subprocess.CompletedProcess[str], library: str, extra:
     assert len(result.stderr.splitlines()) == 1  # no traceback
 
 
-def test_a_converter_and_a_compiler_whose_library_is_missing(tmp_path: Path, core: Mapping[str, str]) -> None:
-    source, _ = map(str, save_pair(tmp_path))
-    for arguments, extra in (
-        (["convert", source, "--to", "torch", "-o", "net.pt2"], "torch"),
-        (["convert", source, "--to", "onnx", "--via", "onnx-onnxslim", "-o", "slim.onnx"], "simplify"),
-        (["build", source, "-o", "built"], "tvm"),
-    ):
-        result = run(CONREPAIR, [*arguments, "-q"], tmp_path, core)
-        assert result.returncode == 2, (arguments, result.stderr)
-        assert f"pip install 'conrepair[{extra}]'" in result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (["convert", "source.onnx", "--to", "torch", "-o", "net.pt2"], "torch"),
+        (["convert", "source.onnx", "--to", "onnx", "--via", "onnx-onnxslim", "-o", "slim.onnx"], "simplify"),
+        (["build", "source.onnx", "-o", "built"], "tvm"),
+    ],
+)
+def test_a_converter_and_a_compiler_whose_library_is_missing(
+    arguments: list[str], extra: str, tmp_path: Path, core: Mapping[str, str]
+) -> None:
+    save_pair(tmp_path)
+    result = run(CONREPAIR, [*arguments, "-q"], tmp_path, core)
+    assert result.returncode == 2, result.stderr
+    assert f"pip install 'conrepair[{extra}]'" in result.stderr
 
 
 def test_the_doctor_of_a_core(tmp_path: Path, core: Mapping[str, str]) -> None:

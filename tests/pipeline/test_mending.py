@@ -92,6 +92,7 @@ def test_operators_that_onnx2torch_does_not_know(
     np.testing.assert_allclose(given, right, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_onnx2keras_makes_of_a_keras_network(capsys: pytest.CaptureFixture[str]) -> None:
     import keras
 
@@ -147,8 +148,9 @@ def test_what_nothing_helps_against_is_said(capsys: pytest.CaptureFixture[str]) 
     assert not Path("net.pt2").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.workers
-@pytest.mark.parametrize("name", ["crashing", pytest.param("hanging", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["crashing", "hanging"])
 def test_a_converter_that_kills_its_process_or_hangs(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def test_killed_in_mid_search_it_goes_on(room: Path) -> None:
     assert finished(room, before)["mended"]
 
 
+@pytest.mark.slow
 def test_interrupted_it_writes_the_best_or_nothing(room: Path) -> None:
     before = originals(room)
     process = killing.start(room, *_WORDS)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +27,7 @@ from conrepair.runtime.files import sha256_of
 
 OPTIONS = RepairOptions(Options(samples=4, batch_size=2), seconds=120, unseen=4)
 ROUTES = ("pt2", "18", "20", "torchscript")
+Original = Callable[..., Path]
 
 
 def subject(path: Path, data: DataReference) -> Subject:
@@ -46,10 +50,29 @@ def repaired(source: Path, target: Path, folder: Path) -> RepairResult:
     return repair_models(subject(source, data), subject(target, data), folder, OPTIONS)
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Original:
+    """Networks that are right, as PyTorch exports them: each once, from the encoder's options."""
+    folder = tmp_path_factory.mktemp("original")
+
+    @functools.cache
+    def made(**options: Any) -> Path:
+        return exported(Encoder(**options), folder / "-".join(f"{key}={options[key]}" for key in options), "pt2")
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def keras_original(tmp_path_factory: pytest.TempPathFactory) -> Original:
+    """The same of Keras's, by how positions are rotated."""
+    folder = tmp_path_factory.mktemp("original")
+    return functools.cache(lambda rotated: keras_file(folder / f"net-{rotated}", "keras", rotated=rotated))
+
+
 @pytest.mark.parametrize("how", ROUTES)
 @pytest.mark.parametrize("fused", [True, False])
-def test_exchanged_queries_and_keys(how: str, fused: bool, tmp_path: Path) -> None:
-    source = exported(Encoder(fused=fused), tmp_path / "source", "pt2")
+def test_exchanged_queries_and_keys(how: str, fused: bool, tmp_path: Path, original: Original) -> None:
+    source = original(fused=fused)
     target = exported(Encoder(fused=fused, swapped=True), tmp_path / "target", how)
     result = repaired(source, target, tmp_path)
     (fault,) = result.before.faults
@@ -61,8 +84,10 @@ def test_exchanged_queries_and_keys(how: str, fused: bool, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("how", ["keras", "saved_model", "tflite"])
-def test_exchanged_queries_and_keys_in_formats_of_tensorflow(how: str, tmp_path: Path) -> None:
-    source, target = keras_file(tmp_path / "source", "keras"), keras_file(tmp_path / "target", how, swapped=True)
+def test_exchanged_queries_and_keys_in_formats_of_tensorflow(
+    how: str, tmp_path: Path, keras_original: Original
+) -> None:
+    source, target = keras_original(""), keras_file(tmp_path / "target", how, swapped=True)
     result = repaired(source, target, tmp_path)
     (fault,) = result.before.faults
     assert fault.evidence[0].startswith("queries and keys are exchanged")
@@ -86,17 +111,19 @@ def check_rotary(result: RepairResult, right: str) -> None:
     assert result.tried <= 15  # more than a hundred where changes of single places are tried first
 
 
-@pytest.mark.parametrize("how", ROUTES)
-@pytest.mark.parametrize("right", ["halves", "neighbours"])
-def test_rotary_positions_in_the_other_form(right: str, how: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "how", ["pt2", "torchscript", *(pytest.param(how, marks=pytest.mark.slow) for how in ("18", "20"))]
+)
+@pytest.mark.parametrize("right", ["halves", pytest.param("neighbours", marks=pytest.mark.slow)])
+def test_rotary_positions_in_the_other_form(right: str, how: str, tmp_path: Path, original: Original) -> None:
     wrong = "neighbours" if right == "halves" else "halves"
-    source = exported(Encoder(rotated=right), tmp_path / "source", "pt2")
+    source = original(rotated=right)
     target = exported(Encoder(rotated=wrong, right=right), tmp_path / "target", how)
     check_rotary(repaired(source, target, tmp_path), right)
 
 
-def test_rotary_positions_in_the_other_form_of_attention_in_pieces(tmp_path: Path) -> None:
-    source = exported(Encoder(fused=False, rotated="halves"), tmp_path / "source", "pt2")
+def test_rotary_positions_in_the_other_form_of_attention_in_pieces(tmp_path: Path, original: Original) -> None:
+    source = original(fused=False, rotated="halves")
     target = exported(Encoder(fused=False, rotated="neighbours", right="halves"), tmp_path / "target", "torchscript")
     result = repaired(source, target, tmp_path)
     assert result.before.faults[0].evidence[0].startswith("rotary positions turn interleaved pairs in the target")
@@ -105,20 +132,24 @@ def test_rotary_positions_in_the_other_form_of_attention_in_pieces(tmp_path: Pat
     assert all(effect.startswith("Gather is put behind") for effect in result.edits)
 
 
-@pytest.mark.parametrize("how", ["keras", "saved_model", "tflite"])
+@pytest.mark.parametrize(
+    "how", [*(pytest.param(how, marks=pytest.mark.slow) for how in ("keras", "saved_model")), "tflite"]
+)
 @pytest.mark.parametrize("right", ["halves", "neighbours"])
-def test_rotary_positions_in_the_other_form_in_formats_of_tensorflow(right: str, how: str, tmp_path: Path) -> None:
+def test_rotary_positions_in_the_other_form_in_formats_of_tensorflow(
+    right: str, how: str, tmp_path: Path, keras_original: Original
+) -> None:
     wrong = "neighbours" if right == "halves" else "halves"
-    source = keras_file(tmp_path / "source", "keras", rotated=right)
+    source = keras_original(right)
     target = keras_file(tmp_path / "target", how, rotated=wrong)
     check_rotary(repaired(source, target, tmp_path), right)
 
 
 @pytest.mark.parametrize("how", ["18", "20"])
 @pytest.mark.parametrize("masked", ["added", "filled"])
-def test_a_mask_that_is_ignored(masked: str, how: str, tmp_path: Path) -> None:
+def test_a_mask_that_is_ignored(masked: str, how: str, tmp_path: Path, original: Original) -> None:
     """What's put in holds for batches of other sizes than those that it was found with."""
-    source = exported(Encoder(fused=False, masked=masked), tmp_path / "source", "pt2")
+    source = original(fused=False, masked=masked)
     target = exported(Encoder(fused=False, masked="ignored"), tmp_path / "target", how)
     result = repaired(source, target, tmp_path)
     assert result.before.faults

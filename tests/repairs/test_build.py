@@ -138,6 +138,7 @@ def test_a_wrong_fusion_is_left_out_where_it_is_wrong(tmp_path: Path, misfused: 
     assert found.unseen_after.error < 1e-5 < found.unseen_before.error
 
 
+@pytest.mark.slow
 def test_a_wrong_pass_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kernels have what it writes wrongly inside, however they're fused."""
     break_pass(monkeypatch, "FoldConstant", "maximum3", "T.max(", "T.min(")
@@ -152,6 +153,7 @@ def test_a_wrong_pass_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found.unseen_after.error < 1e-5 < found.unseen_before.error
 
 
+@pytest.mark.slow
 def test_faults_are_mended_each_by_what_it_needs(tmp_path: Path, unwritten: None, misfused: None) -> None:
     model = compiled.mobile(tmp_path)
     build = compiled.built(model, tmp_path / "build", "O3")
@@ -164,6 +166,7 @@ def test_faults_are_mended_each_by_what_it_needs(tmp_path: Path, unwritten: None
     assert found.unseen_after.error < 1e-5
 
 
+@pytest.mark.slow
 def test_what_can_be_mended_is_where_something_is_left(tmp_path: Path, misfused: None) -> None:
     """The importer's fault stays."""
     model = compiled.mobile(tmp_path, ANTIALIASED, scales=HALVES)
@@ -179,6 +182,7 @@ def test_what_can_be_mended_is_where_something_is_left(tmp_path: Path, misfused:
     assert "no fusion of `d`, `d6`, `p4`: 2 kernels at fault before, 1 now" in found.effects[1]
 
 
+@pytest.mark.slow
 def test_the_best_is_kept_where_the_search_is_ended(
     tmp_path: Path, misfused: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +219,7 @@ def test_what_makes_others_worse_is_undone(tmp_path: Path, unwritten: None, monk
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_where_another_was_stopped(
     tmp_path: Path, unwritten: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,6 +254,7 @@ def test_a_search_goes_on_where_another_was_stopped(
     assert options_of(found.model.path)["unscheduled"] == []
 
 
+@pytest.mark.slow
 def test_what_no_pass_brought_in_is_left(tmp_path: Path) -> None:
     model = compiled.mobile(tmp_path, ANTIALIASED, scales=HALVES)
     build = compiled.built(model, tmp_path / "build", "O0")
@@ -283,6 +289,7 @@ def test_changes_are_taken_together_and_apart() -> None:
     assert both.without(("disabled_pass", "FuseOps")) == BuildChange(("b",), ("a", "b"))
 
 
+@pytest.mark.slow
 @pytest.mark.workers
 def test_a_build_by_hand(tmp_path: Path, unwritten: None, capsys: pytest.CaptureFixture[str]) -> None:
     """The command's worker has the rule as it is now."""

@@ -90,27 +90,30 @@ def run(pair: tuple[Model, Model], folder: Path, out: str, journal: Path) -> Rep
     return repair_models(right, wrong, folder / out, _OPTIONS, Journal(journal))
 
 
+@pytest.mark.parametrize(
+    "when", ["middle", *(pytest.param(when, marks=pytest.mark.slow) for when in ("early", "late"))]
+)
 def test_no_candidate_is_judged_again(
-    pair: tuple[Model, Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    when: str, pair: tuple[Model, Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counting = Counting(monkeypatch)
     whole = run(pair, tmp_path, "whole", tmp_path / "none")
     once = list(counting.judged)
     assert whole.tried > _DUDS
-    for stop_at in (2, len(once) // 2, len(once) - 3):
-        counting.judged, counting.stop_at = [], stop_at
-        journal = tmp_path / f"journal-{stop_at}"
-        with pytest.raises(KeyboardInterrupt):
-            run(pair, tmp_path, f"stopped-{stop_at}", journal)
-        assert not list((tmp_path / f"stopped-{stop_at}").rglob("repaired*")), "half a result"
-        first, counting.judged, counting.stop_at = counting.judged, [], 1 << 30
-        with (journal / "lines").open("a") as stream:
-            stream.write("0123")  # the line that was being written when the process died
-        again = run(pair, tmp_path, f"again-{stop_at}", journal)
-        assert (again.mended, again.edits, again.tried) == (whole.mended, whole.edits, whole.tried)
-        assert again.recalled == len(first) - 1
-        # The target itself is looked into anew, and nothing else.
-        assert set(first) & set(counting.judged) == {pair[1].sha256}
+    stop_at = {"early": 2, "middle": len(once) // 2, "late": len(once) - 3}[when]
+    counting.judged, counting.stop_at = [], stop_at
+    journal = tmp_path / f"journal-{stop_at}"
+    with pytest.raises(KeyboardInterrupt):
+        run(pair, tmp_path, f"stopped-{stop_at}", journal)
+    assert not list((tmp_path / f"stopped-{stop_at}").rglob("repaired*")), "half a result"
+    first, counting.judged, counting.stop_at = counting.judged, [], 1 << 30
+    with (journal / "lines").open("a") as stream:
+        stream.write("0123")  # the line that was being written when the process died
+    again = run(pair, tmp_path, f"again-{stop_at}", journal)
+    assert (again.mended, again.edits, again.tried) == (whole.mended, whole.edits, whole.tried)
+    assert again.recalled == len(first) - 1
+    # The target itself is looked into anew, and nothing else.
+    assert set(first) & set(counting.judged) == {pair[1].sha256}
 
 
 def test_asked_to_end_it_gives_what_it_has(pair: tuple[Model, Model], tmp_path: Path) -> None:
