@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -144,5 +145,12 @@ def to_json(value: Any) -> Any:
 
 def from_json(kind: type[Value], value: Any) -> Value:
     """Rebuild a dataclass from what `to_json` returned."""
-    result: Value = pydantic.TypeAdapter(kind).validate_python(value)
+    key: Any = kind
+    result: Value = _adapter(key).validate_python(value)
     return result
+
+
+@functools.cache
+def _adapter(kind: Any) -> pydantic.TypeAdapter[Any]:
+    """What checks a value: making one takes far longer than using it."""
+    return pydantic.TypeAdapter(kind)
