@@ -154,7 +154,9 @@ def _repaired(
             why_undone = undone(after, before)
             effects = (*effects, why_undone)
             patch, model, found, after = Patch(), None, first, before
+        graphs = {}
         if model is not None:
+            graphs[model.sha256] = graph_record(found.graph)  # as long as the candidate's file is there
             path = folder / Path(model.path).name
             copy_model(Path(model.path), path)
             model = replace(model, path=str(path))
@@ -163,7 +165,6 @@ def _repaired(
             if searched.delivery is not None:
                 edited = _placed(edited, folder / CONVERTED)
             write_patch(patch, folder / PATCH, edited.sha256, effects, first.result.rules)
-    graphs = {} if model is None else {model.sha256: graph_record(found.graph)}
     return RepairResult(
         before=first.result,
         after=replace(found.result, graphs=graphs),

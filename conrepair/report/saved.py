@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pydantic
-import pydantic_core
 
 from conrepair.report.encode import encode
 from conrepair.report.result import AuditResult
@@ -25,6 +24,7 @@ __all__ = ["DOCUMENT", "SCHEMA_VERSION", "read_result", "result_json", "result_t
 DOCUMENT = "result.json"
 SCHEMA_VERSION = 1
 _PLACES = 3  # of what is wrong in a file
+_JSON: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Any)
 
 
 def result_json(result: AuditResult) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def result_text(result: AuditResult) -> str:
     Args:
         result: Of any verb, or of an audit.
     """
-    return pydantic_core.to_json(result_json(result), indent=1).decode() + "\n"
+    return _JSON.dump_json(result_json(result), indent=1).decode() + "\n"
 
 
 def read_result(path: str | Path) -> AuditResult:

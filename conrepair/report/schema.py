@@ -10,7 +10,6 @@ from typing import Any
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
 
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import SCHEMA_VERSION
@@ -24,10 +23,10 @@ _ATTRIBUTE = re.compile(r"^    (\w+): ", re.MULTILINE)
 class _OfValues(GenerateJsonSchema):
     """Of dataclasses as `encode` writes them: nothing besides the fields, described as their docstrings do."""
 
-    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+    def float_schema(self, schema: Any) -> JsonSchemaValue:
         return {"anyOf": [super().float_schema(schema), {"enum": ["inf", "-inf", "nan"]}]}
 
-    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+    def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
         found = super().dataclass_schema(schema)
         text = inspect.cleandoc(schema["cls"].__doc__ or "")
         summary, _, attributes = text.partition("\n\nAttributes:\n")
