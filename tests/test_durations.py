@@ -15,6 +15,7 @@ from durations import Durations
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: long")
+    config.addinivalue_line("markers", "cpu_seconds(limit): longer")
     config.pluginmanager.register(Durations(config))
 """
 
@@ -37,6 +38,9 @@ def test_that_waits_for_another_process(): subprocess.run([sys.executable, "burn
 
 @pytest.mark.slow
 def test_marked(): exec(open("burn.py").read(), {})
+
+@pytest.mark.cpu_seconds(60)
+def test_that_may(): exec(open("burn.py").read(), {})
 
 def test_that_imports(): import burn
 
@@ -69,6 +73,7 @@ def test_who_is_above_the_limit_fails_and_says_so(tmp_path: Path) -> None:
         "test_long": "FAILED",
         "test_that_waits_for_another_process": "FAILED",
         "test_marked": "PASSED",
+        "test_that_may": "PASSED",
         "test_that_imports": "PASSED",
         "test_wrong_and_long": "FAILED",
     }

@@ -12,7 +12,7 @@ import pytest
 README = Path(__file__).parent.parent / "README.md"
 
 
-@pytest.mark.slow
+@pytest.mark.cpu_seconds(40)  # PyTorch in a process of its own, and in its worker
 def test_its_python_runs_as_it_stands_there(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)

@@ -13,7 +13,7 @@ from conrepair import __version__
 from conrepair.cli.audit_verbs import add_audit_verbs
 from conrepair.cli.model_verbs import add_model_verbs
 from conrepair.cli.parser import Parser, check_rest, nearest
-from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
+from conrepair.runtime.errors import ConrepairError, ExitCode, ModelLoadError
 from conrepair.runtime.invocation import invoked_by
 from conrepair.runtime.libraries import missing_library
 from conrepair.runtime.timings import recorded
@@ -119,11 +119,11 @@ def _check_files(options: argparse.Namespace) -> None:
     """Say at once which of the models that are named isn't there.
 
     Raises:
-        UsageError: if so, with a name that may have been meant.
+        ModelLoadError: if so, with a name that may have been meant.
     """
     named = [getattr(options, name) for name in options.files]
     for text in [text for value in named for text in (value if isinstance(value, list) else [value]) if text]:
         path = Path(text)
         if not path.exists():
             near = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-            raise UsageError(f"{text}: no such file or folder{nearest(path.name, near) or '. Check the path.'}")
+            raise ModelLoadError(f"{text}: no such file or folder{nearest(path.name, near) or '. Check the path.'}")

@@ -148,9 +148,9 @@ def test_what_nothing_helps_against_is_said(capsys: pytest.CaptureFixture[str]) 
     assert not Path("net.pt2").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.cpu_seconds(25)  # workers that die are started anew
 @pytest.mark.workers
-@pytest.mark.parametrize("name", ["crashing", "hanging"])
+@pytest.mark.parametrize("name", ["crashing", pytest.param("hanging", marks=pytest.mark.slow)])
 def test_a_converter_that_kills_its_process_or_hangs(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +193,7 @@ def test_the_stage_repair_of_an_audit(folder: Path) -> None:
     assert main(["run", "config.json", "-q"]) == 4  # from the store
 
 
+@pytest.mark.cpu_seconds(40)  # every other way to convert is tried
 def test_what_could_not_be_compared_mends_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Sizes are open, so there's no data: whether another way is right isn't known. Unless nobody wants to know."""
     text = "r = Relu (x) y = AveragePool <kernel_shape = [2, 2], pads = [0, 0, 1, 1]> (r)"

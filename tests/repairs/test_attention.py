@@ -114,7 +114,8 @@ def check_rotary(result: RepairResult, right: str) -> None:
 @pytest.mark.parametrize(
     "how", ["pt2", "torchscript", *(pytest.param(how, marks=pytest.mark.slow) for how in ("18", "20"))]
 )
-@pytest.mark.parametrize("right", ["halves", pytest.param("neighbours", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("right", ["halves", "neighbours"])
+@pytest.mark.cpu_seconds(15)
 def test_rotary_positions_in_the_other_form(right: str, how: str, tmp_path: Path, original: Original) -> None:
     wrong = "neighbours" if right == "halves" else "halves"
     source = original(rotated=right)

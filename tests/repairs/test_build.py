@@ -138,7 +138,7 @@ def test_a_wrong_fusion_is_left_out_where_it_is_wrong(tmp_path: Path, misfused: 
     assert found.unseen_after.error < 1e-5 < found.unseen_before.error
 
 
-@pytest.mark.slow
+@pytest.mark.cpu_seconds(25)  # builds are compiled again
 def test_a_wrong_pass_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kernels have what it writes wrongly inside, however they're fused."""
     break_pass(monkeypatch, "FoldConstant", "maximum3", "T.max(", "T.min(")
