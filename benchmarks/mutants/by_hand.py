@@ -53,7 +53,7 @@ _CHANGES = (
     ("conrepair/repairs/criteria.py", "return fewer.result.is_right or not found.result.is_right", "return True"),
     (
         "conrepair/repairs/minimize.py",
-        "return _one_by_one(fewer, judge, over, needed, settled)",
+        "return _two_by_two(_one_by_one(fewer, judge, over, needed, settled), judge, over, needed)",
         "return state",
     ),
     (
