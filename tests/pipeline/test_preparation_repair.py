@@ -180,7 +180,7 @@ def test_what_is_wrong_in_the_file_is_mended_in_the_file(
     assert document["unseen_after"]["error"] < 1e-5
     shown = capsys.readouterr().out
     assert "repaired: 1 found, 0 left" in shown
-    assert "recipe" not in shown
+    assert "recipe" not in shown.partition("next: ")[0]
     operators = [node.op_type for node in onnx.load(room / "out" / "repaired.onnx").graph.node]
     assert not {"Gather", "Sub", "Div"} & set(operators)
 
