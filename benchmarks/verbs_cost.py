@@ -151,9 +151,9 @@ def _polygraphy(program: str, folder: Path) -> Cost:
 
 
 def _verb(verb: str, suffix: str, folder: Path) -> Cost:
-    words = [sys.executable, "-m", "conrepair", verb, str(folder / SOURCE), "-q"]
-    if suffix:
-        words.append(str(folder / f"{WRONG}{suffix}"))
+    words = [sys.executable, "-m", "conrepair", verb, str(folder / SOURCE)]
+    words += [str(folder / f"{WRONG}{suffix}")] if suffix else []
+    words.append("-q")
     if verb != "inspect":
         shutil.rmtree(folder / "out", ignore_errors=True)
         words += ["-o", str(folder / "out")]
