@@ -56,9 +56,8 @@ class _Lane(workers.Lane):
         """Carry a job out; returns a future that is done. The limit of time is for whoever runs this process."""
         del timeout
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
-        with silent[0], silent[1], mock.patch.object(workers, "_jobs", self.jobs):
-            future.set_result(workers._run(*arguments))
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            future.set_result(workers.run_job(*arguments, self.jobs))
         return future
 
 

@@ -41,7 +41,18 @@ from conrepair.runtime.errors import (
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.libraries import missing_library
 
-__all__ = ["NO_DEVICE", "NO_LIBRARY", "Failure", "FailureKind", "Job", "Lane", "Outcome", "Success", "Workers"]
+__all__ = [
+    "NO_DEVICE",
+    "NO_LIBRARY",
+    "Failure",
+    "FailureKind",
+    "Job",
+    "Lane",
+    "Outcome",
+    "Success",
+    "Workers",
+    "run_job",
+]
 
 FailureKind = str
 """One of "exception", "refused" (one of our own errors), "crash", "timeout", "memory", "storage", "changed" (a file
@@ -410,10 +421,28 @@ def _end_with(parent: int) -> None:
 
 
 def _run(function: str, payload: dict[str, Any], folder: str, log: str) -> tuple[str, dict[str, Any]]:
+    return run_job(function, payload, folder, log, _jobs)
+
+
+def run_job(
+    function: str, payload: dict[str, Any], folder: str, log: str, jobs: Mapping[str, str] | None
+) -> tuple[str, dict[str, Any]]:
+    """Do a job in this process, and say how it ended.
+
+    Args:
+        function: Its name.
+        payload: Its argument.
+        folder: Where it writes.
+        log: File that receives what is printed meanwhile.
+        jobs: As of `Workers`.
+
+    Returns:
+        "success" or "failure", and the fields of the outcome.
+    """
     with _output_to(Path(log)):
         started = time.perf_counter()
         try:
-            value = json.loads(json.dumps(called(function, payload, Path(folder), _jobs), allow_nan=False))
+            value = json.loads(json.dumps(called(function, payload, Path(folder), jobs), allow_nan=False))
         # The boundary of the process: whatever the third-party code raised is the job's result.
         except BaseException as error:  # noqa: BLE001
             return "failure", describe_exception(error, Path(folder))

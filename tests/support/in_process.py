@@ -36,7 +36,7 @@ class HereLane(workers.Lane):
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         copied = pickle.loads(pickle.dumps(arguments))  # noqa: S301 (our own)
         with self._state():
-            future.set_result(workers._run(*copied))
+            future.set_result(workers.run_job(*copied, self.jobs))
         return future
 
     def close(self, *, at_once: bool) -> None:
@@ -51,8 +51,6 @@ class HereLane(workers.Lane):
             stack.enter_context(contextlib.redirect_stderr(sys.__stderr__))
             stack.enter_context(contextlib.chdir(Path.cwd()))
             stack.callback(_restore_environment, dict(os.environ))
-            stack.callback(setattr, workers, "_jobs", workers._jobs)
-            workers._jobs = None if self.jobs is None else dict(self.jobs)
             stack.enter_context(self._modules())
             stack.enter_context(self._keras())
             stack.enter_context(self._torch())
