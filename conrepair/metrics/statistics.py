@@ -211,7 +211,9 @@ def _mann_whitney(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[fl
     count, others = sorted((first.size, second.size))
     if count == 0:
         return 0.0, 1.0
-    statistic = float(np.sum(first[:, None] > second) + 0.5 * np.sum(first[:, None] == second))
+    ordered = np.sort(second)
+    below, up_to = (np.searchsorted(ordered, first, side) for side in ("left", "right"))
+    statistic = float(np.sum(below) + np.sum(up_to)) / 2
     if count == 1:
         return statistic, 1.0
     _, equal = np.unique(np.concatenate([first, second]), return_counts=True)
