@@ -108,10 +108,10 @@ def _two_by_two(
 ) -> State:
     """Without two edits that only together make no difference, as an order that both operands of a product have."""
     edits = [edit for item in state.taken for edit in item.edits]
-    if len(edits) > _FEW:
+    if not 2 < len(edits) <= _FEW:
         return state
     for first, second in itertools.combinations(range(len(edits)), 2):
-        if len(edits) == 2 or over() or not _alike(edits[first], edits[second]):
+        if over() or not _alike(edits[first], edits[second]):
             continue
         fewer = _without(_without(state.taken, second), first)
         changed = judge(fewer)

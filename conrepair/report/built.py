@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conrepair.backends.tvm.build import BUILD
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import whole_output
 from conrepair.runtime.store import RECORD
 
 __all__ = ["Built", "check_build_folder"]
-
-_RECORD = "build.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,5 +94,5 @@ def check_build_folder(model: Path, folder: Path, *, force: bool) -> None:
         return
     if not force:
         raise UsageError(f"{folder} exists. Give another output, or --force to replace it.")
-    if not (folder / _RECORD).is_file():
+    if not (folder / BUILD).is_file():
         raise UsageError(f"{folder} is no build, so it isn't replaced. Give another output.")
