@@ -56,7 +56,7 @@ def outcomes(folder: Path, limit: str) -> tuple[dict[str, str], str]:
     (folder / "test_it.py").write_text(_TESTS)
     path = os.pathsep.join([str(Path(durations.__file__).parent), str(folder)])
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "test_it.py"],
+        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-rN", "test_it.py"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path, durations.LIMIT: limit, "PYTEST_ADDOPTS": ""},
         capture_output=True,
