@@ -76,6 +76,20 @@ def test_commands_in_pages_parse(command: str) -> None:
     check_parses(command)
 
 
+@pytest.mark.parametrize(
+    ("words", "targets"),
+    [
+        ("repair a.onnx -q b.onnx", ["b.onnx"]),
+        ("repair a.onnx b.onnx --seconds 9 c.onnx", ["b.onnx", "c.onnx"]),
+        ("localize -q a.onnx --samples 3 b.onnx --intermediate m.onnx c.onnx", ["b.onnx", "c.onnx"]),
+        ("repair a.onnx --apply patch.json", []),
+    ],
+)
+def test_options_may_stand_between_models(words: str, targets: list[str]) -> None:
+    options = check_parses(f"conrepair {words}")
+    assert (options.source, options.targets) == ("a.onnx", targets)
+
+
 def test_commands_are_found_in_pages() -> None:
     assert len(shown(ROOT / "README.md")) >= 6
     assert len(shown(ROOT / "docs" / "tvm.md")) >= 5

@@ -56,6 +56,7 @@ class Parser(argparse.ArgumentParser):
         self.examples = tuple(command for command, _ in examples)
         self._groups = {title: self.add_argument_group(title) for title in _GROUPS}  # empty ones aren't shown
         self["general"].add_argument("-h", "--help", action="help", help="Show this help and exit.")
+        self._mixing = False
 
     def __getitem__(self, title: str) -> argparse._ArgumentGroup:
         """A group of options."""
@@ -72,6 +73,17 @@ class Parser(argparse.ArgumentParser):
             files: Options that name models, which must be there.
         """
         self.set_defaults(run=run, keeps=keeps, files=tuple(files), parser=self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse; where words are left over, once more with options that may stand between models."""
+        options, rest = super().parse_known_args(args, namespace)
+        if not rest or self._mixing or self._subparsers is not None:
+            return options, rest
+        self._mixing = True  # what argparse has for that calls this method again
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
 
     def error(self, message: str) -> NoReturn:
         """End with what was wrong and where help is; argparse's own message shows all options first."""
