@@ -25,8 +25,9 @@ from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
 from conrepair.pipeline.building import build_model
 from conrepair.pipeline.datasets import dataset_for
+from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import read_file
-from conrepair.pipeline.options import input_specs, names_of, recipe_of
+from conrepair.pipeline.options import names_of, recipe_of
 from conrepair.pipeline.pair import Asked, fitting_recipe
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.session import Session

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import onnx
 import pytest
 
 _SLOW = ("keras", "onnx", "onnx_ir", "onnxruntime", "scipy", "sympy", "tensorflow", "torch")
+_NET = '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 4] x) => (float[n, 4] y) { y = Relu (x) }'
 
 
 @pytest.mark.parametrize(
@@ -24,6 +27,17 @@ def test_the_process_that_hands_out_jobs_imports_nothing_that_does_them(module: 
     code = f"import sys, {module}; print(*sorted({{*{_SLOW!r}}} & {{*sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_a_file_of_onnx_is_inspected_with_onnx_alone(tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(_NET), tmp_path / "net.onnx")
+    code = "import sys; from conrepair.cli import main; main(sys.argv[1:]); sys.exit(' '.join(sys.modules))"
+    words = [sys.executable, "-c", code, "inspect", "net.onnx"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "Relu 1" in done.stdout
+    imported = set(done.stderr.splitlines()[-1].split())
+    assert "onnx" in imported
+    assert not imported & {*_SLOW[2:], "conrepair.config.model", "conrepair.pipeline.run"}
 
 
 def test_the_package_itself_imports_next_to_nothing() -> None:

@@ -11,9 +11,10 @@ from conrepair.backends.tvm import settings
 from conrepair.backends.tvm.target import parse_target
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.building import build_model
+from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.from_config import tvm_choice
 from conrepair.pipeline.next_step import command, tell_next
-from conrepair.pipeline.options import given, input_specs, slug
+from conrepair.pipeline.options import given, slug
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.built import check_build_folder

@@ -6,11 +6,8 @@ import argparse
 import contextlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conrepair.config.model import AuditConfig
-from conrepair.pipeline.audit import run_audit
-from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.next_step import after_comparison, tell_next
 from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.session import Session
@@ -21,6 +18,9 @@ from conrepair.report.summary import print_summary
 from conrepair.report.verdict_table import print_verdicts
 from conrepair.report.write import report_json, write_audit, write_so_far
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
+
+if TYPE_CHECKING:
+    from conrepair.config.model import AuditConfig
 
 __all__ = ["audit_and_report", "compare", "run_and_write", "run_config"]
 
@@ -39,6 +39,8 @@ def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> in
     Returns:
         The exit code.
     """
+    from conrepair.pipeline.config_command import load_for_run
+
     file = Path(path)
     config = load_for_run(file, quiet=quiet)
     changes: dict[str, Any] = {"reuse": config.reuse and not fresh}
@@ -102,6 +104,8 @@ def run_and_write(config: AuditConfig, base: Path, *, quiet: bool) -> AuditResul
         base: Folder that its relative paths start from.
         quiet: No progress.
     """
+    from conrepair.pipeline.audit import run_audit
+
     with contextlib.ExitStack() as use:
         with ProgressDisplay(quiet=quiet) as display:
             result = run_audit(config, base, display, use, write_so_far)

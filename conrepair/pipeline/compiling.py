@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conrepair.backends.registry import COMPILERS, backend
-from conrepair.config.model import AuditConfig, BackendConfig
 from conrepair.converters.routes import find_route
 from conrepair.frameworks.model import Model, to_json
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import BackendChoice
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
+
+if TYPE_CHECKING:
+    from conrepair.config.model import AuditConfig, BackendConfig
 
 __all__ = [
     "Preparation",

@@ -11,8 +11,9 @@ from conrepair.frameworks.detect import detect_framework, detect_suffix
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.frameworks.model import Model
+from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.next_step import after_conversion, tell_next
-from conrepair.pipeline.options import input_specs, read_options, subject_of
+from conrepair.pipeline.options import read_options, subject_of
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import conversion_settings

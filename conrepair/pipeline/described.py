@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
-from conrepair.pipeline.evaluation import problem_of_failure
-from conrepair.pipeline.session import Session
-from conrepair.pipeline.sources import framework_needs
-from conrepair.report.result import Problem
-from conrepair.runtime.workers import Failure
+from conrepair.runtime.errors import ConrepairError, ModelLoadError
+
+if TYPE_CHECKING:
+    from conrepair.pipeline.session import Session
 
 __all__ = ["Described", "read_file"]
 
@@ -27,13 +27,13 @@ class Described:
         model: The file.
         description: What it consists of; None where nothing could be read.
         missing: What can't be said without running it.
-        problem: Why it can't be run.
+        problem: Why it can't be run, as far as that was looked at.
     """
 
     model: Model
     description: Description | None
     missing: tuple[str, ...] = ()
-    problem: Problem | None = None
+    problem: ConrepairError | None = None
 
     def checked(self) -> Description:
         """What the file consists of.
@@ -42,8 +42,7 @@ class Described:
             ConrepairError: if it can't be run.
         """
         if self.problem is not None:
-            what = "" if self.problem.kind == "refused" else f"{self.model.path} can't be loaded"
-            raise self.problem.as_error(what)
+            raise self.problem
         if self.description is None:
             raise ValueError("a file that was described has no description")
         return self.description
@@ -52,11 +51,11 @@ class Described:
 def read_file(
     path: Path, session: Session, inputs: Sequence[TensorSpec] = (), *, timeout: float = 600.0, trust: bool = False
 ) -> Described:
-    """Describe a file; one that can't be run as far as it can be read.
+    """Describe a file; one that can't be run as far as it can be read. Of an ONNX file nothing is run.
 
     Args:
         path: Of the file or folder.
-        session: Where.
+        session: Where other files are opened, and progress is shown.
         inputs: That its file doesn't say.
         timeout: In seconds.
         trust: Whether code and pickles in it may run.
@@ -65,11 +64,39 @@ def read_file(
         ModelLoadError: if there's no such file, or it's of no known format.
     """
     model = Model(detect_framework(path), str(path), model_sha256(path), inputs=tuple(inputs), trust=trust)
+    if model.framework != "onnx":
+        return _opened(model, session, timeout)
+    with session.shown("describe"):
+        return _read(model)
+
+
+def _read(model: Model) -> Described:
+    from conrepair.frameworks.outlines.onnx import check
+    from conrepair.frameworks.outlines.outline import outline
+
+    found, problem = outline(model), None
+    try:
+        check(model, found)
+    except ModelLoadError as error:
+        problem = error
+    if found is None:
+        return Described(model, None, problem=problem)
+    return Described(model, found.description, found.missing, problem)
+
+
+def _opened(model: Model, session: Session, timeout: float) -> Described:
+    from conrepair.pipeline.evaluation import problem_of_failure
+    from conrepair.pipeline.sources import framework_needs
+    from conrepair.runtime.workers import Failure
+
     payload = {"model": to_json(model)}
     needs = framework_needs(model.framework)
-    outcome = session.call("describe", payload, needs=needs, timeout=timeout)
-    problem = problem_of_failure(outcome) if isinstance(outcome, Failure) else None
-    read = outcome if problem is None else session.call("contents", payload, needs=needs, timeout=timeout)
+    outcome, problem = session.call("describe", payload, needs=needs, timeout=timeout), None
+    read = outcome
+    if isinstance(outcome, Failure):
+        told = problem_of_failure(outcome)
+        problem = told.as_error("" if told.kind == "refused" else f"{model.path} can't be loaded")
+        read = session.call("contents", payload, needs=needs, timeout=timeout)
     if isinstance(read, Failure) or "description" not in read.value:
         return Described(model, None, problem=problem)
     description = from_json(Description, read.value["description"])

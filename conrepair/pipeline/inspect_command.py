@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from conrepair.frameworks.model import Description, Model, to_json
+from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import read_file
 from conrepair.pipeline.next_step import command, tell_next
-from conrepair.pipeline.options import input_specs
 from conrepair.pipeline.session import Session
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import output_console, say

@@ -6,18 +6,20 @@ import argparse
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from conrepair.config.model import SyntheticConfig
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework
-from conrepair.report.result import Row
 from conrepair.runtime.progress import output_console
+
+if TYPE_CHECKING:
+    from conrepair.report.result import Row
 
 __all__ = ["after_comparison", "after_conversion", "after_repair", "command", "tell_next"]
 
-_DRAWN = ("seed", "low", "high")
+_DRAWN: dict[str, float | None] = {"seed": 0, "low": None, "high": None}  # what they are where nobody says
 
 
 def tell_next(line: str) -> None:
@@ -121,13 +123,12 @@ def _again(row: Row, options: argparse.Namespace) -> str:
 
 def _pair(verb: str, options: argparse.Namespace, source: str | Path, target: str | Path, *more: str) -> str:
     """Another verb for two files, with the inputs that were given."""
-    usual = SyntheticConfig()
     words: list[str | Path] = [source, target]
     for name in ("data", "recipe", "target_recipe"):
         if getattr(options, name, None) is not None:
             words += [f"--{name.replace('_', '-')}", getattr(options, name)]
-    for name in _DRAWN if options.data is None else ():
-        if getattr(options, name) != getattr(usual, name):
+    for name, usual in _DRAWN.items() if options.data is None else ():
+        if getattr(options, name) != usual:
             words += [f"--{name}", f"{getattr(options, name):g}"]
     return command(verb, *words, *more, inputs=options.input)
 

@@ -12,9 +12,8 @@ from typing import Any
 from conrepair.converters.routes import Route
 from conrepair.data.named_recipes import named_recipe
 from conrepair.data.recipe import Recipe
-from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import from_json
 from conrepair.pipeline.datasets import dataset_for
+from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.pair import Asked, fitting_recipe
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.runtime.errors import ConfigError, UsageError
@@ -22,7 +21,6 @@ from conrepair.runtime.errors import ConfigError, UsageError
 __all__ = [
     "asked_of",
     "given",
-    "input_specs",
     "names_of",
     "read_options",
     "recipe_of",
@@ -139,25 +137,6 @@ def _read_recipe(path: str | Path) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} can't be read as a recipe: {error}. Give a recipe.json, or a name.") from error
-
-
-def input_specs(texts: Sequence[str | TensorSpec]) -> tuple[TensorSpec, ...]:
-    """The inputs that are declared.
-
-    Raises:
-        ConfigError: if there's no shape in one.
-    """
-    return tuple(text if isinstance(text, TensorSpec) else _input_spec(text) for text in texts)
-
-
-def _input_spec(text: str) -> TensorSpec:
-    """Read [NAME=]batch,3,224,224[:dtype]."""
-    name, _, rest = text.rpartition("=")
-    sizes, _, dtype = rest.partition(":")
-    shape = [int(size) if size.lstrip("-").isdigit() else size for size in sizes.split(",") if size]
-    if not shape:
-        raise ConfigError(f"--input {text}: give a shape, as in --input batch,3,224,224")
-    return from_json(TensorSpec, {"name": name, "shape": shape, "dtype": dtype or "float32"})
 
 
 def repair_folder(output: str | None, target: Path) -> Path:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conrepair.config.model import AuditConfig
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import converter
 from conrepair.converters.routes import Route, find_route, pinned_route
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from conrepair.config.model import AuditConfig
 
 __all__ = ["Conversion", "Goal", "check_converters", "plan_conversions"]
 

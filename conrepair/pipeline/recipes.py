@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
-from conrepair.config.model import ModelConfig, RecipeConfig
 from conrepair.data.feeds import image_input
 from conrepair.data.named_recipes import named_recipe
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import ConfigError
 from conrepair.zoo.catalog import MODELS
+
+if TYPE_CHECKING:
+    from conrepair.config.model import ModelConfig, RecipeConfig
 
 __all__ = ["default_recipe", "raw_recipe", "recipe_from_config", "sized_recipe"]
 

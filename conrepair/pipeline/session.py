@@ -5,24 +5,23 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conrepair.pipeline.job_table import JOBS
-from conrepair.pipeline.photos import PhotoRoom
-from conrepair.pipeline.run import result_of, run_stages
-from conrepair.pipeline.scheduler import Result, Scheduler, Task
-from conrepair.pipeline.settings import Settings
-from conrepair.pipeline.stages.state import State
-from conrepair.pipeline.subject import Subject
-from conrepair.report.result import AuditResult
 from conrepair.runtime.executor import Executor, InProcess
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.store import Store
 from conrepair.runtime.timings import job_done
 from conrepair.runtime.workers import Job, Outcome, Success, Workers
+
+if TYPE_CHECKING:
+    from conrepair.pipeline.scheduler import Result, Task
+    from conrepair.pipeline.settings import Settings
+    from conrepair.pipeline.subject import Subject
+    from conrepair.report.result import AuditResult
 
 __all__ = ["Session"]
 
@@ -57,6 +56,13 @@ class Session:
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
 
+    @contextlib.contextmanager
+    def shown(self, kind: str) -> Iterator[None]:
+        """Show that one thing is being done, and that it was."""
+        with ProgressDisplay(quiet=self._quiet) as display, display.stage(kind, 1) as stage:
+            yield
+            stage.advance()
+
     def call(self, kind: str, payload: Mapping[str, Any], *, needs: frozenset[str], timeout: float) -> Outcome:
         """Do one job, and keep nothing of it.
 
@@ -66,15 +72,10 @@ class Session:
             needs: Frameworks it imports.
             timeout: In seconds.
         """
-        with (
-            self.store.scratch() as folder,
-            ProgressDisplay(quiet=self._quiet) as display,
-            display.stage(kind, 1) as stage,
-        ):
+        with self.store.scratch() as folder, self.shown(kind):
             job = Job(kind, payload, folder, needs, timeout)
             lane, begun = self._executor.idle_lane(needs), time.perf_counter()
             outcome = self._executor.outcome(lane, job, self._executor.start(lane, job))
-            stage.advance()
         if isinstance(outcome, Success):
             job_done(kind, begun, outcome.seconds, {})
         return outcome
@@ -85,6 +86,8 @@ class Session:
         Args:
             task: Shown while it runs.
         """
+        from conrepair.pipeline.scheduler import Scheduler
+
         scheduler = Scheduler(self.store, self._executor)
         with ProgressDisplay(quiet=self._quiet) as display, display.stage(task.kind, 1) as stage:
             scheduler.run([task], side_by_side=1, advance=stage.advance, show=stage.show)
@@ -112,6 +115,11 @@ class Session:
             notes: What a person should know already.
             kind: What was asked for, as `AuditResult.kind`.
         """
+        from conrepair.pipeline.photos import PhotoRoom
+        from conrepair.pipeline.run import result_of, run_stages
+        from conrepair.pipeline.scheduler import Scheduler
+        from conrepair.pipeline.stages.state import State
+
         started = time.perf_counter()
         photos = PhotoRoom(self.store, reuse=True)
         try:

@@ -5,29 +5,22 @@ from __future__ import annotations
 import onnx
 
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx_file import describe_proto, nodes_of, read_valid, specs_of_proto
 from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["outline"]
+__all__ = ["check", "outline"]
 
 _DEFAULT = {"", "ai.onnx"}
 
 
 def outline(model: Model) -> Outline:
     """See `conrepair.frameworks.outlines.outline.outline`."""
-    from conrepair.frameworks.onnx import describe_proto, nodes_of, spec_of_proto
-
     proto = onnx.load(model.path, load_external_data=False)
     if not proto.graph.output:
         raise ValueError("it has no outputs")
-    constants = {tensor.name for tensor in proto.graph.initializer}
-    inputs = tuple(spec_of_proto(value) for value in proto.graph.input if value.name not in constants)
-    description = describe_proto(proto, inputs, tuple(map(spec_of_proto, proto.graph.output)))
-    known = _known() | {(function.domain, function.name) for function in proto.functions}
-    unknown = [
-        f"{node.domain}:{node.op_type}" if node.domain else node.op_type
-        for node in nodes_of(proto.graph)
-        if ("" if node.domain in _DEFAULT else node.domain, node.op_type) not in known
-    ]
+    description = describe_proto(proto, *specs_of_proto(proto))
+    unknown = _unknown(proto)
     missing = []
     if unknown:
         missing.append(
@@ -44,9 +37,35 @@ def outline(model: Model) -> Outline:
     return Outline(description, tuple(missing))
 
 
-def _known() -> set[tuple[str, str]]:
-    """Domain and name of every operator that ONNX or ONNX Runtime has."""
+def check(model: Model, found: Outline | None) -> None:
+    """Refuse what ONNX's own rules forbid, and what nothing here can run; only running it shows what else there is.
+
+    Args:
+        model: The file.
+        found: What could be read of it.
+
+    Raises:
+        ModelLoadError: if so.
+    """
+    read_valid(model)
+    if found is not None and found.missing:
+        raise ModelLoadError(f"{model.path} can't be loaded as an ONNX model: {'; '.join(found.missing)}.")
+
+
+def _unknown(proto: onnx.ModelProto) -> list[str]:
+    """Nodes whose operators neither the file nor ONNX nor ONNX Runtime has."""
+    own = {(function.domain, function.name) for function in proto.functions}
+    nodes = [("" if node.domain in _DEFAULT else node.domain, node.op_type) for node in nodes_of(proto.graph)]
+    unknown = [node for node in nodes if node not in own and not onnx.defs.has(node[1], node[0])]
+    if unknown:
+        known = _known_to_runtime()
+        unknown = [node for node in unknown if node not in known]
+    return [f"{domain}:{operator}" if domain else operator for domain, operator in unknown]
+
+
+def _known_to_runtime() -> set[tuple[str, str]]:
+    """Domain and name of every operator that ONNX Runtime has."""
     from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
-    schemas = [*onnx.defs.get_all_schemas(), *runtime.get_all_operator_schema()]
+    schemas = runtime.get_all_operator_schema()
     return {("" if schema.domain in _DEFAULT else schema.domain, schema.name) for schema in schemas}

@@ -167,6 +167,36 @@ def test_what_is_refused_for_another_reason_is_not_damaged_either(tmp_path: Path
     assert DAMAGED not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[n, 4] x) => (float[n, 4] y) { y = Relu (x) }",
+        "g (float[n, 4] x) => (float[?, ?] y) { y = Concat <axis = 1> (x, x) }",
+        "g (uint8[n, 4] x) => (uint8[n, 4] y) <float s = {0.5}, uint8 z = {3}> "
+        "{ a = DequantizeLinear (x, s, z) b = Relu (a) y = QuantizeLinear (b, s, z) }",
+        "g (float[2, 4] x, int64[?] i) => (float[2, m] y) { y = Gather <axis = 1> (x, i) }",
+    ],
+)
+def test_inputs_and_outputs_are_those_that_onnx_runtime_tells(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), path)
+    model = model_of(path)
+    found, told = outline(model), framework("onnx").describe(model)
+    assert found is not None
+    assert found.description == told
+
+
+def test_inspect_of_onnx_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What only ONNX Runtime refuses is told where it's run."""
+    path = onnx_file(tmp_path / "net.onnx", "i = Cast <to = 7> (x) y = Add (x, i)")
+    with pytest.raises(ModelLoadError, match="can be read to its end"):
+        framework("onnx").load(model_of(path))
+    assert main(["inspect", str(path), "-q"]) == 0
+    assert "Add 1, Cast 1" in capsys.readouterr().out
+    assert main(["compare", str(path), str(path), "-q"]) == ExitCode.MODEL_LOAD
+    assert "can be read to its end, so it's what is in it that's refused" in capsys.readouterr().out
+
+
 def test_inspect_lists_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = foreign_onnx(tmp_path)
     assert main(["inspect", str(path)]) == ExitCode.MODEL_LOAD

@@ -1,0 +1,151 @@
+"""What an ONNX file says, without running it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import onnx
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.identity import onnx_tensors
+from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.onnx_quantization import io_quantization
+from conrepair.frameworks.runnable import load_error
+
+__all__ = ["STORED", "describe_proto", "nodes_of", "read_valid", "specs_of_proto", "table_sizes", "with_quantization"]
+
+STORED = frozenset({"int8", "uint8", "int16", "uint16"})
+"""Types that may stand for real numbers."""
+
+# Operators that leave indices what they are, and which of their operands those are. Negative ones count from
+# the end: Where(indices < 0, indices + size, indices).
+_FIRST, _BRANCHES = slice(1), slice(1, 3)
+_VALUES = {
+    "Cast": _FIRST,
+    "Flatten": _FIRST,
+    "Identity": _FIRST,
+    "Reshape": _FIRST,
+    "Squeeze": _FIRST,
+    "Unsqueeze": _FIRST,
+    "Where": _BRANCHES,
+}
+_TABLES = {"Cast", "DequantizeLinear", "Identity"}
+
+
+def read_valid(model: Model) -> onnx.ModelProto:
+    """The file, once ONNX's own rules are kept; weights in external files aren't read.
+
+    Raises:
+        ModelLoadError: if they aren't.
+    """
+    try:
+        proto = onnx.load(model.path, load_external_data=False)
+        onnx.checker.check_model(model.path)
+    except Exception as error:
+        raise load_error(model, "an ONNX model", error) from error
+    return proto
+
+
+def describe_proto(
+    proto: onnx.ModelProto, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
+) -> Description:
+    """What a file says, but for its inputs and outputs, which are given."""
+    weights: Counter[str] = Counter()
+    matrices: Counter[str] = Counter()
+    for tensor in onnx_tensors(proto.graph):
+        if tensor.dims:
+            matrices[_dtype_name(tensor.data_type)] += sum(size > 1 for size in tensor.dims) > 1
+            weights[_dtype_name(tensor.data_type)] += int(np.prod(tensor.dims, dtype=np.int64))
+    sizes = table_sizes(proto)
+    return Description(
+        format="ONNX",
+        inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in inputs),
+        outputs=tuple(outputs),
+        operators=dict(sorted(Counter(node.op_type for node in nodes_of(proto.graph)).items())),
+        parameters=sum(weights.values()),
+        weights=dict(weights),
+        matrices=dict(matrices),
+        opset=next((item.version for item in proto.opset_import if item.domain in {"", "ai.onnx"}), None),
+        producer=f"{proto.producer_name} {proto.producer_version}".strip(),
+    )
+
+
+def table_sizes(proto: onnx.ModelProto) -> dict[str, int]:
+    """The smallest constant table that each input is looked up in."""
+    names = {value.name: value.name for value in proto.graph.input}
+    tables = {tensor.name: list(tensor.dims) for tensor in proto.graph.initializer}
+    sizes: dict[str, int] = {}
+    for node in proto.graph.node:
+        attributes = {attribute.name: attribute for attribute in node.attribute}
+        if node.op_type == "Constant" and "value" in attributes:
+            tables[node.output[0]] = list(attributes["value"].t.dims)
+        elif node.op_type in _TABLES and node.input[0] in tables:
+            tables[node.output[0]] = tables[node.input[0]]
+        elif node.op_type in _VALUES:
+            origin = next((names[name] for name in node.input[_VALUES[node.op_type]] if name in names), None)
+            if origin is not None:
+                names[node.output[0]] = origin
+        elif node.op_type == "Gather" and node.input[0] in tables and node.input[1] in names:
+            size = tables[node.input[0]][attributes["axis"].i if "axis" in attributes else 0]
+            name = names[node.input[1]]
+            sizes[name] = min(size, sizes.get(name, size))
+    return sizes
+
+
+def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """All nodes, those of subgraphs (If, Loop, Scan) included."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for subgraph in [attribute.g, *attribute.graphs]:
+                yield from nodes_of(subgraph)
+
+
+def specs_of_proto(proto: onnx.ModelProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
+    """Inputs and outputs as the file declares them; shapes of outputs that it leaves open are inferred."""
+    constants = {tensor.name for tensor in proto.graph.initializer}
+    inputs = tuple(_spec(value) for value in proto.graph.input if value.name not in constants)
+    outputs = tuple(map(_spec, proto.graph.output))
+    if not all(_is_whole(value) for value in proto.graph.output):
+        outputs = tuple(map(_spec, onnx.shape_inference.infer_shapes(proto).graph.output))
+    return with_quantization(proto, inputs), with_quantization(proto, outputs)
+
+
+def with_quantization(proto: onnx.ModelProto, specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Inputs or outputs with the real numbers that their integers stand for."""
+    if not any(spec.dtype in STORED for spec in specs):
+        return tuple(specs)
+    known = io_quantization(proto)
+    return tuple(replace(spec, quantization=known.get(spec.name)) for spec in specs)
+
+
+def _spec(value: onnx.ValueInfoProto) -> TensorSpec:
+    dims = value.type.tensor_type.shape.dim
+    shape = tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?" for dim in dims)
+    return TensorSpec(value.name, shape, _type_words(value.type))
+
+
+def _is_whole(value: onnx.ValueInfoProto) -> bool:
+    """Whether its shape is declared."""
+    kind = value.type.tensor_type
+    return kind.HasField("shape") and all(dim.WhichOneof("value") for dim in kind.shape.dim)
+
+
+def _type_words(kind: onnx.TypeProto) -> str:
+    """An element type, or what else an input or output is: "seq(float32)"."""
+    match kind.WhichOneof("value"):
+        case "sequence_type":
+            return f"seq({_type_words(kind.sequence_type.elem_type)})"
+        case "optional_type":
+            return f"optional({_type_words(kind.optional_type.elem_type)})"
+        case "map_type":
+            return f"map({_dtype_name(kind.map_type.key_type)}, {_type_words(kind.map_type.value_type)})"
+    return _dtype_name(kind.tensor_type.elem_type)
+
+
+def _dtype_name(data_type: int) -> str:
+    name = str(onnx.TensorProto.DataType.Name(data_type)).lower()
+    return {"float": "float32", "double": "float64"}.get(name, name)
