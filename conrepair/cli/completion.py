@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shtab
 
-from conrepair.cli.parser import Parser, Verbs
+from conrepair.cli.parser import Parser, Verbs, path_kind
 
 __all__ = ["completion"]
 
-_FILES = frozenset({"SOURCE", "MODEL", "CONFIG", "FILE", "PATH", "PATCH", "RECIPE", "OUTPUT"})
+_COMPLETED = {"file": shtab.FILE, "folder": shtab.DIRECTORY}
 
 
 def completion(parser: Parser, shell: str) -> str:
@@ -23,9 +23,6 @@ def completion(parser: Parser, shell: str) -> str:
         verbs.choices[shown.dest].description = shown.help  # one line, where the help has several
     for verb in verbs.choices.values():
         for action in verb._actions:
-            # A pair's second model is a TARGET, and so is what TVM's option --target generates code for.
-            if action.metavar in _FILES or (action.metavar == "TARGET" and not action.option_strings):
-                vars(action)["complete"] = shtab.FILE
-            elif action.metavar == "FOLDER":
-                vars(action)["complete"] = shtab.DIRECTORY
+            if kind := path_kind(action):
+                vars(action)["complete"] = _COMPLETED[kind]
     return shtab.complete(parser, shell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import sys
 import traceback
@@ -12,7 +13,7 @@ from pathlib import Path
 from conrepair import __version__
 from conrepair.cli.audit_verbs import add_audit_verbs
 from conrepair.cli.model_verbs import add_model_verbs
-from conrepair.cli.parser import Parser, check_rest, nearest
+from conrepair.cli.parser import Parser, check_paths, check_rest, nearest
 from conrepair.runtime.errors import ConrepairError, ExitCode, ModelLoadError
 from conrepair.runtime.invocation import invoked_by
 from conrepair.runtime.libraries import missing_library
@@ -36,11 +37,13 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     if not words:
         sys.stderr.write(parser.format_help())
         return int(ExitCode.USAGE)
+    _print_any_name()
     invoked_by(words)
     options, rest = parser.parse_known_args(words)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     try:
         check_rest(options, rest)
+        check_paths(options)
         _check_files(options)
         return _run(options)
     except ConrepairError as error:
@@ -102,6 +105,13 @@ def command_line(default_config: str = "config.json") -> Parser:
     add_model_verbs(verbs)
     add_audit_verbs(verbs, default_config)
     return parser
+
+
+def _print_any_name() -> None:
+    """Write what the terminal's encoding lacks, or a name that isn't UTF-8, as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.path_text import path_problem
 
-__all__ = ["EXIT_CODES", "Parser", "Verbs", "check_rest", "nearest"]
+__all__ = ["EXIT_CODES", "Parser", "Verbs", "check_paths", "check_rest", "nearest", "path_kind"]
 
 EXIT_CODES = """exit codes:
   0 equivalent (within tolerance, rounding, or the budget of quantization), or done;
@@ -20,6 +21,7 @@ EXIT_CODES = """exit codes:
 
 _GROUPS = ("models", "inputs", "tolerances", "search", "compiler", "output", "general")
 _WIDTH = 100
+_FILES = frozenset({"SOURCE", "MODEL", "CONFIG", "FILE", "PATH", "PATCH", "RECIPE", "OUTPUT"})
 Verbs = argparse._SubParsersAction
 
 
@@ -118,3 +120,26 @@ def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
     word, known = rest[0].partition("=")[0], list(parser._option_string_actions)
     what = "there's no option" if word.startswith("-") else "there's nothing that would take"
     raise UsageError(f"{what} {word}{nearest(word, known)}\nSee `{parser.prog} --help`.")
+
+
+def path_kind(action: argparse.Action) -> str:
+    """What an argument names on the disk: "file", "folder", or "" for something else."""
+    # A pair's second model is a TARGET, and so is what TVM's option --target generates code for.
+    if action.metavar in _FILES or (action.metavar == "TARGET" and not action.option_strings):
+        return "file"
+    return "folder" if action.metavar == "FOLDER" else ""
+
+
+def check_paths(options: argparse.Namespace) -> None:
+    """Refuse what can't be the path of anything, before work is done for it.
+
+    Raises:
+        UsageError: with the argument and the reason.
+    """
+    for action in options.parser._actions:
+        if not path_kind(action):
+            continue
+        given = getattr(options, action.dest, None)
+        for text in given if isinstance(given, list) else [given]:
+            if text and (problem := path_problem(text, output=action.dest == "output")):
+                raise UsageError(f"{argparse._get_action_name(action)}: {problem}")

@@ -11,10 +11,14 @@ from pydantic import ValidationError
 from conrepair.config.legacy.detect import is_legacy
 from conrepair.config.model import AuditConfig, RecipeConfig
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.words import shortened
 
 __all__ = ["explain", "load_config", "parse_config", "read_json", "read_recipe"]
 
 _MISSING: Any = object()
+_PROBLEMS = 100  # that a person may want to see at once
+_GIVEN = 200  # letters of a value
 
 
 def load_config(path: Path) -> AuditConfig:
@@ -46,25 +50,25 @@ def read_json(path: Path, duplicates: list[str] | None = None) -> Any:
         ConfigError: if it's missing or no JSON.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_json_text(path)
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such configuration file. Give one: python3 main.py CONFIG.json") from error
     except IsADirectoryError as error:
         raise ConfigError(f"{path} is a folder; give a JSON file") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: can't be read as UTF-8 text: {error}") from error
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: can't be read: {error}") from error
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         return _object(items, duplicates)
 
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse)
+        value = value_of(text, pairs, _refuse)
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"{path}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}"
         ) from error
-    except RecursionError as error:
-        raise ConfigError(f"{path}: nested too deeply to be a configuration") from error
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from error
     return value
@@ -116,7 +120,9 @@ def explain(error: ValidationError, value: Any) -> list[str]:
         path = _json_path(problem["loc"], value)
         # The alternatives of a union are refused one by one; the first is what was most likely meant.
         problems.setdefault(path, f"  {path}: {problem['msg'].removeprefix('Value error, ')}{_given(problem)}")
-    return list(problems.values())
+    shown = list(problems.values())
+    more = len(shown) - _PROBLEMS
+    return shown if more <= 0 else [*shown[:_PROBLEMS], f"  and {more:,} more"]
 
 
 def _named(problem: Any) -> Any:
@@ -129,15 +135,8 @@ def _named(problem: Any) -> Any:
 
 def _first_causes(problems: list[Any]) -> list[Any]:
     """Drop "too short", which pydantic adds to a sequence whose items were refused."""
-    locations = [problem["loc"] for problem in problems]
-    return [
-        problem
-        for problem in problems
-        if problem["type"] != "too_short"
-        or not any(
-            len(other) > len(problem["loc"]) and other[: len(problem["loc"])] == problem["loc"] for other in locations
-        )
-    ]
+    within = {problem["loc"][:length] for problem in problems for length in range(len(problem["loc"]))}
+    return [problem for problem in problems if problem["type"] != "too_short" or problem["loc"] not in within]
 
 
 def _json_path(location: tuple[int | str, ...], value: Any) -> str:
@@ -158,7 +157,7 @@ def _json_path(location: tuple[int | str, ...], value: Any) -> str:
 def _given(problem: Any) -> str:
     value = problem["input"]
     if isinstance(value, str | int | float | bool):
-        return f" (given: {json.dumps(value)})"
+        return f" (given: {shortened(json.dumps(value), _GIVEN)})"
     return ""
 
 

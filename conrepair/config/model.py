@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from conrepair.config.device_url import DEVICE_URL, device_of_url
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.graph.kinds import EditKind
+from conrepair.runtime.path_text import fitting_name, path_problem
 
 __all__ = [
     "ArchitecturesConfig",
@@ -35,6 +39,18 @@ __all__ = [
 _DISABLED_PREFIX = "noop_"
 _STORE = "store"
 _LOCAL_DEVICE = "local"
+_NAME_LETTERS = 100  # files and folders are named after models, audits and backends
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_NAME_LETTERS)]
+
+
+def _possible(text: str, *, output: bool = False) -> str:
+    if problem := path_problem(text, output=output):
+        raise ValueError(problem)
+    return text
+
+
+_Path = Annotated[str, AfterValidator(_possible)]
+_OutputPath = Annotated[str, AfterValidator(partial(_possible, output=True))]
 
 
 class _Strict(BaseModel):
@@ -119,12 +135,14 @@ class DatasetConfig(_Strict):
     """What the models are run on: exactly one of zoo, folder, tensors, synthetic."""
 
     zoo: str | None = Field(None, description="Photos by name: photos, imagenet-photos, natural-photos.")
-    folder: str | None = Field(None, description="A folder of photos.")
-    tensors: str | None = Field(
+    folder: _Path | None = Field(None, description="A folder of photos.")
+    tensors: _Path | None = Field(
         None, description="An .npz or .npy file, first axis samples; array names are input names."
     )
     synthetic: SyntheticConfig | None = None
-    labels: str = Field("auto", description="For a folder: auto, subfolders, filenames, none, or the path of a CSV.")
+    labels: _Path = Field(
+        "auto", description="For a folder: auto, subfolders, filenames, none, or the path of a CSV."
+    )
     limit: int | None = Field(None, ge=1, description="Take the first so many.")
 
     @model_validator(mode="after")
@@ -196,9 +214,9 @@ Conversion = Annotated[
 class ModelConfig(_Strict):
     """A source model, or an existing conversion of one: exactly one of zoo, path, factory."""
 
-    name: str = Field(..., pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Names the output folder.")
+    name: _Name = Field(..., description="Names the output folder.")
     zoo: str | None = Field(None, description="A packaged pretrained model by name.")
-    path: str | None = Field(
+    path: _Path | None = Field(
         None,
         description=".onnx, .pt2, TorchScript, .keras, .h5, SavedModel folder, frozen .pb, .tflite.",
     )
@@ -208,7 +226,7 @@ class ModelConfig(_Strict):
         description="package.module:function, e.g. torchvision.models:mobilenet_v2.",
     )
     kwargs: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments of the factory.")
-    weights: str | None = Field(None, description="Weights file for the factory's model.")
+    weights: _Path | None = Field(None, description="Weights file for the factory's model.")
     initialize: Literal["as-built", "variance-preserving"] = Field(
         "as-built",
         description="variance-preserving draws BatchNorm statistics so that random weights answer to the input.",
@@ -292,11 +310,7 @@ class OnnxRuntimeConfig(_Strict):
 class RpcDeviceConfig(_Strict):
     """A device that TVM reaches over RPC, which has no authentication: on a trusted network, or through a tunnel."""
 
-    name: str | None = Field(
-        None,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
-        description="How reports call it. Default: its key in `devices`.",
-    )
+    name: _Name | None = Field(None, description="How reports call it. Default: its key in `devices`.")
     host: str = Field(..., min_length=1, description="Of the server, or of the tracker.")
     port: int = Field(9090, ge=1, le=65535, description="Of the server, or of the tracker.")
     key: str = Field("", pattern=r"^\S*$", description="That the server was started with.")
@@ -308,7 +322,7 @@ class RpcDeviceConfig(_Strict):
     host_target: str | None = Field(
         None, description="For opencl and cuda: the device's processor, e.g. llvm -mtriple=aarch64-linux-gnu."
     )
-    linker: str | None = Field(
+    linker: _Path | None = Field(
         None,
         description="A cross-compiler here that links, e.g. aarch64-linux-gnu-g++. Default: with -mtriple the "
         "device's own compiler; else this machine's.",
@@ -335,10 +349,9 @@ class TvmConfig(_Strict):
     """Models compiled by Apache TVM, for one target under one setting."""
 
     name: Literal["tvm"]
-    label_: str | None = Field(
+    label_: _Name | None = Field(
         None,
         alias="label",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
         description="How reports call it. Default: tvm-TARGET-SETTING, with a pinned importer, and the device if "
         "it's not local.",
     )
@@ -353,10 +366,10 @@ class TvmConfig(_Strict):
     unfused: tuple[str, ...] = Field((), description="Operators of the imported model to leave out of fusion.")
     unscheduled: tuple[str, ...] = Field((), description="Operators whose kernels get no schedule (CPUs).")
     trials: int = Field(64, ge=1, description="For tuned: how many candidates are measured.")
-    database: str | None = Field(
+    database: _Path | None = Field(
         None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
     )
-    built: str | None = Field(
+    built: _Path | None = Field(
         None, description="Folder of a build to take as it is, of whichever setting; nothing is compiled then."
     )
     threads: int | None = Field(None, ge=1, description="That a kernel may use, of those that TVM has. Default: all.")
@@ -388,7 +401,7 @@ class TvmConfig(_Strict):
         importer = "" if self.importer is None else f"-{self.importer}"
         target = re.sub(r"-[a-z-]+=", "", self.target)
         name = f"tvm-{target}-{self.setting}{importer}{where}"
-        return self.label_ or re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")
+        return self.label_ or fitting_name(re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-"))
 
     @property
     def options(self) -> dict[str, Any]:
@@ -527,6 +540,11 @@ class LimitsConfig(_Strict):
     )
 
 
+def _repeated(names: Sequence[str]) -> list[str]:
+    """Those that stand there more than once."""
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
 def _items(value: Any, key: str) -> list[Any]:
     """What stands under a key, where it's a list of a configuration that isn't checked yet."""
     found = value.get(key) if isinstance(value, dict) else None
@@ -553,8 +571,8 @@ class AuditConfig(_Strict):
 
     schema_: str | None = Field(None, alias="$schema", description="For editors.")
     schema_version: Literal[1] = Field(1, description="Version of this format.")
-    name: str = Field("audit", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    output: str = Field("generated", description="Folder of all outputs, relative to this file.")
+    name: _Name = "audit"
+    output: _OutputPath = Field("generated", description="Folder of all outputs, relative to this file.")
     dataset: DatasetConfig = Field(default_factory=lambda: DatasetConfig(zoo="photos"))
     models: tuple[ModelConfig, ...] = ()
     architectures: tuple[ArchitecturesConfig, ...] = Field(
@@ -597,14 +615,11 @@ class AuditConfig(_Strict):
         if not self.models and not self.architectures:
             raise ValueError("models: give at least one, or 'architectures'")
         names = [model.name for model in self.models]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two models are named '{name}'; names must differ")
+        for name in _repeated(names):
+            raise ValueError(f"two models are named '{name}'; names must differ")
         for backends in (self.backends, *(model.backends or () for model in self.models)):
-            labels = [backend.label for backend in backends]
-            for label in labels:
-                if labels.count(label) > 1:
-                    raise ValueError(f"backends: two are called '{label}'; give each once, or a tvm one a `label`")
+            for label in _repeated([backend.label for backend in backends]):
+                raise ValueError(f"backends: two are called '{label}'; give each once, or a tvm one a `label`")
         sources = {model.name for model in self.models if model.compare_with is None}
         for model in self.models:
             if model.compare_with is not None and model.dataset is not None:
@@ -624,6 +639,14 @@ class AuditConfig(_Strict):
     def backends_of(self, model: ModelConfig) -> tuple[BackendConfig, ...]:
         """Where a model shall run."""
         return self.backends if model.backends is None else model.backends
+
+    def dataset_of(self, model: ModelConfig) -> DatasetConfig:
+        """What a model runs on: its own dataset, its reference's, or the audit's."""
+        return self._own_datasets.get(str(model.compare_with)) or model.dataset or self.dataset
+
+    @cached_property
+    def _own_datasets(self) -> dict[str, DatasetConfig]:
+        return {model.name: model.dataset for model in self.models if model.dataset is not None}
 
     def batch_size_of(self, model: ModelConfig) -> int:
         """How many samples a model that leaves it open gets at once."""

@@ -11,12 +11,14 @@ import csv
 import dataclasses
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
 
 from conrepair.data.decode import photo_suffixes
 from conrepair.runtime.errors import DataError
+from conrepair.runtime.path_text import in_utf8, real_path
 
 __all__ = ["LabelSource", "Photo", "PhotoSet", "read_photo_folder"]
 
@@ -35,11 +37,11 @@ _Item = TypeVar("_Item")
 
 @dataclasses.dataclass(frozen=True)
 class Photo:
-    """One photo file.
+    r"""One photo file.
 
     Attributes:
         path: Where the file is.
-        name: Its path relative to the folder, with slashes; unique within a set.
+        name: Its path relative to the folder, with slashes; bytes that aren't UTF-8 as escapes (`\xe9`).
         label: The index of its class, or None if it is not known.
     """
 
@@ -112,8 +114,12 @@ def read_photo_folder(
     _check_arguments(labels, pattern, limit)
     names = _list_photos(folder)
     found = _read_labels(folder, names, labels, pattern)
-    photos = (Photo(folder / name, name, found.by_name.get(name)) for name in names[:limit])
-    return PhotoSet(folder.resolve().name or str(folder), tuple(photos), found.classes)
+    chosen = names[:limit]
+    for name in chosen:
+        _check_file(folder / name, name)
+    photos = (Photo(folder / name, in_utf8(name), found.by_name.get(name)) for name in chosen)
+    classes = None if found.classes is None else tuple(map(in_utf8, found.classes))
+    return PhotoSet(in_utf8(real_path(folder).name) or str(folder), tuple(photos), classes)
 
 
 def _check_arguments(labels: LabelSource, pattern: str | None, limit: int | None) -> None:
@@ -148,6 +154,24 @@ def _list_photos(folder: Path) -> list[str]:
             "skipped. Name a folder of photos."
         )
     return sorted(photos, key=_natural_key)
+
+
+def _check_file(path: Path, name: str) -> None:
+    """Refuse what has a photo's name and would be waited for, or has no end, or isn't there.
+
+    Raises:
+        DataError: saying what it is.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        what = "a link that leads nowhere" if path.is_symlink() else f"unreadable ({error.strerror})"
+    else:
+        if stat.S_ISREG(mode):
+            return
+        kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a link to a folder"}
+        what = kinds.get(stat.S_IFMT(mode), "a device")
+    raise DataError(f"{in_utf8(name)} in the photo folder is {what}, not a file. Remove or rename it.")
 
 
 def _walk(folder: Path) -> Iterator[str]:

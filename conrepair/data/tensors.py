@@ -35,6 +35,9 @@ def read_tensors(path: Path, limit: int | None = None) -> dict[str, npt.NDArray[
         raise DataError(f"{path} can't be read as .npz or .npy without pickles: {error}") from error
     except Exception as error:  # zipfile and zlib raise their own types for damaged archives
         raise DataError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+    for name, value in arrays.items():
+        if not isinstance(value, np.ndarray):
+            raise DataError(f"{path}: its member {name} is no array, but {len(value)} bytes of something. Remove it.")
     if not arrays:
         raise DataError(f"{path} holds no array.")
     lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}

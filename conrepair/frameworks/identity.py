@@ -9,6 +9,7 @@ from typing import Any
 
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import copy_whole, sha256_of, whole_output
+from conrepair.runtime.path_text import path_problem, real_path
 
 __all__ = ["copy_model", "model_files", "model_sha256", "onnx_tensors", "place_model"]
 
@@ -16,7 +17,8 @@ __all__ = ["copy_model", "model_files", "model_sha256", "onnx_tensors", "place_m
 def model_files(path: Path) -> tuple[Path, ...]:
     """The model's file or folder, then the files that hold an ONNX model's external data.
 
-    Data outside the model's folder aren't listed (no runtime reads them), nor are those of a damaged file.
+    Data outside the model's folder aren't listed (no runtime reads them), nor are those of a damaged file, nor what
+    can't be the path of anything.
     """
     if path.suffix.lower() != ".onnx" or not path.is_file():
         return (path,)
@@ -32,11 +34,11 @@ def model_files(path: Path) -> tuple[Path, ...]:
             entry.value
             for tensor in onnx_tensors(proto.graph)
             for entry in tensor.external_data
-            if entry.key == "location"
+            if entry.key == "location" and not path_problem(entry.value)
         }
     )
-    folder = path.parent.resolve()
-    found = [path.parent / name for name in names if (folder / name).resolve().is_relative_to(folder)]
+    folder = real_path(path.parent)
+    found = [path.parent / name for name in names if real_path(folder / name).is_relative_to(folder)]
     return (path, *(file for file in found if file.is_file()))
 
 
@@ -77,10 +79,10 @@ def place_model(path: Path, destination: Path, source: Path, *, force: bool) -> 
         file.relative_to(path.parent).as_posix(): f"{destination.name}.data{index or ''}"
         for index, file in enumerate(others)
     }
-    kept = {file.resolve() for file in model_files(source)}
+    kept = {real_path(file) for file in model_files(source)}
     for name in names.values():
         place = destination.parent / name
-        if place.resolve() in kept or (place.exists() and not force):
+        if real_path(place) in kept or (place.exists() and not force):
             raise UsageError(
                 f"{place} exists, where the weights of {destination.name} would go. Give another output."
             )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.runtime.errors import DataError, UsageError
+from conrepair.runtime.path_text import checked_path, real_path
 
 __all__ = ["data_file"]
 
@@ -36,7 +37,7 @@ def data_file(data: Any, folder: Path, *, limit: int | None = None) -> Path | No
     if data is None:
         return None
     if isinstance(data, str | os.PathLike):
-        return Path(data).resolve()
+        return real_path(checked_path(data))
     arrays = _arrays(data)
     if arrays is None:
         if not isinstance(data, Iterable):

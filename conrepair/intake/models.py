@@ -12,6 +12,7 @@ import numpy as np
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.errors import ModelLoadError, UsageError
+from conrepair.runtime.path_text import checked_path, real_path
 
 __all__ = ["model_file"]
 
@@ -41,7 +42,7 @@ def model_file(
         UsageError: if it's nothing that is known, or a module is given without inputs.
     """
     if isinstance(model, str | os.PathLike):
-        return Path(model).resolve(), False
+        return real_path(checked_path(model)), False
     kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(model).__mro__]
     write = next((write for name, write in _WRITERS.items() if any(kind.startswith(name) for kind in kinds)), None)
     if write is None:

@@ -24,6 +24,7 @@ from conrepair.repairs.search import STEM
 from conrepair.report.repair.write import check_repair_folder
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import whole_output
+from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Job, Success, Workers
@@ -43,13 +44,13 @@ def apply(options: argparse.Namespace) -> int:
     source, patch = Path(options.source), Path(options.apply)
     target = source if options.target is None else Path(options.target)
     folder = repair_folder(options.output, target)
-    check_repair_folder(folder, (source.resolve(), target.resolve(), patch))
+    check_repair_folder(folder, (real_path(source), real_path(target), patch))
     if is_build(target):
-        model = None if options.target is None else _model(source.resolve())
-        return _apply_to_build(patch, target.resolve(), model, folder, options.timeout, quiet=options.quiet)
+        model = None if options.target is None else _model(real_path(source))
+        return _apply_to_build(patch, real_path(target), model, folder, options.timeout, quiet=options.quiet)
     if options.target is not None:
         raise UsageError("--apply changes one model; name only that.")
-    return _apply_to_model(patch, _model(source.resolve()), folder)
+    return _apply_to_model(patch, _model(real_path(source)), folder)
 
 
 def _model(path: Path) -> Model:

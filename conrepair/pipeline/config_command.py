@@ -18,6 +18,7 @@ from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.plan import check_converters
 from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
 from conrepair.runtime.files import write_json
+from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
 
 __all__ = ["check_config", "load_for_run", "migrate_config"]
@@ -104,7 +105,7 @@ def migrate_config(options: argparse.Namespace) -> int:
 
 
 def _check_output(old: Path, new: Path, *, force: bool) -> None:
-    if new.resolve() == old.resolve():
+    if real_path(new) == real_path(old):
         raise UsageError(f"{new} is the configuration that is read, and stays. Give another file")
     if new.is_dir():
         raise UsageError(f"{new} is a folder. Give a file")

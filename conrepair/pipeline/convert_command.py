@@ -23,6 +23,7 @@ from conrepair.report.result import AuditResult
 from conrepair.report.summary import row_notes
 from conrepair.report.write import report_json
 from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
 
 __all__ = ["convert"]
@@ -40,7 +41,7 @@ def convert(options: argparse.Namespace) -> int:
         The exit code, as the comparison has it; that of a difference where none could be made (inputs leave sizes
         open, so that none could be drawn), unless it wasn't wanted.
     """
-    path, output = Path(options.model).resolve(), Path(options.output).absolute()
+    path, output = real_path(options.model), Path(options.output).absolute()
     framework, target = detect_framework(path), format_name(options.to)
     problem = unknown_format(target)
     if problem is not None:
@@ -101,7 +102,7 @@ def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None
     Raises:
         UsageError: if so.
     """
-    here, there = path.resolve(), output.resolve()
+    here, there = real_path(path), real_path(output)
     if here.is_relative_to(there) or there.is_relative_to(here):
         raise UsageError(f"{output} is, holds, or lies in the model that is converted. Give another output.")
     if target == "tensorflow" and output.suffix == ".pb":

@@ -97,7 +97,7 @@ def subjects_of(
     found, errors = _datasets(config, active, base, display)
     subjects, notes = [], []
     for model in active:
-        wanted = _dataset_config(config, model)
+        wanted = config.dataset_of(model)
         subject = _subject(config, model, base, display.transfer)
         subject.dataset = found.get(wanted)
         if subject.dataset is None:
@@ -118,20 +118,12 @@ def active_models(models: Sequence[ModelConfig]) -> list[ModelConfig]:
     return [model for model in models if model.name not in skipped and model.compare_with not in skipped]
 
 
-def _dataset_config(config: AuditConfig, model: ModelConfig) -> DatasetConfig:
-    """What a model runs on: its own dataset, its reference's, or the audit's."""
-    for other in config.models:
-        if other.name == model.compare_with and other.dataset is not None:
-            return other.dataset
-    return model.dataset or config.dataset
-
-
 def _datasets(
     config: AuditConfig, models: Sequence[ModelConfig], base: Path, display: ProgressDisplay
 ) -> tuple[dict[DatasetConfig, Dataset], dict[DatasetConfig, ConrepairError]]:
     found: dict[DatasetConfig, Dataset] = {}
     errors: dict[DatasetConfig, ConrepairError] = {}
-    for wanted in dict.fromkeys(_dataset_config(config, model) for model in models):
+    for wanted in dict.fromkeys(config.dataset_of(model) for model in models):
         try:
             found[wanted] = resolve_dataset(wanted, base, progress=display.transfer)
         except ConrepairError as error:

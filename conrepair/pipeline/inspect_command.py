@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
@@ -16,6 +15,7 @@ from conrepair.pipeline.described import read_file
 from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.session import Session
 from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import output_console, say
 
 __all__ = ["inspect"]
@@ -31,7 +31,7 @@ def inspect(options: argparse.Namespace) -> int:
         ConrepairError: why it can't be run, once what could be read was shown.
     """
     with Session(quiet=options.quiet) as session:
-        found = read_file(Path(options.model).resolve(), session, input_specs(options.input))
+        found = read_file(real_path(options.model), session, input_specs(options.input))
     if found.description is not None:
         _show(found.description, found.model, found.missing, as_json=options.format == "json")
     found.checked()

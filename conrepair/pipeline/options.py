@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,8 @@ from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.pair import Asked, fitting_recipe
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.runtime.errors import ConfigError, UsageError
+from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.path_text import fitting_name, real_path
 
 __all__ = [
     "asked_of",
@@ -40,8 +41,8 @@ def asked_of(options: argparse.Namespace, *, layers: bool) -> Asked:
     Raises:
         ConfigError: if an option's value can't be meant.
     """
-    source, target = Path(options.source).resolve(), Path(options.target).resolve()
-    between = tuple(Path(text).resolve() for text in getattr(options, "intermediate", ()))
+    source, target = real_path(options.source), real_path(options.target)
+    between = tuple(real_path(text) for text in getattr(options, "intermediate", ()))
     return Asked(
         source=source,
         target=target,
@@ -72,7 +73,7 @@ def subject_of(options: argparse.Namespace, *, labels: str = "auto", **more: Any
         ConfigError: if an option's value can't be meant.
         DataError: if the data is unusable.
     """
-    path = Path(options.model).resolve()
+    path = real_path(options.model)
     data = None if options.data is None else Path(options.data).absolute()
     dataset = dataset_for(
         data, samples=options.samples, seed=options.seed, low=options.low, high=options.high, labels=labels
@@ -95,8 +96,8 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def slug(path: Path) -> str:
-    """A file's name as the name of a model."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip("._-") or "model"
+    """A file's name as the name of a model, which files can be named after."""
+    return fitting_name(re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip("._-")) or "model"
 
 
 def names_of(paths: Sequence[Path], *, numbered: bool) -> tuple[str, ...]:
@@ -134,7 +135,7 @@ def recipe_of(value: str | Path | Mapping[str, Any] | Recipe | None) -> Recipe |
 
 def _read_recipe(path: str | Path) -> Any:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return value_of(read_json_text(Path(path)))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} can't be read as a recipe: {error}. Give a recipe.json, or a name.") from error
 
@@ -146,7 +147,7 @@ def repair_folder(output: str | None, target: Path) -> Path:
         output: That was named.
         target: Default: a folder of its name in the current one.
     """
-    return Path(f"{target.stem}-repaired" if output is None else output).absolute()
+    return Path(f"{fitting_name(target.stem)}-repaired" if output is None else output).absolute()
 
 
 def read_options(texts: Sequence[str], route: Route) -> dict[str, dict[str, Any]]:

@@ -16,6 +16,7 @@ from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.subject import Made, OnDisk, Source, Subject
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.path_text import real_path
 from conrepair.runtime.store import Entry
 
 __all__ = ["framework_needs", "model_of", "source_task"]
@@ -56,7 +57,7 @@ def framework_needs(framework: str) -> frozenset[str]:
 
 
 def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None) -> Task:
-    path = origin.path.resolve()
+    path = real_path(origin.path)
     framework = detect_framework(path)
     model = Model(framework, str(path), model_sha256(path), inputs=subject.declared, trust=origin.trust)
 

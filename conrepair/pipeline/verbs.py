@@ -23,6 +23,7 @@ from conrepair.report.write import check_folder
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.interruption import ended_gently
 from conrepair.runtime.journal import end_early
+from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.store import journals
 
 __all__ = ["check_calibration", "compare_pair", "convert_model", "execute_model", "localize_pair", "repair_pair"]
@@ -42,7 +43,7 @@ def compare_pair(asked: Asked, settings: Settings, session: Session, *, folder: 
     """
     asked.check()
     subjects, notes = subjects_of_pair(asked)
-    name = f"compare-{asked.names[0]}-{asked.names[-1]}"
+    name = fitting_name(f"compare-{asked.names[0]}-{asked.names[-1]}")
     if folder is not None:
         check_folder(folder / name, [path for path in (asked.source, asked.target, asked.data) if path is not None])
     result = session.run(

@@ -15,6 +15,7 @@ from conrepair.backends.tvm.options import TvmOptions, read_options
 from conrepair.backends.tvm.settings import steps_of
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import sha256_of, write_json
+from conrepair.runtime.json_file import read_json_text, value_of
 
 __all__ = [
     "BuildChange",
@@ -157,7 +158,7 @@ def read_build_patch(path: Path, build: Path) -> BuildChange:
         DataError: if the file is none, or is for another build.
     """
     try:
-        content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: Mapping[str, Any] = value_of(read_json_text(path))
         change = BuildChange(**{name: tuple(map(str, values)) for name, values in content["build"].items()})
         wanted = str(content["of"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

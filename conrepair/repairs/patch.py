@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,6 +24,7 @@ from conrepair.localization.result import Rule
 from conrepair.repairs import edits
 from conrepair.repairs.edits import ComputeInFloat, Edit, FileEdit, Graft, SetInputShapes, SetRecipe
 from conrepair.runtime.errors import DataError
+from conrepair.runtime.json_file import read_json_text, value_of
 
 __all__ = ["CONVERTED", "PATCH", "RECIPE", "Patch", "patch_files", "read_patch", "write_patch"]
 
@@ -146,7 +148,7 @@ def read_patch(path: Path) -> tuple[Patch, str]:
         DataError: if the file is no patch.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = value_of(read_json_text(path))
         if content["version"] != _VERSION:
             raise DataError(f"{path} is a patch of version {content['version']}; {_VERSION} can be read here.")
         arrays: Mapping[str, Any] = {}
@@ -154,7 +156,7 @@ def read_patch(path: Path) -> tuple[Patch, str]:
             with np.load(path.with_name(Path(content["arrays"]).name), allow_pickle=False) as held:
                 arrays = dict(held)
         return Patch(tuple(_from_json(entry, arrays) for entry in content["edits"])), str(content["target_sha256"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} can't be read as a patch: {type(error).__name__}: {error}") from error
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from conrepair.backends.tvm.build import BUILD
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import whole_output
+from conrepair.runtime.path_text import real_path
 from conrepair.runtime.store import RECORD
 
 __all__ = ["Built", "check_build_folder"]
@@ -88,7 +89,7 @@ def check_build_folder(model: Path, folder: Path, *, force: bool) -> None:
     Raises:
         UsageError: if so.
     """
-    if model.is_relative_to(folder.resolve()) or folder.resolve().is_relative_to(model):
+    if model.is_relative_to(real_path(folder)) or real_path(folder).is_relative_to(model):
         raise UsageError(f"{folder} is, holds, or lies in the model that is compiled. Give another output.")
     if not folder.exists():
         return

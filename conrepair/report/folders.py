@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from conrepair.runtime.errors import UsageError
+from conrepair.runtime.path_text import real_path
 
 __all__ = ["check_replaceable"]
 
@@ -28,5 +29,5 @@ def check_replaceable(folder: Path, mark: str, what: str, inputs: Iterable[str |
     if not empty and not (folder / mark).is_file():
         raise UsageError(f"{folder} exists and no {what} wrote it, so it isn't replaced. Choose another -o.")
     for path in inputs:
-        if Path(path).resolve().is_relative_to(folder.resolve()):
+        if real_path(path).is_relative_to(real_path(folder)):
             raise UsageError(f"{path} lies in {folder}, which this {what} would replace. Choose another -o.")

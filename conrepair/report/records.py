@@ -9,7 +9,8 @@ from conrepair.evaluate.answers import Answers, as_scores, read_answers
 from conrepair.evaluate.run import Run
 from conrepair.report.encode import encode
 from conrepair.report.result import Row
-from conrepair.runtime.files import write_json
+from conrepair.runtime.files import put_text, write_json
+from conrepair.runtime.path_text import fitting_name
 
 __all__ = ["write_record"]
 
@@ -35,7 +36,7 @@ def write_record(row: Row, run: Run, names: tuple[str, ...], top_k: int, folder:
         if best is not None:
             lines = [f"{label}, {score:.9g}" for label, score in best]
             text = "\n".join([*lines, "", f"{seconds:.6f}", ""])
-            (folder / f"{_file_name(name)}.txt").write_text(text, encoding="utf-8")
+            put_text(folder / f"{_file_name(name)}.txt", text)
     record: dict[str, Any] = {
         "name": run.name,
         "model": row.ran.artifact,
@@ -69,4 +70,4 @@ def _best(answers: Answers | None, index: int) -> list[tuple[int, float]] | None
 
 def _file_name(name: str) -> str:
     """A sample's name as a file name: folders of the dataset become part of it."""
-    return name.replace("/", "__")
+    return fitting_name(name.replace("/", "__"))

@@ -27,7 +27,7 @@ from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.saved import DOCUMENT, result_text
 from conrepair.report.write import check_folder, report_json, row_json, write_audit
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
-from conrepair.runtime.files import whole_output, write_json
+from conrepair.runtime.files import put_text, whole_output, write_json
 from conrepair.runtime.store import RECORD
 from conrepair.runtime.words import shortened
 
@@ -239,7 +239,7 @@ class Executed:
             shutil.copytree(self.row.ran.run.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
             write_json(temporary / RUN, self.to_dict())
             text = result_text(dataclasses.replace(self.run, folder=place))
-            (temporary / DOCUMENT).write_text(text, encoding="utf-8")
+            put_text(temporary / DOCUMENT, text)
         return place
 
     def to_dict(self) -> dict[str, Any]:

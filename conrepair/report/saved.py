@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ import pydantic
 from conrepair.report.encode import encode
 from conrepair.report.result import AuditResult
 from conrepair.runtime.errors import DataError
+from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.path_text import checked_path
 
 __all__ = ["DOCUMENT", "SCHEMA_VERSION", "read_result", "result_json", "result_text"]
 
@@ -77,17 +78,17 @@ def read_result(path: str | Path) -> AuditResult:
     Raises:
         DataError: if it's missing, damaged, of another version, or something else.
     """
-    place = Path(path).absolute()
+    place = checked_path(path).absolute()
     file = place / DOCUMENT if place.is_dir() else place
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_json_text(file)
     except FileNotFoundError as error:
         raise DataError(f"{file} isn't there: name a folder that conrepair has written, or its {DOCUMENT}") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise DataError(f"{file} can't be read: {error}") from error
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
+        value = value_of(text)
+    except ValueError as error:
         raise DataError(f"{file} is damaged: {error}. Run the command again that made it.") from error
     if not isinstance(value, dict) or "schema_version" not in value:
         raise DataError(f"{file} is no result of conrepair: it has no schema_version")

@@ -24,7 +24,8 @@ from conrepair.report.saved import DOCUMENT, result_text
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import whole_output, write_json, write_text
+from conrepair.runtime.files import put_text, whole_output, write_json, write_text
+from conrepair.runtime.path_text import fitting_name, real_path
 from conrepair.runtime.store import RECORD
 
 __all__ = ["check_folder", "report_json", "row_json", "write_audit", "write_so_far"]
@@ -51,7 +52,7 @@ def check_folder(folder: Path, inputs: Iterable[Path]) -> None:
             f"{folder} exists and no audit wrote it, so it isn't replaced. Give the audit another `name` or `output`."
         )
     for path in inputs:
-        if path.resolve().is_relative_to(folder.resolve()):
+        if real_path(path).is_relative_to(real_path(folder)):
             raise UsageError(
                 f"{path} lies in {folder}, which this audit would replace. Copy it elsewhere, or give the audit "
                 "another `name` or `output`."
@@ -84,17 +85,18 @@ def write_audit(result: AuditResult, store: Path) -> None:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 write_repair(row.repaired.result, place, row.repaired.advice)
             for problem in filter(None, (row.problem, row.localized.problem, row.repaired.problem)):
-                _write_problem(problem, folder / "errors" / f"{row.name.replace('/', '__')}@{row.backend}.log")
-        (folder / "execution_log.txt").write_text(_execution_log(result), encoding="utf-8")
-        (folder / "summary.txt").write_text(summary_text(result), encoding="utf-8")
-        (folder / "comparisons.csv").write_text(_csv(result), encoding="utf-8")
+                name = fitting_name(f"{row.name.replace('/', '__')}@{row.backend}")
+                _write_problem(problem, folder / "errors" / f"{name}.log")
+        put_text(folder / "execution_log.txt", _execution_log(result))
+        put_text(folder / "summary.txt", summary_text(result))
+        put_text(folder / "comparisons.csv", _csv(result))
         if compared := matrices(result):
-            (folder / "backends.csv").write_text(backends_csv(compared), encoding="utf-8")
+            put_text(folder / "backends.csv", backends_csv(compared))
         if result.architectures:
-            (folder / "verdicts.md").write_text(verdicts_markdown(result), encoding="utf-8")
-            (folder / "verdicts.csv").write_text(verdicts_csv(result), encoding="utf-8")
+            put_text(folder / "verdicts.md", verdicts_markdown(result))
+            put_text(folder / "verdicts.csv", verdicts_csv(result))
         write_json(folder / _REPORT, report_json(result))
-        (folder / DOCUMENT).write_text(result_text(result), encoding="utf-8")
+        put_text(folder / DOCUMENT, result_text(result))
     _so_far(result.folder).unlink(missing_ok=True)
 
 
@@ -132,7 +134,10 @@ def _explains(step: LocalizedStep, row: Row) -> bool:
 
 def _localized(row: Row) -> str:
     """Name of what was looked into: a build has its own folder beside its model's."""
-    return row.name if row.ran.build is None else f"{row.name}@{row.backend}"
+    if row.ran.build is None:
+        return row.name
+    folder, name = row.name.split("/", 1)
+    return f"{folder}/{fitting_name(f'{name}@{row.backend}')}"
 
 
 def _localization_brief(row: Row) -> dict[str, Any] | None:
@@ -198,7 +203,7 @@ def _build_folder(row: Row) -> str:
 def _write_problem(problem: Problem, path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     parts = [problem.message, problem.explanation, problem.traceback, problem.last_words]
-    path.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    put_text(path, "\n\n".join(part for part in parts if part) + "\n")
 
 
 def _execution_log(result: AuditResult) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "copy_whole",
     "explain_write_error",
     "make_folder",
+    "put_text",
     "sha256_of",
     "storage_error",
     "whole_output",
@@ -31,7 +32,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_BYTES = 1 << 20
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 _WRITING = ".conrepair-writing-"
-_OLD = "old-"
+_OLD = ".conrepair-old"
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -156,7 +157,8 @@ def whole_output(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 def _swap(new: Path, path: Path, scratch: Path) -> None:
     """Put `new` in the place of what stands at `path`, also when another process does the same."""
-    old = scratch / f"{_OLD}{path.name}"
+    old = scratch / _OLD / path.name
+    old.parent.mkdir()
     while True:
         if path.is_symlink() or path.exists():
             with contextlib.suppress(FileNotFoundError):  # the other one took it away
@@ -175,8 +177,8 @@ def _swap(new: Path, path: Path, scratch: Path) -> None:
 
 def _put_back(scratch: Path) -> None:
     """A run that was killed between two renames took the earlier output away; give it back."""
-    for old in scratch.glob(f"{_OLD}*"):
-        place = scratch.parent / old.name.removeprefix(_OLD)
+    for old in scratch.glob(f"{_OLD}/*"):
+        place = scratch.parent / old.name
         if not (place.is_symlink() or place.exists()):
             old.rename(place)
 
@@ -184,7 +186,12 @@ def _put_back(scratch: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write `text` (UTF-8) to `path` as a whole."""
     with whole_output(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        put_text(temporary, text)
+
+
+def put_text(path: Path, text: str) -> None:
+    r"""Write `text` (UTF-8) into a folder that appears whole; what UTF-8 lacks (half a surrogate) as `\udc80`."""
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, value: Any) -> None:

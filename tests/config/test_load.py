@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -371,3 +373,49 @@ def test_a_configuration_cant_be_changed_afterwards() -> None:
     config = parse_config(with_audit(), "x")
     with pytest.raises(ValueError, match="frozen"):
         config.batch_size = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("key", ["path", "weights"])
+@pytest.mark.parametrize("text", ["a\0b.onnx", "\ud800.onnx", f"{'x' * 300}.onnx"])
+def test_what_can_be_no_path_is_refused_at_once(key: str, text: str) -> None:
+    value = {"models": [{"name": "a", "path": "a.onnx"} | {key: text}]}
+    with pytest.raises(ConfigError, match=rf"\$\.models\[0\]\.{key}: .*(no path|UTF-8)"):
+        parse_config(value, "config.json")
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"models": [{"name": "x" * 101, "path": "a.onnx"}]}, r"\$\.models\[0\]\.name"),
+        ({"name": "x" * 101, "models": [{"name": "a", "path": "a.onnx"}]}, r"\$\.name"),
+        ({"output": "x" * 201, "models": [{"name": "a", "path": "a.onnx"}]}, r"\$\.output"),
+    ],
+)
+def test_names_that_no_file_could_be_named_after_are_refused_at_once(value: Any, path: str) -> None:
+    with pytest.raises(ConfigError, match=path):
+        parse_config(value, "config.json")
+
+
+def test_a_backend_has_a_name_that_fits_whatever_its_target() -> None:
+    target = "llvm " + " ".join(f"-mattr=+feature{number}" for number in range(100))
+    config = parse_config(
+        {"models": [{"name": "a", "path": "a.onnx"}], "backends": [{"name": "tvm", "target": target}]}, "c"
+    )
+    assert len(config.backends[0].label) <= 200
+
+
+@pytest.mark.parametrize("more", [{}, {"backends": []}, {"batch_size": 0}])
+def test_many_models_take_no_time_for_each_pair(more: dict[str, Any]) -> None:
+    models = [{"name": f"m{index}", "path": "a.onnx"} | more for index in range(30_000)]
+    started = time.process_time()
+    with contextlib.suppress(ConfigError):
+        config = parse_config({"models": models}, "config.json")
+        assert all(config.dataset_of(model) is config.dataset for model in config.models)
+    assert time.process_time() - started < 4  # 0.5; with each pair, 15 and more
+
+
+def test_of_many_mistakes_the_first_are_named() -> None:
+    models = [{"name": f"m{index}", "path": "a.onnx", "batch_size": 0} for index in range(1000)]
+    with pytest.raises(ConfigError, match="and 900 more") as raised:
+        parse_config({"models": models}, "config.json")
+    assert len(str(raised.value).splitlines()) == 102

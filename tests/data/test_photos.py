@@ -53,6 +53,44 @@ def test_names_of_digits_and_text_are_comparable(tmp_path: Path) -> None:
     assert len(names(read_photo_folder(tmp_path))) == 5
 
 
+def _make(path: Path, kind: str) -> None:
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to({"nowhere": "gone.jpg", "itself": path.name, "device": "/dev/zero", "folder": "."}[kind])
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("pipe", "b.jpg in the photo folder is a pipe"),
+        ("nowhere", "a link that leads nowhere"),
+        ("itself", "a link that leads nowhere"),
+        ("device", "a device"),
+    ],
+)
+def test_what_only_has_the_name_of_a_photo_is_refused(tmp_path: Path, kind: str, words: str) -> None:
+    _make(fill(tmp_path, "a.jpg") / "b.jpg", kind)
+    with pytest.raises(DataError, match=words):
+        read_photo_folder(tmp_path)
+    assert names(read_photo_folder(tmp_path, limit=1)) == ["a.jpg"]
+
+
+def test_links_to_photos_are_photos_and_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+    (fill(tmp_path, "a.jpg") / "b.jpg").symlink_to("a.jpg")
+    _make(tmp_path / "c.jpg", "folder")
+    assert names(read_photo_folder(tmp_path)) == ["a.jpg", "b.jpg"]
+
+
+def test_names_that_are_not_utf_8_are_shown_as_escapes(tmp_path: Path) -> None:
+    raw = os.fsdecode(b"caf\xe9")
+    fill(tmp_path, f"{raw}/1.jpg", "b/1.jpg")
+    photos = read_photo_folder(tmp_path)
+    assert names(photos) == ["b/1.jpg", r"caf\xe9/1.jpg"]
+    assert photos.classes == ("b", r"caf\xe9")
+    assert all(photo.path.is_file() for photo in photos.photos)
+
+
 def test_suffixes_hidden_files_and_other_files(tmp_path: Path) -> None:
     fill(tmp_path, "a.JPG", "b.Png", "c.webp", "d.txt", ".e.jpg", ".hidden/f.jpg", "g", "h.eps")
     assert names(read_photo_folder(tmp_path)) == ["a.JPG", "b.Png", "c.webp"]

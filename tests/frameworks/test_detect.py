@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import subprocess
 import sys
 import zipfile
@@ -9,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.frameworks.detect import FORMATS, detect_framework, is_torchscript
+from conrepair.frameworks.detect import FORMATS, detect_framework, hides_inputs, is_torchscript
 from conrepair.frameworks.registry import FRAMEWORKS, framework
 from conrepair.runtime.errors import ExitCode, ModelLoadError
 
@@ -76,6 +78,36 @@ def test_no_archive_is_no_torchscript(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "net.pt"
     path.write_bytes(content)
     assert not is_torchscript(path)
+
+
+def test_a_damaged_archive_is_no_torchscript(tmp_path: Path) -> None:
+    path, damaged = tmp_path / "whole.pt", tmp_path / "damaged.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("net/code/__torch__.py", "net/data.pkl"):
+            archive.writestr(name, "x" * 50)
+    content, generator = path.read_bytes(), random.Random(0)
+    answers = set()
+    for _ in range(2000):
+        changed = bytearray(content)
+        for _ in range(generator.choice([1, 1, 3])):
+            changed[generator.randrange(len(changed) // 2, len(changed))] = generator.randrange(256)
+        damaged.write_bytes(changed[: generator.choice([len(changed), generator.randrange(len(changed))])])
+        answers.add(hides_inputs(damaged))
+    assert answers == {True, False}
+
+
+def test_pipes_and_devices_are_no_models(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.onnx")
+    (tmp_path / "b.onnx").symlink_to("/dev/zero")
+    for name in ("a.onnx", "b.onnx"):
+        with pytest.raises(ModelLoadError, match="is a device or a pipe"):
+            detect_framework(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a\0.onnx", f"{'x' * 300}.onnx", "\ud800.onnx"])
+def test_what_can_be_no_path_is_no_model(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ModelLoadError, match=r"no path|UTF-8"):
+        detect_framework(tmp_path / name)
 
 
 def test_registry_knows_all_and_refuses_others() -> None:

@@ -176,5 +176,8 @@ def test_paths_that_no_file_system_has(tmp_path: Path, capsys: pytest.CaptureFix
     for name in ("/" + "x" * 5000 + ".onnx", "/a\u0000b.onnx"):
         section = {"source_rel_path": name, "target_rel_path": name, "settings": {"enable_model_repair": True}}
         old = write(tmp_path / "old.json", minimal(model_repair_config=section))
-        assert main(["config", "check", str(old)]) == 1
-    assert "Traceback" not in capsys.readouterr().err
+        assert main(["config", "check", str(old)]) == 2
+        shown = capsys.readouterr().err
+        assert "Traceback" not in shown
+        assert "{source_rel_path, target_rel_path}: /" in shown
+        assert "is no path" in shown

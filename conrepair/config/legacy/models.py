@@ -10,7 +10,7 @@ from conrepair.config.legacy.context import ONE_FOLDER, UNREAD, Context
 from conrepair.config.legacy.inputs import account_for_input, declared_input
 from conrepair.config.legacy.libraries import Wish, translate_library
 from conrepair.config.legacy.origins import CannotDoError, Origin, origin_of
-from conrepair.config.legacy.places import model_name
+from conrepair.config.legacy.places import Names
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
 from conrepair.config.legacy.routes import direction
 from conrepair.config.legacy.schema import LegacyModel, LegacyPaths
@@ -68,14 +68,14 @@ class _Draft:
         return value | ({"skip_analysis": True} if self.skip else {})
 
 
-def translate_model(context: Context, path: str, given: LegacyModel, taken: list[str]) -> list[dict[str, Any]]:
+def translate_model(context: Context, path: str, given: LegacyModel, names: Names) -> list[dict[str, Any]]:
     """Translate one model with all its libraries.
 
     Args:
         context: Of the translation.
         path: Of the model.
         given: The model.
-        taken: Names that other models have; those of the new ones are added.
+        names: Of models.
 
     Returns:
         Models of our form: the model itself where it can be had, and one for every other network that its libraries
@@ -83,7 +83,7 @@ def translate_model(context: Context, path: str, given: LegacyModel, taken: list
     """
     _account_for(context, path, given)
     drafts: list[_Draft] = []
-    main = _main(context, path, given, taken)
+    main = _main(context, path, given, names)
     if main is not None:
         drafts.append(main)
     exported = given.export_dll_libraries if given.export_dlls else ()
@@ -92,14 +92,14 @@ def translate_model(context: Context, path: str, given: LegacyModel, taken: list
     for place, item in entries:
         wish = translate_library(context, place, item, given)
         if wish is not None:
-            _assign(context, wish, drafts, given, taken)
+            _assign(context, wish, drafts, given, names)
     for draft in drafts:
         if draft is not main:
             _settle(context, draft, main, given)
     return [draft.form() for draft in drafts]
 
 
-def _main(context: Context, path: str, given: LegacyModel, taken: list[str]) -> _Draft | None:
+def _main(context: Context, path: str, given: LegacyModel, names: Names) -> _Draft | None:
     key, text = _named(given)
     shape = given.layers.input
     folders = (given.paths.models_out_relative, given.paths.dll_models_out_relative)
@@ -114,8 +114,7 @@ def _main(context: Context, path: str, given: LegacyModel, taken: list[str]) -> 
         return None
     context.account.translated(f"{path}.{key}", origin.words)
     recipe = _recipe(context, path, given, text, origin)
-    name = model_name(given.name, taken)
-    taken.append(name)
+    name = names.new(given.name)
     context.account.translated(f"{path}.name", f"name: {name}")
     _account_for_layers(context, path, given, origin, recipe)
     return _Draft(origin, recipe, name, shape, given.dtype, bool(given.skip_analysis))
@@ -156,13 +155,12 @@ def _recipe(context: Context, path: str, given: LegacyModel, text: str, origin: 
     return sized(recipe, given.layers.image_dimension, given.layers.input)
 
 
-def _assign(context: Context, wish: Wish, drafts: list[_Draft], given: LegacyModel, taken: list[str]) -> None:
+def _assign(context: Context, wish: Wish, drafts: list[_Draft], given: LegacyModel, names: Names) -> None:
     """Put a wish to the model that it converts; one that isn't there yet is added."""
     draft = next((draft for draft in drafts if draft.origin == wish.origin), None)
     if draft is None:
         library = wish.library.lower().replace("noop_", "").partition("_to_")[0]
-        name = model_name(f"{given.name}-{library}", taken)
-        taken.append(name)
+        name = names.new(f"{given.name}-{library}")
         draft = _Draft(wish.origin, wish.recipe, name, wish.input, wish.dtype)
         drafts.append(draft)
     else:

@@ -10,6 +10,7 @@ from typing import Any
 
 from conrepair.config.legacy.places import Places
 from conrepair.frameworks.formats import BY_SUFFIX
+from conrepair.runtime.path_text import path_problem
 
 __all__ = ["CannotDoError", "Origin", "origin_of"]
 
@@ -65,8 +66,11 @@ def origin_of(
         shape: Of the input.
 
     Raises:
-        CannotDoError: if it can't be had without evaluating an expression or loading from an address.
+        CannotDoError: if it can't be had without evaluating an expression or loading from an address, or could be
+            nowhere.
     """
+    if problem := path_problem(text):
+        raise CannotDoError(problem)
     if re.match(r"[a-z]+://", text, re.IGNORECASE):
         return _from_address(text, places, folders, alias)
     if text in _ZOO:

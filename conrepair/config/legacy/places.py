@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["Places", "model_name"]
+from conrepair.runtime.path_text import fitting_name
+
+__all__ = ["Names", "Places", "model_name"]
+
+_LETTERS = 90  # of a name, with a few left for a number
 
 
 class Places:
@@ -49,18 +54,34 @@ class Places:
         return _exists(self._base / path)
 
 
-def model_name(text: str, taken: Sequence[str] = ()) -> str:
-    """A name that our form allows, and that nobody has yet.
+def model_name(text: str) -> str:
+    """A name that our form allows.
 
     Args:
         text: What it's made of.
-        taken: Names that are given.
     """
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip("._-") or "model"
-    number, result = 2, name
-    while result in taken:
-        result, number = f"{name}-{number}", number + 1
-    return result
+    return fitting_name(re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip("._-"), _LETTERS) or "model"
+
+
+class Names:
+    """Names of models, of which nobody gets another's."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._numbers: Counter[str] = Counter()
+
+    def new(self, text: str) -> str:
+        """A name that our form allows, and that nobody has yet.
+
+        Args:
+            text: What it's made of.
+        """
+        name = result = model_name(text)
+        while result in self._taken:
+            self._numbers[name] += 1
+            result = f"{name}-{self._numbers[name] + 1}"
+        self._taken.add(result)
+        return result
 
 
 def _exists(path: Path) -> bool:

@@ -15,6 +15,7 @@ from conrepair.config.legacy.translate import Translation, translate
 from conrepair.config.load import parse_config, read_json
 from conrepair.config.model import AuditConfig
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.path_text import real_path
 
 __all__ = ["Loaded", "account_lines", "moved", "read_any", "runnable_config"]
 
@@ -90,11 +91,11 @@ def moved(value: dict[str, Any], old: Path, new: Path) -> dict[str, Any]:
         old: The folder that they start at.
         new: The folder that they shall start at.
     """
-    if old.resolve() == new.resolve():
+    if real_path(old) == real_path(new):
         return value
 
     def move(path: str) -> str:
-        return path if posixpath.isabs(path) else Path(relpath(old.resolve() / path, new.resolve())).as_posix()
+        return path if posixpath.isabs(path) else Path(relpath(real_path(old) / path, real_path(new))).as_posix()
 
     def in_place(item: dict[str, Any], *keys: str) -> dict[str, Any]:
         return item | {key: move(item[key]) for key in keys if key in item}

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from conrepair.config.legacy.account import Outcome
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.origins import CannotDoError, origin_of
-from conrepair.config.legacy.places import model_name
+from conrepair.config.legacy.places import Names
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
 from conrepair.config.legacy.schema import LegacyRepair, LegacyRepairModel, LegacyRepairSettings
 from conrepair.graph.kinds import EditKind
@@ -111,15 +111,15 @@ class RepairTranslation:
     request: RepairRequest | None
 
 
-def translate_repair(context: Context, given: LegacyRepair, taken: list[str]) -> RepairTranslation:
+def translate_repair(context: Context, given: LegacyRepair, names: Names) -> RepairTranslation:
     """Translate the section.
 
     Args:
         context: Of the translation.
         given: The section.
-        taken: Names that other models have; those of the pair are added.
+        names: Of models.
     """
-    models = _pair(context, given, taken)
+    models = _pair(context, given, names)
     _account_for_models(context, given)
     _account_for_settings(context, given)
     localize = _suspiciousness(context, given)
@@ -129,7 +129,7 @@ def translate_repair(context: Context, given: LegacyRepair, taken: list[str]) ->
     return RepairTranslation(models, localize, request)
 
 
-def _pair(context: Context, given: LegacyRepair, taken: list[str]) -> tuple[dict[str, Any], ...]:
+def _pair(context: Context, given: LegacyRepair, names: Names) -> tuple[dict[str, Any], ...]:
     enabled = bool(given.settings.enable_model_repair)
     sides: list[dict[str, Any]] = []
     for key, text, data in (
@@ -139,12 +139,12 @@ def _pair(context: Context, given: LegacyRepair, taken: list[str]) -> tuple[dict
         side = _side(context, key, text, data)
         if side is None:
             continue
-        side["name"] = model_name(posixpath.basename(side["path"]), [*taken, *(other["name"] for other in sides)])
         sides.append(side)
     if len(sides) < 2:
         return ()
+    for side in sides:
+        side["name"] = names.new(posixpath.basename(side["path"]))
     source, target = sides
-    taken += [source["name"], target["name"]]
     account = context.account
     account.translated(f"{_PATH}.source_rel_path", f"model '{source['name']}', the file {source['path']}")
     words = f"model '{target['name']}', the file {target['path']}, compared with '{source['name']}'"

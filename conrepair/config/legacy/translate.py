@@ -13,7 +13,7 @@ from conrepair.config.legacy.account import Account, Entry, Outcome
 from conrepair.config.legacy.compiler import backends_of
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.models import translate_model
-from conrepair.config.legacy.places import Places, model_name
+from conrepair.config.legacy.places import Names, Places, model_name
 from conrepair.config.legacy.repair import RepairRequest, translate_repair
 from conrepair.config.legacy.schema import LegacyConfig
 from conrepair.config.legacy.settings import account_for_settings, dataset_of, stages_of
@@ -73,13 +73,13 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
     account_for_settings(context, given)
     backends = backends_of(context, given)
     models: list[dict[str, Any]] = []
-    taken: list[str] = []
+    names = Names()
     for index, model in enumerate(given.models):
-        models += translate_model(context, f"$.models[{index}]", model, taken)
+        models += translate_model(context, f"$.models[{index}]", model, names)
     localize: dict[str, Any] = {}
     repair, repairs = None, False
     if given.model_repair_config is not None:
-        translated = translate_repair(context, given.model_repair_config, taken)
+        translated = translate_repair(context, given.model_repair_config, names)
         models += translated.models
         localize, repair = translated.localize, translated.request
         repairs = repair is not None and repair.enabled

@@ -15,7 +15,7 @@ from conrepair.report.localization.about import About
 from conrepair.report.localization.document import localization_document
 from conrepair.report.localization.plot import error_plot
 from conrepair.report.localization.table import layers_csv
-from conrepair.runtime.files import whole_output
+from conrepair.runtime.files import put_text, whole_output
 
 __all__ = ["DOCUMENT", "check_localization_folder", "write_localization"]
 
@@ -44,7 +44,7 @@ def write_localization(
     with whole_output(folder) as temporary:
         temporary.mkdir()
         for name, text in files.items():
-            (temporary / name).write_text(text, encoding="utf-8")
+            put_text(temporary / name, text)
 
 
 def _files(result: Localization, about: About) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from conrepair.repairs.patch import PATCH, patch_files
 from conrepair.repairs.result import RepairResult
 from conrepair.report.encode import encode
 from conrepair.report.folders import check_replaceable
-from conrepair.runtime.files import whole_output
+from conrepair.runtime.files import put_text, whole_output
 
 __all__ = ["DOCUMENT", "advice_in", "check_repair_folder", "made_anew", "write_refusal", "write_repair"]
 
@@ -60,9 +60,9 @@ def write_repair(
             for file in patch_files(Path(result.patch)):
                 shutil.copy2(file, temporary / file.name)
             content["patch"] = PATCH
-        (temporary / DOCUMENT).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        put_text(temporary / DOCUMENT, json.dumps(content, indent=2) + "\n")
         for name, text in more(written).items():
-            (temporary / name).write_text(text, encoding="utf-8")
+            put_text(temporary / name, text)
     return written
 
 
@@ -82,7 +82,7 @@ def write_refusal(reason: str, before: Localization, folder: Path, advice: Seque
     with whole_output(folder) as temporary:
         temporary.mkdir()
         content["advice"] = encode(_kept(advice, temporary, wanted=True))
-        (temporary / DOCUMENT).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        put_text(temporary / DOCUMENT, json.dumps(content, indent=2) + "\n")
 
 
 def made_anew(advice: Sequence[Advice]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pydantic import BaseModel
 from conrepair.config.legacy import schema
 from conrepair.config.legacy.account import Entry, Outcome, grouped
 from conrepair.config.legacy.detect import is_legacy
+from conrepair.config.legacy.places import Names
 from conrepair.config.legacy.translate import Translation, translate
 from conrepair.config.load import parse_config
 from conrepair.pipeline.plan import check_converters
@@ -578,3 +580,14 @@ def test_half_a_pair(key: str, tmp_path: Path) -> None:
     assert result.value is None
     assert result.repair is None
     assert entry(result, f"$.model_repair_config.{key}").outcome is Outcome.REFUSED
+
+
+def test_names_are_new_fit_and_take_no_longer_the_more_there_are() -> None:
+    names = Names()
+    assert [names.new("net"), names.new("net"), names.new("net-2"), names.new("net")] == [
+        "net", "net-2", "net-2-2", "net-3",
+    ]  # fmt: skip
+    assert {len(names.new("x" * 300)) for _ in range(3)} <= set(range(101))
+    started = time.process_time()
+    assert len({names.new("many") for _ in range(30_000)}) == 30_000
+    assert time.process_time() - started < 3

@@ -1,0 +1,51 @@
+"""JSON of people is bounded, and no pipe is waited for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conrepair.runtime import json_file
+from conrepair.runtime.json_file import read_json_text, value_of
+
+
+@pytest.mark.parametrize("depth", [201, 1000, 100_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+def test_deep_values_are_refused(depth: int, opening: str, closing: str) -> None:
+    with pytest.raises(ValueError, match="more than 200 deep"):
+        value_of(opening * depth + "1" + closing * depth)
+
+
+def test_values_as_deep_as_people_write_them_are_read() -> None:
+    value = value_of("[" * 200 + "]" * 200)
+    for _ in range(199):
+        (value,) = value
+    assert value == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "1" * 5000, '{"a" 1}'])
+def test_what_is_no_json_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        value_of(text)
+
+
+def test_a_pipe_is_read_as_a_file(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, b'{"a": 1}')
+    os.close(write)
+    assert value_of(read_json_text(Path(f"/dev/fd/{read}"))) == {"a": 1}
+    os.close(read)
+
+
+def test_a_pipe_without_a_writer_is_empty(tmp_path: Path) -> None:
+    pipe = tmp_path / "config.json"
+    os.mkfifo(pipe)
+    assert read_json_text(pipe) == ""
+
+
+def test_what_has_no_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_file, "_MOST", 1 << 20)
+    with pytest.raises(ValueError, match="more than 1 MiB"):
+        read_json_text(Path("/dev/zero"))

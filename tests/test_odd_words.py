@@ -1,0 +1,105 @@
+"""Words on a command line that can't be meant: an exit code, a sentence, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from conrepair.cli import main
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 4] x) => (float[n, 3] y) { y = MatMul (x, w) }'
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((4, 3), np.float32), "w"))
+    onnx.save(model, "net.onnx")
+    (tmp_path / "deep.json").write_text("[" * 100_000 + "]" * 100_000)
+    return tmp_path
+
+
+def said(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    try:
+        code = main(words)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.err
+    assert "fault of conrepair" not in shown.err
+    return code, shown.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["inspect", "a\0.onnx"], 2, "MODEL: a\\x00.onnx is no path: it holds a null character"),
+        (["inspect", "x" * 300], 2, "has 300 bytes, and 255 are the most"),
+        (["inspect", os.fsdecode(b"\xff.onnx")], 2, "isn't UTF-8"),
+        (["compare", "net.onnx", "y" * 5000], 2, "has 5000 bytes"),
+        (["compare", "net.onnx", "net.onnx", "--data", "a\0b"], 2, "--data: a\\x00b is no path"),
+        (["compare", "net.onnx", "net.onnx", "--data", "x" * 300 + ".npz"], 2, "--data"),
+        (["compare", "net.onnx", "net.onnx", "--recipe", "deep.json"], 2, "nested more than 200 deep"),
+        (["compare", "net.onnx", "net.onnx", "-o", "x" * 250], 2, "200 are the most"),
+        (["repair", "net.onnx", "--apply", "deep.json", "-o", "out"], 2, "nested more than 200 deep"),
+        (["config", "check", "deep.json"], 2, "nested more than 200 deep"),
+        (["config", "check", "\0"], 2, "is no path"),
+        (["run", "z" * 300], 2, "255 are the most"),
+        (["localize", "net.onnx", "a\0b", "net.onnx"], 2, "is no path"),
+        (["convert", "net.onnx", "--to", "tflite", "-o", "out\0"], 2, "is no path"),
+    ],
+)  # fmt: skip
+def test_it_ends_in_a_sentence(
+    room: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, sentence: str
+) -> None:
+    given, text = said(words, capsys)
+    assert (given, sentence in text) == (code, True), text
+    assert len(text) < 2000
+
+
+@pytest.mark.parametrize("size", ["9" * 5000, "1" * 13, "-" + "1" * 5000])
+def test_a_size_of_thousands_of_digits_is_refused(room: Path, capsys: pytest.CaptureFixture[str], size: str) -> None:
+    code, text = said(["inspect", "net.onnx", "--input", f"1,{size}"], capsys)
+    assert (code, "digits" in text) == (2, True)
+    assert len(text) < 500
+
+
+@pytest.mark.parametrize("size", ["²", "٣", "1_0", "--1"])
+def test_what_is_no_number_names_a_size(room: Path, capsys: pytest.CaptureFixture[str], size: str) -> None:
+    assert said(["inspect", "net.onnx", "--input", f"x={size},4"], capsys)[0] == 0
+
+
+def test_a_long_name_of_a_model_fails_nothing(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "n" * 250 + ".onnx"
+    shutil.copy("net.onnx", name)
+    (room / "b").mkdir()
+    shutil.copy("net.onnx", f"b/{name}")
+    code, text = said(["compare", name, f"b/{name}", "-o", "out"], capsys)
+    assert (code, text.count("conrepair:")) == (0, 0)
+    (file,) = (room / "out").glob("compare-*/result.json")
+    first = json.loads(file.read_text())["rows"][0]
+    assert first["model"].startswith("nnn")
+    assert (file.parent / "models" / first["model"] / "source" / "provenance.json").is_file()
+
+
+def test_names_that_are_not_utf_8_are_reported(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from PIL import Image
+
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 3, 8, 8] x) => (float[n, 3, 8, 8] y) { y = Relu (x) }'
+    )
+    onnx.save(onnx.parser.parse_model(text), "image.onnx")
+    (room / "photos").mkdir()
+    for raw in (b"caf\xe9.png", b"\xff\xfe.png"):
+        Image.new("RGB", (8, 8)).save(room / "photos" / os.fsdecode(raw), "PNG")
+    words = ["compare", "image.onnx", "image.onnx", "--data", "photos", "-o", "out"]
+    assert said(words, capsys)[0] == 0
+    (text,) = [file.read_text() for file in (room / "out").glob("compare-*/result.json")]
+    assert r"caf\\xe9.png" in text
