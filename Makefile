@@ -28,7 +28,6 @@ lint: dev
 
 schema: setup
 	$(BIN)/python -m conrepair.config.schema
-	$(BIN)/python -m conrepair.report.localization.schema
 	$(BIN)/python -m conrepair.report.schema
 
 mutants: dev

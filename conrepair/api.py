@@ -200,7 +200,7 @@ def repair(
     Args:
         source: The model that is right: a path or an object.
         target: Its conversion, or a folder that `build` wrote; it's only read.
-        output: Folder for the repaired model, patch.json and repair.json, as by `save`; default: nothing is written,
+        output: Folder for the repaired model, patch.json and result.json, as by `save`; default: nothing is written,
             and the repaired model lies in a folder that goes with the result.
         data: As for `localize`.
         recipe: As for `compare`.

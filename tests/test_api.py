@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from documents import document
 from localized import WEIGHTS, Variant
 
 import conrepair
@@ -42,7 +43,7 @@ def test_answers_are_compared(right: Path, wrong: Path, tmp_path: Path) -> None:
     assert (found.verdict, found.exit_code) == (Verdict.FAULTY, 1)
     assert str(found).startswith("faulty: ")
     folder = found.save(tmp_path / "report")
-    report = json.loads((folder / "report.json").read_text())
+    report = document(folder)
     assert report["rows"][-1]["verdict"] == "faulty"
     assert report["config"]["source"] == str(right)
     assert found.to_dict()["rows"] == report["rows"]
@@ -85,7 +86,7 @@ def test_layers_at_fault_are_named(right: Path, wrong: Path, tmp_path: Path) -> 
     assert (found.verdict, found.exit_code) == (Verdict.FAULTY, 1)
     assert fault.kind.value in str(found)
     folder = found.save(tmp_path / "layers")
-    assert json.loads((folder / "localization.json").read_text()) == found.to_dict()
+    assert document(folder) == found.to_dict() | {"folder": str(folder)}
 
 
 @pytest.mark.workers
@@ -193,7 +194,7 @@ def test_outputs_are_what_the_library_gives(backend: str, right: Path, tmp_path:
     ):
         np.testing.assert_allclose(done.outputs[name], expected, rtol=1e-4, atol=1e-5)
     folder = done.save(tmp_path / "run")
-    assert json.loads((folder / "run.json").read_text())["backend"] == backend
+    assert document(folder)["rows"][-1]["backend"] == backend
     with pytest.raises(conrepair.ConrepairError, match="exists"):
         done.save(folder)
 
@@ -213,7 +214,7 @@ def test_an_assertion_names_the_guilty_layer(right: Path, wrong: Path, tmp_path:
     (fault,) = conrepair.localize(right, wrong, in_process=True).faults
     assert fault.target_layers[0] in lines[1]
     assert lines[-1] == f"report: {tmp_path / 'report'}"
-    assert (tmp_path / "report" / "localization.json").is_file()
+    assert (tmp_path / "report" / "result.json").is_file()
 
 
 def test_reports_of_a_session_are_kept_by_test(

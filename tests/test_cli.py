@@ -158,7 +158,7 @@ def test_a_folder_that_no_audit_wrote_is_not_replaced(net: Path, capsys: pytest.
     config = net.parent / "c.json"
     config.write_text(json.dumps({"name": "mine", "output": ".", "models": [{"name": "n", "path": "net.onnx"}]}))
     assert main(["run", str(config), "-q"]) == 2
-    assert "no audit wrote it" in capsys.readouterr().err
+    assert "no audit of this version wrote it" in capsys.readouterr().err
     assert (folder / "thesis.txt").read_text() == "years of work"
 
 

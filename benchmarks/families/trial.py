@@ -106,14 +106,20 @@ def _compared(said: Answer) -> dict[str, Any]:
 
 
 def _localized(said: Answer) -> dict[str, Any]:
-    document = said.document
+    found = _found(said)
     return {
-        "verdict": document["verdict"],
-        "reason": document["reason"][:_SAID],
-        "found": [_fault(item) for item in document["faults"]],
-        "latent": len(document.get("latent", ())),
-        "rules": [item["text"][:_SAID] if "text" in item else item["words"][:_SAID] for item in document["rules"]],
+        "verdict": found["verdict"],
+        "reason": found["reason"][:_SAID],
+        "found": [_fault(item) for item in found["faults"]],
+        "latent": len(found["latent"]),
+        "rules": [item["words"][:_SAID] for item in found["rules"]],
     }
+
+
+def _found(said: Answer) -> dict[str, Any]:
+    """The localization of the target."""
+    found: dict[str, Any] = said.document["rows"][-1]["localized"]["steps"][-1]["localization"]
+    return found
 
 
 def _fault(item: dict[str, Any]) -> dict[str, Any]:
@@ -122,18 +128,17 @@ def _fault(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _repaired(said: Answer) -> dict[str, Any]:
-    document = said.document
-    if "before" not in document:
-        words = document["reason"]
-        verdict = "equivalent" if document["mended"] else words.partition(":")[0]
-        return {"verdict": verdict, "reason": words[:_SAID], "edits": [], "model": None}
-    model = document["model"]
+    done = said.document["rows"][-1]["repaired"]["result"]
+    if done is None:
+        found = _found(said)
+        return {"verdict": found["verdict"], "reason": found["reason"][:_SAID], "edits": [], "model": None}
+    model = done["model"]
     return {
-        "verdict": document["before"]["verdict"],
-        "left": document["after"]["verdict"],
-        "edits": [line[:_SAID] for line in document["edits"][:_SHOWN]],
-        "model": None if model is None else model["path"],
-        "recipe": document["recipe"] is not None,
-        "refused": [line[:_SAID] for line in (*document["refused"], *document["failed"])[:_SHOWN]],
-        "undone": document["undone"],
+        "verdict": done["before"]["verdict"],
+        "left": done["after"]["verdict"],
+        "edits": [line[:_SAID] for line in done["edits"][:_SHOWN]],
+        "model": None if model is None else str(Path(said.document["folder"]) / model["path"]),
+        "recipe": done["recipe"] is not None,
+        "refused": [line[:_SAID] for line in (*done["refused"], *done["failed"])[:_SHOWN]],
+        "undone": done["undone"],
     }

@@ -167,7 +167,7 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
         "-o",
         "--output",
         metavar="FOLDER",
-        help="Folder for the repaired model, patch.json and repair.json, for several targets with a folder in it "
+        help="Folder for the repaired model, patch.json and result.json, for several targets with a folder in it "
         "for each (default: TARGET-repaired in this folder).",
     )
     add_quiet(parser)
@@ -299,7 +299,7 @@ def _add_execute(verbs: Verbs[Parser]) -> None:
         "-o",
         "--output",
         metavar="FOLDER",
-        help="Write the outputs as .npy files, and run.json, to FOLDER (default: nothing is written).",
+        help="Write the outputs as .npy files, and result.json, to FOLDER (default: nothing is written).",
     )
     _add_force(parser)
     add_quiet(parser)

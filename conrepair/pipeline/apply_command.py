@@ -21,7 +21,7 @@ from conrepair.repairs.build_change import changed_options, read_build_patch, wr
 from conrepair.repairs.patch import CONVERTED, RECIPE, read_patch
 from conrepair.repairs.repair import apply_patch
 from conrepair.repairs.search import STEM
-from conrepair.report.repair.write import check_repair_folder
+from conrepair.report.folder import check_folder
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import whole_output
 from conrepair.runtime.path_text import real_path
@@ -44,7 +44,7 @@ def apply(options: argparse.Namespace) -> int:
     source, patch = Path(options.source), Path(options.apply)
     target = source if options.target is None else Path(options.target)
     folder = repair_folder(options.output, target)
-    check_repair_folder(folder, (real_path(source), real_path(target), patch))
+    check_folder(folder, "repair", (real_path(source), real_path(target), patch))
     if is_build(target):
         model = None if options.target is None else _model(real_path(source))
         return _apply_to_build(patch, real_path(target), model, folder, options.timeout, quiet=options.quiet)

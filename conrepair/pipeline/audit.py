@@ -17,8 +17,8 @@ from conrepair.pipeline.plan import check_converters
 from conrepair.pipeline.run import Part, result_of, run_stages
 from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.stages.state import State
+from conrepair.report.folder import check_folder
 from conrepair.report.result import AuditResult
-from conrepair.report.write import check_folder
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Store
 from conrepair.runtime.workers import Workers
@@ -56,7 +56,7 @@ def run_audit(
     check_backends(config)
     architectures = architecture_models(config)
     output = base / config.output
-    check_folder(output / config.name, _input_paths(config, base))
+    check_folder(output / config.name, "audit", _input_paths(config, base))
 
     def result(parts: Sequence[Part]) -> AuditResult:
         return result_of(

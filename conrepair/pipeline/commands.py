@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,10 @@ from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import answer_settings
 from conrepair.pipeline.verbs import compare_pair
+from conrepair.report.audit_folder import write_audit, write_so_far
+from conrepair.report.console import print_result
 from conrepair.report.result import AuditResult
-from conrepair.report.summary import print_summary
-from conrepair.report.verdict_table import print_verdicts
-from conrepair.report.write import report_json, write_audit, write_so_far
+from conrepair.report.saved import result_text
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def audit_and_report(
         config: What to do.
         base: Folder that its relative paths start from.
         quiet: No progress.
-        as_json: Show the whole report instead of tables.
+        as_json: Show the document instead of tables.
 
     Returns:
         The exit code.
@@ -89,11 +88,11 @@ def audit_and_report(
 
 
 def _tell(result: AuditResult, *, as_json: bool, files: bool = True) -> None:
-    """Show a result: the whole report as JSON, or tables."""
+    """Show a result: the document, or tables."""
     if as_json:
-        say(json.dumps(report_json(result), indent=2))
+        say(result_text(result))
     else:
-        _show(result, files=files)
+        print_result(result, output_console(), result.folder if files else None)
 
 
 def run_and_write(config: AuditConfig, base: Path, *, quiet: bool) -> AuditResult:
@@ -111,11 +110,3 @@ def run_and_write(config: AuditConfig, base: Path, *, quiet: bool) -> AuditResul
             result = run_audit(config, base, display, use, write_so_far)
         write_audit(result, base / config.output / "store")
     return result
-
-
-def _show(result: AuditResult, *, files: bool) -> None:
-    """Show the result; architectures as a table of verdicts, or many would fill many screens."""
-    if any(row.model not in result.architectures for row in result.rows):
-        print_summary(result, output_console(), files=files)
-    if result.architectures:
-        print_verdicts(result, output_console())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from conrepair.converters.routes import find_route, pinned_route
@@ -20,15 +19,13 @@ from conrepair.pipeline.settings import conversion_settings
 from conrepair.pipeline.verbs import check_calibration, convert_model
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.result import AuditResult
+from conrepair.report.saved import result_text
 from conrepair.report.summary import row_notes
-from conrepair.report.write import report_json
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
 
 __all__ = ["convert"]
-
-_TOLD = {"rows", "notes", "versions", "seconds"}  # of a report of the whole audit
 
 
 def convert(options: argparse.Namespace) -> int:
@@ -69,8 +66,7 @@ def convert(options: argparse.Namespace) -> int:
             _check_output(path, output, target, force=options.force)
         place_model(written, output, path, force=options.force)
     if options.format == "json":
-        report = {key: value for key, value in report_json(result).items() if key in _TOLD}
-        say(json.dumps({"output": str(output), "conversion": row.conversion} | report, indent=2))
+        say(result_text(done.placed(output).run))
     else:
         say(f"{output}: {row.conversion if row.instead_of else route.name}")
         for line in _about(result):

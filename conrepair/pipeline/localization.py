@@ -196,11 +196,10 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
         steps.append(LocalizedStep(own.compared, own.localization))
     if not steps:
         return dataclasses.replace(row, localized=LocalizedTarget(problem=own.problem))
-    chosen = _explaining(steps)
-    result = chosen.localization
-    told = LocalizedTarget(
-        result=_bounded(result, steps, row), compared=chosen.compared, steps=tuple(steps), problem=own.problem
-    )
+    place = _explaining(steps)
+    result = steps[place].localization
+    steps[place] = LocalizedStep(steps[place].compared, _bounded(result, steps, row))
+    told = LocalizedTarget(steps=tuple(steps), explaining=place, problem=own.problem)
     localized = dataclasses.replace(row, localized=told)
     if row.verdict is Verdict.QUANTIZED and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which no budget excuses: {result.reason} ({row.reason})"
@@ -230,13 +229,12 @@ def _conversion_step(
     yield LocalizedStep(own.compared, result)
 
 
-def _explaining(steps: Sequence[LocalizedStep]) -> LocalizedStep:
-    """The first with faults, else the last of those with the worst verdict."""
-    worst = max(step.localization.verdict.severity for step in steps)
-    return next(
-        (step for step in steps if step.localization.faults),
-        next(step for step in reversed(steps) if step.localization.verdict.severity == worst),
-    )
+def _explaining(steps: Sequence[LocalizedStep]) -> int:
+    """Place of the first with faults, else of the last of those with the worst verdict."""
+    for place, step in enumerate(steps):
+        if step.localization.faults:
+            return place
+    return max(range(len(steps)), key=lambda place: (steps[place].localization.verdict.severity, place))
 
 
 def _bounded(result: Localization, steps: Sequence[LocalizedStep], row: Row) -> Localization:

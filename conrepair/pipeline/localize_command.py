@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from conrepair.pipeline.options import asked_of
@@ -11,8 +10,9 @@ from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import layer_settings
 from conrepair.pipeline.several import each_target
 from conrepair.pipeline.verbs import localize_pair
-from conrepair.report.localization.summary import print_localization
-from conrepair.report.localization.write import check_localization_folder
+from conrepair.report.console import print_result
+from conrepair.report.folder import check_folder
+from conrepair.report.saved import result_text
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import output_console, say
 
@@ -39,7 +39,7 @@ def _localize(options: argparse.Namespace, session: Session) -> int:
     asked.check()
     folder = None if options.output is None else Path(options.output).absolute()
     if folder is not None:
-        check_localization_folder(folder, (asked.source, *asked.between, asked.target))
+        check_folder(folder, "localize", (asked.source, *asked.between, asked.target))
     settings = layer_settings(
         options.samples,
         batch_size=options.batch_size,
@@ -51,7 +51,7 @@ def _localize(options: argparse.Namespace, session: Session) -> int:
     if folder is not None:
         found.save(folder)
     if options.format == "json":
-        say(json.dumps(found.to_dict(), indent=2))
+        say(result_text(found.run))
     else:
-        print_localization(found.localization, output_console(), about=found.about, folder=folder)
+        print_result(found.run, output_console(), folder)
     return found.exit_code

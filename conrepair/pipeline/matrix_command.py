@@ -6,8 +6,8 @@ from pathlib import Path
 
 from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.matrix import run_matrix
+from conrepair.report.audit_folder import write_audit
 from conrepair.report.route_matrix import matrix_markdown
-from conrepair.report.write import write_audit
 from conrepair.runtime.files import write_text
 from conrepair.runtime.progress import ProgressDisplay, say
 

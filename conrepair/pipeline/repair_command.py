@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,12 +15,12 @@ from conrepair.pipeline.settings import RepairSettings, layer_settings
 from conrepair.pipeline.several import each_target
 from conrepair.pipeline.verbs import repair_pair
 from conrepair.repairs.patch import RECIPE
-from conrepair.repairs.result import RepairResult
+from conrepair.report.console import print_result
+from conrepair.report.folder import check_folder
 from conrepair.report.localization.advice import verdict_advice
-from conrepair.report.repair.summary import print_repair
-from conrepair.report.repair.write import check_repair_folder
 from conrepair.report.results import Repaired
-from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.report.saved import result_text
+from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.progress import output_console, say
 from conrepair.runtime.scratch import SCRATCH, kept_folder
@@ -71,18 +70,19 @@ def _repair(options: argparse.Namespace) -> int:
     if options.target is None:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
     done, written = repaired(options)
-    if done.result is None:
-        return _without_fault(done, as_json=options.format == "json")
     if options.format == "json":
-        say(json.dumps(done.to_dict(), indent=2))
+        say(result_text(done.run))
     else:
-        print_repair(done.result, output_console(), written, done.row.repaired.advice)
-        tell_next(_next(done.result, written, options))
+        print_result(done.run, output_console(), written)
+        tell_next(_next(done, written, options))
     return done.exit_code
 
 
-def _next(result: RepairResult, written: Path | None, options: argparse.Namespace) -> str:
+def _next(done: Repaired, written: Path | None, options: argparse.Namespace) -> str:
     """What helps further; the search that had no time for all, and one that was interrupted, say so themselves."""
+    result = done.result
+    if result is None:
+        return verdict_advice(done.before, done.about)
     if not result.before.faults or result.interrupted or not (result.in_time or result.mended):
         return ""
     target = Path(options.target)
@@ -107,7 +107,7 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
     asked = asked_of(options, layers=True)
     asked.check()
     folder = repair_folder(options.output, asked.target)
-    check_repair_folder(folder, (asked.source, asked.target))
+    check_folder(folder, "repair", (asked.source, asked.target))
     wanted = RepairSettings(
         seconds=options.seconds,
         advice_seconds=options.advice,
@@ -131,20 +131,6 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
         session = stack.enter_context(Session(room, quiet=options.quiet))
         done = repair_pair(asked, settings, session)
         return done.save(folder), folder if done.tells else None
-
-
-def _without_fault(done: Repaired, *, as_json: bool) -> int:
-    """Say that nothing was found to repair, and on what; or that nothing was found of what the outputs show."""
-    found, holds = done.before, done.before.is_right
-    words = f"nothing to repair: {found.reason}" if holds else f"{found.verdict.value}: {found.reason}"
-    if as_json:
-        say(json.dumps({"mended": holds, "reason": words, "edits": [], "notes": found.notes}, indent=2))
-    else:
-        output_console().print(words)
-        for note in found.notes:
-            output_console().print(f"noted, and left as it is: {note}")
-        tell_next(verdict_advice(found, done.about))
-    return int(ExitCode.EQUIVALENT if holds else ExitCode.DIFFERENT)
 
 
 def _is_unfinished(room: Path) -> bool:

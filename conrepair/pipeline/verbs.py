@@ -16,10 +16,10 @@ from conrepair.pipeline.pair import Asked, layered_rows, subjects_of_pair
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
+from conrepair.report.folder import check_folder
 from conrepair.report.repair.mending import mending_lines
-from conrepair.report.result import AuditResult
+from conrepair.report.result import AuditResult, LocalizedStep
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
-from conrepair.report.write import check_folder
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.interruption import ended_gently
 from conrepair.runtime.journal import end_early
@@ -45,7 +45,8 @@ def compare_pair(asked: Asked, settings: Settings, session: Session, *, folder: 
     subjects, notes = subjects_of_pair(asked)
     name = fitting_name(f"compare-{asked.names[0]}-{asked.names[-1]}")
     if folder is not None:
-        check_folder(folder / name, [path for path in (asked.source, asked.target, asked.data) if path is not None])
+        inputs = [path for path in (asked.source, asked.target, asked.data) if path is not None]
+        check_folder(folder / name, "compare", inputs)
     result = session.run(
         settings,
         subjects,
@@ -72,7 +73,7 @@ def localize_pair(asked: Asked, settings: Settings, session: Session) -> Localiz
     result, rows = layered_rows(asked, settings, session)
     _, *middle, row = rows
     found = row.localized.result
-    if found is None or not row.localized.steps:
+    if found is None:
         raise ValueError(f"{asked.target} was not localized, and nothing says why")
     if asked.between:
         steps = [(path.name, item.localized.result) for path, item in zip(asked.between, middle, strict=True)]
@@ -80,11 +81,7 @@ def localize_pair(asked: Asked, settings: Settings, session: Session) -> Localiz
     compared = row.localized.steps[-1].compared
     if asked.compiled:  # the run has a copy of it
         compared = dataclasses.replace(compared, build=str(asked.target))
-    step = dataclasses.replace(row.localized.steps[-1], compared=compared, localization=found)
-    told = dataclasses.replace(
-        row.localized, result=found, compared=compared, steps=(*row.localized.steps[:-1], step)
-    )
-    row = dataclasses.replace(row, localized=told)
+    row = dataclasses.replace(row, localized=row.localized.with_own(LocalizedStep(compared, found)))
     return Localized(run=result.with_row(row), row=row)
 
 

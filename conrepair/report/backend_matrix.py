@@ -15,10 +15,9 @@ from rich.table import Table
 
 from conrepair.evaluate.compare import Comparison
 from conrepair.metrics.statistics import SIGNIFICANCE_LEVEL
-from conrepair.report.encode import encode
 from conrepair.report.result import AuditResult, Place, Row
 
-__all__ = ["BackendMatrix", "BackendPair", "backends_csv", "matrices", "matrix_json", "matrix_legend", "matrix_table"]
+__all__ = ["BackendMatrix", "BackendPair", "backends_csv", "matrices", "matrix_legend", "matrix_table"]
 
 _FEWEST = 3  # of two backends, the list of rows says all
 _COLUMNS = ("backend", "library", "target", "setting", "importer", "device", "ms")
@@ -96,15 +95,6 @@ def matrices(result: AuditResult) -> list[BackendMatrix]:
     return found
 
 
-def matrix_json(matrix: BackendMatrix) -> dict[str, Any]:
-    """A matrix as a JSON value."""
-    pairs = [{"first": pair.first.backend, "second": pair.second.backend} | pair.figures for pair in matrix.pairs]
-    value: dict[str, Any] = encode(
-        {"name": matrix.name, "backends": [_about(row) for row in matrix.rows], "pairs": pairs}
-    )
-    return value
-
-
 def backends_csv(found: list[BackendMatrix]) -> str:
     """All pairs of all matrices, one on each line."""
     stream = io.StringIO()
@@ -115,7 +105,7 @@ def backends_csv(found: list[BackendMatrix]) -> str:
             places = {f"{side}_{key}": value for side, row in sides for key, value in _about(row).items()}
             line = {"model": matrix.name} | places | pair.figures
             if writer is None:
-                writer = csv.DictWriter(stream, line)
+                writer = csv.DictWriter(stream, line, lineterminator="\n")
                 writer.writeheader()
             writer.writerow(line)
     return stream.getvalue()

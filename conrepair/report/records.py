@@ -1,55 +1,43 @@
-"""The record of one run: what was answered to every input, for machines and in the classic text form."""
+"""The record of one run: what was answered to every input, as a table and in the classic text form."""
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
-from typing import Any
 
 from conrepair.evaluate.answers import Answers, as_scores, read_answers
 from conrepair.evaluate.run import Run
-from conrepair.report.encode import encode
-from conrepair.report.result import Row
-from conrepair.runtime.files import put_text, write_json
+from conrepair.runtime.files import put_text
 from conrepair.runtime.path_text import fitting_name
 
 __all__ = ["write_record"]
 
 
-def write_record(row: Row, run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> None:
-    """Write `run.json` and one text file for every input.
+def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> None:
+    """Write `answers.csv` and, where the first output is scores of classes, one text file for every input.
 
-    A text file has the best classes, one "label, score" a line, an empty line, and the seconds.
+    The table has a line for each input: its seconds, and the best classes with their scores. A text file has the best
+    classes, one "label, score" a line, an empty line, and the seconds.
 
     Args:
-        row: The run's row.
         run: Its outputs.
         names: Of the samples.
         top_k: How many classes.
         folder: Exists already.
     """
     answers = _answers(run, top_k)
-    samples = []
-    for index, name in enumerate(names[: run.count]):
-        seconds = float(run.seconds[index])
-        best = _best(answers, index)
-        samples.append({"input": name, "top": best, "seconds": seconds})
-        if best is not None:
-            lines = [f"{label}, {score:.9g}" for label, score in best]
-            text = "\n".join([*lines, "", f"{seconds:.6f}", ""])
-            put_text(folder / f"{_file_name(name)}.txt", text)
-    record: dict[str, Any] = {
-        "name": run.name,
-        "model": row.ran.artifact,
-        "backend": row.backend,
-        "precision": run.precision,
-        "outputs": run.outputs,
-        "arrays": str(run.folder),
-        "normalized": answers.normalized if answers else None,
-        "batch_starts": run.starts,
-        "times": row.ran.times,
-        "samples": samples,
-    }
-    write_json(folder / "run.json", encode(record))
+    columns = [f"{what}_{rank + 1}" for rank in range(top_k) for what in ("class", "score")]
+    with (folder / "answers.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["index", "input", "seconds", *(columns if answers else [])])
+        for index, name in enumerate(names[: run.count]):
+            seconds = float(run.seconds[index])
+            best = _best(answers, index)
+            writer.writerow([index, name, f"{seconds:.6f}", *(cell for answer in best for cell in answer)])
+            if best:
+                lines = [f"{label}, {score:.9g}" for label, score in best]
+                text = "\n".join([*lines, "", f"{seconds:.6f}", ""])
+                put_text(folder / f"{_file_name(name)}.txt", text)
 
 
 def _answers(run: Run, top_k: int) -> Answers | None:
@@ -61,9 +49,9 @@ def _answers(run: Run, top_k: int) -> Answers | None:
     return None if scores is None else read_answers(scores, top_k, spec, quantized=run.quantized)
 
 
-def _best(answers: Answers | None, index: int) -> list[tuple[int, float]] | None:
+def _best(answers: Answers | None, index: int) -> list[tuple[int, float]]:
     if answers is None:
-        return None
+        return []
     labels, scores = answers.labels[index], answers.scores[index]
     return [(int(label), float(score)) for label, score in zip(labels, scores, strict=True)]
 

@@ -177,22 +177,29 @@ class LocalizedTarget:
     """What became of looking for the layers that differ; nothing, where that wasn't done.
 
     Attributes:
-        result: Which layers differ; of the step that explains the row.
-        compared: What that was found between.
         steps: All steps that were looked into, in order: for a build of a conversion that's the conversion, and
             the build beside it.
+        explaining: Place of the step that explains the row.
         problem: Why that couldn't be told.
     """
 
-    result: Localization | None = None
-    compared: Compared | None = None
     steps: tuple[LocalizedStep, ...] = ()
+    explaining: int = 0
     problem: Problem | None = None
+
+    @property
+    def result(self) -> Localization | None:
+        """Which layers differ, in the step that explains the row; None where none was looked into."""
+        return self.steps[self.explaining].localization if self.steps else None
 
     @property
     def own(self) -> Localization | None:
         """Of the last step: what may be mended in what the row ran."""
-        return self.steps[-1].localization if self.steps else self.result
+        return self.steps[-1].localization if self.steps else None
+
+    def with_own(self, step: LocalizedStep) -> LocalizedTarget:
+        """The same, with another last step."""
+        return replace(self, steps=(*self.steps[:-1], step))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,24 +15,20 @@ from conrepair.frameworks.identity import place_model
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.result import RepairResult
-from conrepair.report.encode import encode
+from conrepair.report.audit_folder import write_audit
+from conrepair.report.folder import check_folder, write_folder
 from conrepair.report.localization.about import About, about_step
 from conrepair.report.localization.advice import seen, verdict_advice
-from conrepair.report.localization.document import localization_document
-from conrepair.report.localization.write import check_localization_folder, write_localization
+from conrepair.report.places import placed
+from conrepair.report.repair.files import made_anew, repair_files
 from conrepair.report.repair.summary import repair_line
-from conrepair.report.repair.write import advice_in, check_repair_folder, made_anew, write_refusal, write_repair
-from conrepair.report.result import AuditResult, Problem, Row
-from conrepair.report.saved import DOCUMENT, result_text
-from conrepair.report.write import check_folder, report_json, row_json, write_audit
+from conrepair.report.result import AuditResult, Problem, RepairedTarget, Row
+from conrepair.report.saved import result_json
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
-from conrepair.runtime.files import put_text, whole_output, write_json
 from conrepair.runtime.store import RECORD
 from conrepair.runtime.words import shortened
 
-__all__ = ["Compared", "Converted", "Executed", "Localized", "Repaired", "check_run_folder", "refused"]
-
-RUN = "run.json"
+__all__ = ["Compared", "Converted", "Executed", "Localized", "Repaired", "check_run_folder"]
 
 _FAULTS, _NAME = 6, 60
 
@@ -50,8 +45,8 @@ def _fault_lines(faults: tuple[LocatedFault, ...]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Judged:
-    """What a run says of one of its models beside its source.
+class _Told:
+    """What a run says of one of its models.
 
     Attributes:
         run: All of it.
@@ -60,6 +55,15 @@ class _Judged:
 
     run: AuditResult
     row: Row
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values; those of result.json."""
+        return result_json(self.run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judged(_Told):
+    """What a run says of one of its models beside its source."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -74,11 +78,6 @@ class _Judged:
     @property
     def _judgement(self) -> str:
         return f"{'not compared' if self.verdict is None else self.verdict.value}: {self.reason}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values; those of report.json."""
-        value: dict[str, Any] = json.loads(json.dumps(report_json(self.run)))
-        return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +121,8 @@ class Compared(_Judged):
             UsageError: if the folder holds something else.
         """
         place = Path(folder).absolute()
-        check_folder(place, [Path(row.ran.artifact.path) for row in self.run.rows if row.ran.artifact is not None])
+        inputs = [Path(row.ran.artifact.path) for row in self.run.rows if row.ran.artifact is not None]
+        check_folder(place, self.run.kind, inputs)
         write_audit(dataclasses.replace(self.run, folder=place), self.store)
         return place
 
@@ -161,6 +161,16 @@ class Converted(_Judged):
         """Of the comparison."""
         return self.row.exit_code
 
+    def placed(self, path: Path) -> Converted:
+        """The same, its model being elsewhere.
+
+        Args:
+            path: Where it is.
+        """
+        made = str(self.model)
+        row = placed(self.row, lambda known: str(path) if known == made else known)
+        return Converted(run=self.run.with_row(row), row=row)
+
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Put the converted model where it's wanted.
 
@@ -186,16 +196,8 @@ class Converted(_Judged):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Executed:
-    """What a run of one model came to.
-
-    Attributes:
-        run: All of it.
-        row: Of the model.
-    """
-
-    run: AuditResult
-    row: Row
+class Executed(_Told):
+    """What a run of one model came to."""
 
     @property
     def outputs(self) -> dict[str, npt.NDArray[Any]]:
@@ -218,7 +220,7 @@ class Executed:
         return self.row.exit_code
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write the outputs as .npy, and run.json; the folder appears whole.
+        """Write the outputs as .npy, and result.json; the folder appears whole.
 
         Args:
             folder: For them.
@@ -235,17 +237,14 @@ class Executed:
         check_run_folder(place, force=force)
         if self.row.ran.run is None:
             raise ValueError("a model that didn't run")
-        with whole_output(place) as temporary:
-            shutil.copytree(self.row.ran.run.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
-            write_json(temporary / RUN, self.to_dict())
-            text = result_text(dataclasses.replace(self.run, folder=place))
-            put_text(temporary / DOCUMENT, text)
-        return place
+        outputs, run = self.row.ran.run.folder, dataclasses.replace(self.run, folder=place)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values; those of run.json."""
-        value: dict[str, Any] = json.loads(json.dumps(row_json(self.row)))
-        return value
+        def fill(temporary: Path) -> AuditResult:
+            shutil.copytree(outputs, temporary, ignore=shutil.ignore_patterns(RECORD), dirs_exist_ok=True)
+            return run.with_row(placed(self.row, lambda path: str(place) if path == str(outputs) else path))
+
+        write_folder(run, fill)
+        return place
 
     def __str__(self) -> str:
         count = 0 if self.row.ran.run is None else self.row.ran.run.count
@@ -262,23 +261,14 @@ def check_run_folder(folder: Path, *, force: bool) -> None:
     Raises:
         UsageError: if there's one already, or one of something else.
     """
-    if folder.exists() and not (folder / RUN).is_file():
-        raise UsageError(f"{folder} exists and holds no outputs of a run, so it isn't replaced. Give another output.")
+    check_folder(folder, "execute")
     if folder.exists() and not force:
         raise UsageError(f"{folder} exists. Give another output, or --force to replace it.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Localized:
-    """Where a target stops being its source.
-
-    Attributes:
-        run: All of it.
-        row: Of the target.
-    """
-
-    run: AuditResult
-    row: Row
+class Localized(_Told):
+    """Where a target stops being its source."""
 
     @property
     def localization(self) -> Localization:
@@ -288,7 +278,7 @@ class Localized:
     @property
     def about(self) -> About:
         """The circumstances."""
-        return about_step(self.row.localized.steps[-1], self.row, self.run)
+        return about_step(self.row, self.run)
 
     @property
     def verdict(self) -> Verdict:
@@ -311,7 +301,7 @@ class Localized:
         return int(ExitCode.EQUIVALENT if self.localization.is_right else ExitCode.DIFFERENT)
 
     def save(self, folder: str | Path) -> Path:
-        """Write localization.json and what is made of it; the folder appears whole.
+        """Write result.json and what is made of it; the folder appears whole.
 
         Args:
             folder: That of an earlier localization is replaced.
@@ -324,14 +314,10 @@ class Localized:
             UsageError: if the folder holds something else.
         """
         place = Path(folder).absolute()
-        check_localization_folder(place, (self.about.source.path, self.about.target.path))
-        document = {DOCUMENT: result_text(dataclasses.replace(self.run, folder=place))}
-        write_localization(self.localization, place, self.about, document)
+        check_folder(place, self.run.kind, (self.about.source.path, self.about.target.path))
+        run = dataclasses.replace(self.run, folder=place)
+        write_folder(run, lambda _: run)
         return place
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values; those of localization.json."""
-        return localization_document(self.localization, self.about).model_dump(mode="json")
 
     def __str__(self) -> str:
         found = self.localization
@@ -340,16 +326,8 @@ class Localized:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repaired:
-    """What a repair came to.
-
-    Attributes:
-        run: All of it.
-        row: Of the target; its files are where the repair made them, until it's saved.
-    """
-
-    run: AuditResult
-    row: Row
+class Repaired(_Told):
+    """What a repair came to."""
 
     @property
     def before(self) -> Localization:
@@ -361,8 +339,7 @@ class Repaired:
     @property
     def about(self) -> About | None:
         """The circumstances of the localization before it."""
-        steps = self.row.localized.steps
-        return about_step(steps[-1], self.row, self.run) if steps else None
+        return about_step(self.row, self.run) if self.row.localized.steps else None
 
     @property
     def result(self) -> RepairResult | None:
@@ -411,7 +388,7 @@ class Repaired:
         return done is not None and bool(done.edits or (done.before.faults and not done.interrupted))
 
     def save(self, folder: str | Path) -> Repaired:
-        """Write the repaired model, patch.json and repair.json; the folder appears whole, where there's anything.
+        """Write the repaired model, patch.json and result.json; the folder appears whole, where there's anything.
 
         Args:
             folder: That of an earlier repair is replaced.
@@ -424,32 +401,27 @@ class Repaired:
             StorageError: if it can't be written.
             UsageError: if the folder holds something else.
         """
-        place = Path(folder).absolute()
-        compared = self.row.localized.steps[-1].compared if self.row.localized.steps else None
-        check_repair_folder(
-            place, () if compared is None else (Path(compared.source.path), Path(compared.target.path))
-        )
-        if self.row.repaired.problem is not None:
-            raise refused(self.row, place)
-        if self.result is None or not self.tells:
+        place, about, problem = Path(folder).absolute(), self.about, self.row.repaired.problem
+        check_folder(place, self.run.kind, () if about is None else (about.source.path, about.target.path))
+        if problem is not None and problem.circumstance:  # no room, no memory: the same command goes on
+            raise problem.as_error()
+        if problem is None and not self.tells:
             return self
+        done = self._written(place)
+        if problem is not None:
+            raise _refused(problem, done.row.repaired, place)
+        return done
 
-        def saved(written: RepairResult) -> Repaired:
-            advice = advice_in(self.row.repaired.advice, place, kept=not written.mended)
-            repaired = dataclasses.replace(self.row.repaired, result=written, advice=advice)
-            row = dataclasses.replace(self.row, repaired=repaired)
-            return Repaired(run=dataclasses.replace(self.run.with_row(row), folder=place), row=row)
+    def _written(self, place: Path) -> Repaired:
+        run = dataclasses.replace(self.run, folder=place)
 
-        done = write_repair(
-            self.result, place, self.row.repaired.advice, lambda written: {DOCUMENT: result_text(saved(written).run)}
-        )
-        return saved(done)
+        def fill(temporary: Path) -> AuditResult:
+            repaired = repair_files(self.row.repaired, temporary, place)
+            return run.with_row(dataclasses.replace(self.row, repaired=repaired))
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        if self.result is None:
-            return {"mended": self.mended, "reason": self.reason, "edits": [], "notes": list(self.before.notes)}
-        return {**encode(self.result), "advice": encode(self.row.repaired.advice)}
+        done = write_folder(run, fill)
+        who = self.row.name, self.row.backend
+        return Repaired(run=done, row=next(row for row in done.rows if (row.name, row.backend) == who))
 
     def __str__(self) -> str:
         if self.result is None and self.before.is_right:
@@ -458,21 +430,9 @@ class Repaired:
         return "\n".join([told, *_fault_lines(self.faults)])
 
 
-def refused(row: Row, folder: Path) -> ConrepairError:
-    """Why a target can't be repaired, once what is known of it was written.
-
-    Args:
-        row: Of a target that was localized, and not repaired.
-        folder: For what is known.
-    """
-    problem = row.repaired.problem
-    if problem is None or row.localized.result is None:
-        raise ValueError("a target that was repaired, or not localized")
-    if problem.circumstance:  # no room, no memory: the same command goes on with the search
-        return problem.as_error()
-    reason = " ".join(part for part in (problem.message, problem.explanation) if part)
-    write_refusal(reason, row.localized.result, folder, row.repaired.advice)
+def _refused(problem: Problem, known: RepairedTarget, folder: Path) -> ConrepairError:
+    """Why a target can't be repaired, and what was written of what is known."""
     kept = f"written: {folder}"
-    if name := made_anew(row.repaired.advice):
+    if name := made_anew(known.advice):
         kept += f", with {name}: converted anew, no layer is at fault in it"
     return dataclasses.replace(problem, explanation="\n".join(filter(None, (problem.explanation, kept)))).as_error()

@@ -15,6 +15,7 @@ from typing import Any
 import pydantic
 
 from conrepair.report.encode import encode
+from conrepair.report.places import placed, relative_to, resolved_in
 from conrepair.report.result import AuditResult
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.json_file import read_json_text, value_of
@@ -31,15 +32,18 @@ _JSON: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Any)
 def result_json(result: AuditResult) -> dict[str, Any]:
     """A run as a JSON value.
 
-    Graphs stand in it once, by the SHA-256 of their models. Names of samples are left out: inputs have theirs.
+    Graphs stand in it once, by the SHA-256 of their models. Names of samples are left out: inputs have theirs. Paths
+    of files in the run's folder are told from there, so that it may be moved.
 
     Args:
         result: Of any verb, or of an audit.
     """
-    value: dict[str, Any] = encode(dataclasses.replace(result, samples={}))
+    rows = tuple(placed(row, relative_to(result.folder)) for row in result.rows)
+    value: dict[str, Any] = encode(dataclasses.replace(result, samples={}, rows=rows))
     graphs: dict[str, Any] = value["graphs"]
     _lift_graphs(value["rows"], graphs)
-    return {"schema_version": SCHEMA_VERSION, "exit_code": result.exit_code} | value
+    first = {"schema_version": SCHEMA_VERSION, "kind": result.kind, "exit_code": result.exit_code}
+    return first | value
 
 
 def _lift_graphs(value: Any, graphs: dict[str, Any]) -> None:
@@ -58,12 +62,12 @@ def _lift_graphs(value: Any, graphs: dict[str, Any]) -> None:
 
 
 def result_text(result: AuditResult) -> str:
-    """What the file holds.
+    """What the file holds, but for the line's end.
 
     Args:
         result: Of any verb, or of an audit.
     """
-    return _JSON.dump_json(result_json(result), indent=1).decode() + "\n"
+    return _JSON.dump_json(result_json(result), indent=1).decode()
 
 
 def read_result(path: str | Path) -> AuditResult:
@@ -103,7 +107,8 @@ def read_result(path: str | Path) -> AuditResult:
         found = error.errors(include_url=False)
         places = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found[:_PLACES])
         raise DataError(f"{file} is damaged, in {len(found)} places: {places}") from error
-    return dataclasses.replace(result, folder=file.parent)
+    rows = tuple(placed(row, resolved_in(file.parent)) for row in result.rows)
+    return dataclasses.replace(result, folder=file.parent, rows=rows)
 
 
 @functools.cache

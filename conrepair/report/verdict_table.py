@@ -130,7 +130,7 @@ def verdicts_markdown(result: AuditResult) -> str:
 def verdicts_csv(result: AuditResult) -> str:
     """One line for each architecture and route."""
     stream = io.StringIO()
-    writer = csv.writer(stream)
+    writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(
         ["architecture", "route", "backend", "kind", "verdict", "class", "relative_l2", "max_abs", "reason"]
     )

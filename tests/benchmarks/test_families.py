@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from documents import localized_in
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.common.cases import DEVELOPMENT_SEEDS, REPORTING_SEEDS, Case
@@ -117,8 +118,9 @@ def test_verbs_are_asked_in_this_process(tmp_path: Any) -> None:
         onnx.save(model, tmp_path / f"{name}.onnx")
     files = [str(tmp_path / f"{name}.onnx") for name in ("right", "wrong")]
     found = ask("localize", *files, "-o", str(tmp_path / "out"))
-    assert (found.exit, found.document["verdict"]) == (1, "faulty")
-    assert found.document["faults"][0]["target_layers"] == ["product"]
+    told = localized_in(found.document["rows"][-1])
+    assert (found.exit, told["verdict"]) == (1, "faulty")
+    assert told["faults"][0]["target_layers"] == ["product"]
     refused = ask("compare", files[0], str(tmp_path / "nowhere.onnx"), "-o", str(tmp_path / "compared"))
     assert (refused.exit, refused.document) == (3, {})
     assert "nowhere.onnx" in refused.words

@@ -83,8 +83,8 @@ def test_what_is_in_the_distributions(built: Path) -> None:
     data = {
         "conrepair/config/schema.json",
         "conrepair/environments/litert-torch.txt",
-        "conrepair/report/localization/localization.schema.json",
         "conrepair/py.typed",
+        "conrepair/report/result.schema.json",
     }
     with zipfile.ZipFile(built) as wheel:
         names = set(wheel.namelist())

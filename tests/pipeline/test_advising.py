@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small_models as small
+from documents import localized_in, repair_in, rows_in
 
 from conrepair.cli import main
 from conrepair.converters.registry import converter
@@ -37,7 +38,7 @@ def audited(*, seconds: float) -> dict[str, Any]:
     }
     Path("config.json").write_text(json.dumps(config))
     main(["run", "config.json", "-q"])
-    rows = json.loads(Path("out/audit/report.json").read_text())["rows"]
+    rows = rows_in("out/audit")
     found: dict[str, Any] = next(row for row in rows if row["kind"] == "target")
     return found
 
@@ -50,13 +51,13 @@ def test_the_other_exporter_avoids_a_fault(folder: Path) -> None:
     network = nn.Sequential(nn.Linear(6, 8), nn.Softplus(threshold=0.1), nn.Linear(8, 4)).eval()
     small.export_pt2(network, [torch.zeros(2, 6)], folder / "net.pt2")
     row = audited(seconds=0)
-    assert row["localization"]["faults"]
-    assert row["advice"]
-    assert not any(item["tried"] for item in row["advice"])
-    assert {item["outcome"] for item in row["advice"]} == {"not tried: no time was given for it"}
+    assert localized_in(row)["faults"]
+    assert row["repaired"]["advice"]
+    assert not any(item["tried"] for item in row["repaired"]["advice"])
+    assert {item["outcome"] for item in row["repaired"]["advice"]} == {"not tried: no time was given for it"}
     row = audited(seconds=120)
     assert row["verdict"] == "faulty"
-    tried = [item for item in row["advice"] if item["tried"]]
+    tried = [item for item in row["repaired"]["advice"] if item["tried"]]
     assert [item["conversion"] for item in tried if item["avoids"]] == ["torch-onnx-dynamo"]
     assert any(item["outcome"] == "tried: the same fault" for item in tried)  # another opset doesn't help
     assert "torch-onnx-dynamo for torch-onnx-script: tried: no layer is at fault" in Path(
@@ -78,7 +79,7 @@ def test_a_file_is_made_anew(folder: Path, capsys: pytest.CaptureFixture[str]) -
     said = capsys.readouterr().out.replace("\n", " ")
     assert "advice: converted anew by keras-tflite" in said
     assert "no layer is at fault" in said
-    advice = json.loads(Path("out/repair.json").read_text())["advice"]
+    advice = repair_in("out")["advice"]
     assert (advice[0]["tried"], advice[0]["avoids"]) == (True, True)
     assert all(item["outcome"].startswith("not tried: ") for item in advice[1:])
 

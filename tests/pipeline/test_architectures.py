@@ -10,6 +10,7 @@ from typing import Any
 
 import killing
 import pytest
+from documents import rows_in
 
 from conrepair.cli import main
 from conrepair.config.load import load_config, parse_config
@@ -17,8 +18,8 @@ from conrepair.config.model import ModelConfig
 from conrepair.pipeline.architectures import architecture_models
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.plan import check_converters
+from conrepair.report.audit_folder import write_audit, write_so_far
 from conrepair.report.result import AuditResult
-from conrepair.report.write import write_audit, write_so_far
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.torchvision import import_torchvision
@@ -179,7 +180,7 @@ def test_a_short_list_is_audited_and_continued(tmp_path: Path) -> None:
     assert "| torchvision.squeezenet1_1 | equivalent |" in markdown
     table = list(csv.DictReader((first.folder / "verdicts.csv").open()))
     assert [line["architecture"] for line in table] == [row.model for row in first.rows]
-    assert json.loads((first.folder / "report.json").read_text())["rows"][1]["verdict"] == "equivalent"
+    assert rows_in(first.folder)[1]["verdict"] == "equivalent"
 
 
 @pytest.mark.slow
@@ -234,7 +235,7 @@ def test_two_of_each_family_by_the_command_line(
     output = capsys.readouterr().out
     for name in ("torchvision.squeezenet1_1", "keras.MobileNetV3Small"):
         assert name in output
-    rows = json.loads((tmp_path / "generated" / "architectures" / "report.json").read_text())["rows"]
+    rows = rows_in(tmp_path / "generated" / "architectures")
     assert len(rows) == 8
     assert {row["verdict"] for row in rows} <= {None, "equivalent", "noise"}
     assert heavy(tmp_path) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import dataclasses
 import json
 import signal
 import subprocess
@@ -12,13 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from documents import document
 from PIL import Image
 
 from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.pipeline.audit import run_audit
+from conrepair.report.audit_folder import write_audit
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.write import write_audit
+from conrepair.report.saved import read_result
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 
@@ -122,7 +126,7 @@ def test_an_audit_from_source_to_report(room: Path) -> None:
     assert found["small/source@libraries"].ran.accuracy is not None
     assert found["small/source@libraries"].ran.accuracy[1] == 6
     folder = room / "generated" / "audit"
-    report = json.loads((folder / "report.json").read_text())
+    report = document(folder)
     assert [row["verdict"] for row in report["rows"]] == [None, "equivalent", "equivalent", "equivalent"]
     assert len(report["pairs"]) == 3
     provenance = json.loads((folder / "models/small/torch-onnx-script/provenance.json").read_text())
@@ -130,11 +134,18 @@ def test_an_audit_from_source_to_report(room: Path) -> None:
     assert provenance["model"]["provenance"]["options"] == {"opset": 17, "fold_constants": True}
     assert provenance["model"]["sha256"] == sha256_of(folder / "models/small/torch-onnx-script/model.onnx")
     run = folder / "runs/small/torch-onnx-script/libraries"
-    record = json.loads((run / "run.json").read_text())
-    assert [sample["input"] for sample in record["samples"]] == [f"p_{i}_{i % 5}.png" for i in range(6)]
+    answers = list(csv.DictReader((run / "answers.csv").open()))
+    assert [line["input"] for line in answers] == [f"p_{i}_{i % 5}.png" for i in range(6)]
+    inputs = list(csv.DictReader((run / "inputs.csv").open()))
+    assert {line["input"] for line in inputs} == {line["input"] for line in answers}
+    assert {line["differs"] for line in inputs} == {"false"}
+    made = folder / "models/small/torch-onnx-script/model.onnx"
+    assert read_result(folder).rows[1].ran.artifact == dataclasses.replace(
+        found["small/torch-onnx-script@libraries"].ran.artifact, path=str(made)
+    )
     lines = (run / "p_0_0.png.txt").read_text().splitlines()
     assert len(lines) == 7
-    assert [int(line.split(", ")[0]) for line in lines[:5]] == [label for label, _ in record["samples"][0]["top"]]
+    assert [line.split(", ")[0] for line in lines[:5]] == [answers[0][f"class_{rank}"] for rank in range(1, 6)]
     assert lines[5] == ""
     assert float(lines[6]) > 0
     assert "small/torch-onnx-script on onnxruntime: 6 inputs" in (folder / "execution_log.txt").read_text()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import rewritten_networks as networks
 import small_models as small
+from documents import document, localized_in, rows_in
 
 from conrepair.backends.tvm.capture import KERNELS
 from conrepair.cli import main
@@ -17,7 +18,7 @@ from conrepair.config.load import parse_config
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.audit import run_audit
 from conrepair.pipeline.repairing import rows_to_repair
-from conrepair.report.write import write_audit
+from conrepair.report.audit_folder import write_audit
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 
@@ -32,12 +33,13 @@ def test_a_build_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     printed = capsys.readouterr().out
     assert "compilation at" in printed
     assert "Resize `p4`" in " ".join(printed.split())
-    document = json.loads((out / "localization.json").read_text())
-    (fault,) = document["faults"]
+    (step,) = document(out)["rows"][-1]["localized"]["steps"]
+    (fault,) = step["localization"]["faults"]
     assert fault["kind"] == "compilation"
     assert "p4" in fault["target_layers"]
-    assert document["target"]["path"] == model.path
-    assert document["build"] == {"path": str(folder), "sha256": sha256_of(folder)}
+    compared = step["compared"]
+    assert compared["target"]["path"] == model.path
+    assert (compared["build"], compared["build_sha256"]) == (str(folder), sha256_of(folder))
     assert main(["localize", model.path, str(folder), "-q", "--intermediate", model.path, "-o", str(out)]) == 2
     assert "leave --intermediate out" in capsys.readouterr().err
     (folder / "relax.py").write_text("# other")
@@ -77,7 +79,7 @@ def test_an_audit_looks_into_builds(tmp_path: Path) -> None:
     assert wrong.ran.run.count == 10
     assert json.loads((wrong.ran.run.folder / KERNELS).read_text())["batches"] == 2
     write_audit(result, tmp_path / "store")
-    assert (result.folder / "localization" / "mobile" / "source@seen" / "localization.json").is_file()
+    assert (result.folder / "localization" / "mobile" / "source@seen" / "layers.csv").is_file()
 
 
 def test_a_build_of_a_wrong_conversion_is_explained_by_the_conversion(tmp_path: Path) -> None:
@@ -112,21 +114,16 @@ def test_a_build_of_a_wrong_conversion_is_explained_by_the_conversion(tmp_path: 
     assert row.localized.steps[1].name == "build"
     assert not row.localized.steps[1].localization.faults
     folder = result.folder / "localization" / "wrong" / "source@seen"
-    whole = json.loads((folder / "localization.json").read_text())
+    assert (folder / "layers.csv").is_file()
+    assert (folder / "build" / "layers.csv").is_file()
+    told = next(item for item in rows_in(result.folder) if (item["model"], item["backend"]) == ("wrong", "seen"))
+    whole, build = (step["compared"] for step in told["localized"]["steps"])
     hashes = [sha256_of(path) for path in (source, wrong)]
     assert [whole[side]["sha256"] for side in ("source", "target")] == hashes
-    assert (whole["verdict"], whole["build"]) == ("faulty", None)
-    build = json.loads((folder / "build" / "localization.json").read_text())
+    assert (localized_in(told)["verdict"], whole["build"]) == ("faulty", "")
     assert [build[side]["sha256"] for side in ("source", "target")] == [hashes[1], hashes[1]]
     assert row.ran.build is not None
-    assert build["build"]["path"] == str(row.ran.build.folder)
-    report = json.loads((result.folder / "report.json").read_text())
-    brief = next(item for item in report["rows"] if (item["model"], item["backend"]) == ("wrong", "seen"))
-    assert [step["file"] for step in brief["localization"]["steps"]] == [
-        "localization/wrong/source@seen/localization.json",
-        "localization/wrong/source@seen/build/localization.json",
-    ]
-    assert brief["localization"]["compared"]["target"]["sha256"] == hashes[1]
+    assert build["build"] == str(row.ran.build.folder)
     assert rows_to_repair(result.rows) == [result.rows.index(rows["wrong", "libraries"])]
 
 

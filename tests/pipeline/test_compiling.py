@@ -11,13 +11,14 @@ import numpy as np
 import onnx
 import pytest
 import small_models as small
+from documents import rows_in
 from onnx import helper
 
 from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.pipeline.audit import run_audit
+from conrepair.report.audit_folder import write_audit
 from conrepair.report.result import AuditResult
-from conrepair.report.write import row_json, write_audit
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.progress import ProgressDisplay
 
@@ -83,10 +84,9 @@ def test_an_audit_compares_settings_with_the_library(tmp_path: Path) -> None:
     pairs = {frozenset((pair.reference, pair.candidate)) for pair in result.pairs}
     assert frozenset({"net/source@tvm-llvm-O0", "net/source@best"}) in pairs
     assert result.exit_code == 4
-    json.dumps([row_json(row) for row in result.rows])
     write_audit(result, tmp_path / "generated" / "store")
-    report = json.loads((result.folder / "report.json").read_text())
-    folders = {(row["name"], row["backend"]): row["build"] and row["build"]["folder"] for row in report["rows"]}
+    builds = {(row["name"], row["backend"]): row["ran"]["build"] for row in rows_in(result.folder)}
+    folders = {key: build and build["folder"] for key, build in builds.items()}
     assert {key for key, folder in folders.items() if folder} == {
         (f"{name}/source", label) for name in ("net", "keras") for label in ("tvm-llvm-O0", "best")
     }
@@ -134,8 +134,8 @@ def test_what_tvm_does_not_read_is_compiled_by_way_of_onnx(tmp_path: Path) -> No
         assert row.ran.build is not None
         kept = json.loads((row.ran.build.folder / "build.json").read_text())
         assert (kept["importer"], kept["source"]["framework"]) == ("relax.frontend.onnx", "onnx")
-        assert row_json(row)["build"]["importer"] == "relax.frontend.onnx"
-        routes[row.model] = row_json(row)["build"]["via"]
+        assert row.ran.build.record["importer"] == "relax.frontend.onnx"
+        routes[row.model] = row.ran.build.via
     assert routes == {"keras": "keras-onnx-tf2onnx", "saved": "savedmodel-onnx-tf2onnx"}
 
 
@@ -212,5 +212,5 @@ def test_execute_keeps_outputs(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "equivalent" in capsys.readouterr().out
     assert np.load(out / "output_0.npy").shape == (3, small.CLASSES)
     assert np.load(out / "seconds.npy").shape == (3,)
-    assert json.loads((out / "run.json").read_text())["build"]["options"]["setting"] == "O2"
+    assert rows_in(out)[-1]["ran"]["build"]["record"]["options"]["setting"] == "O2"
     assert main(command) == 2

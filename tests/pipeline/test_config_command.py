@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from documents import repair_in, rows_in
 from legacy_configs import config, minimal, model
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
@@ -61,10 +62,10 @@ def test_running_an_older_configuration(pair: Path, capsys: pytest.CaptureFixtur
     assert "old.json is a configuration of ConRepAIr" in printed.err
     assert "translated: $.model_repair_config.settings.enable_model_repair: the layers at fault" in printed.err
     assert "translated: $.model_repair_config.source_rel_path: model 'net.onnx'" in printed.err
-    report = json.loads((pair.parent / "generated" / "old" / "report.json").read_text(encoding="utf-8"))
-    assert [row["name"] for row in report["rows"]] == ["net.onnx/source", "other.onnx/source"]
-    folder = pair.parent / "generated" / "old" / "repair" / "other.onnx" / "source"
-    assert json.loads((folder / "repair.json").read_text(encoding="utf-8"))["mended"]
+    whole = pair.parent / "generated" / "old"
+    assert [row["name"] for row in rows_in(whole)] == ["net.onnx/source", "other.onnx/source"]
+    folder = whole / "repair" / "other.onnx" / "source"
+    assert repair_in(whole)["mended"]
     sides = (onnx.load(path).graph.initializer for path in (pair.parent / "net.onnx", folder / "repaired.onnx"))
     np.testing.assert_array_equal(*(numpy_helper.to_array(weights) for (weights,) in sides))
     assert main(["run", str(pair), "-q"]) == 1

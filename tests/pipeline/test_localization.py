@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import rewritten_networks as networks
+from documents import localized_in
 
 from conrepair.cli import main
 from conrepair.config.load import parse_config
@@ -128,6 +129,6 @@ def test_steps_of_files_that_are_given(tmp_path: Path, capsys: pytest.CaptureFix
         "json",
     ]
     assert main([*command, "-q"]) == ExitCode.DIFFERENT
-    document = json.loads(capsys.readouterr().out)
-    steps = {fault["source_tensor"]: fault["step"] for fault in document["faults"]}
+    row = json.loads(capsys.readouterr().out)["rows"][-1]
+    steps = {fault["source_tensor"]: fault["step"] for fault in localized_in(row)["faults"]}
     assert steps == {"c0": "between.onnx", "y": "target.onnx"}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from documents import localization_in
 from localized import CLASSES, WEIGHTS, Variant
 from PIL import Image
 
@@ -17,8 +18,8 @@ from conrepair.config.load import parse_config
 from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization
 from conrepair.pipeline.audit import run_audit
+from conrepair.report.audit_folder import write_audit
 from conrepair.report.result import AuditResult
-from conrepair.report.write import write_audit
 from conrepair.runtime.progress import ProgressDisplay
 
 SIZE = (48, 40)
@@ -76,7 +77,7 @@ def test_wrong_recipe_is_found(room: Path) -> None:
     assert (result.recipe.found, result.recipe.recipe["channels"], result.recipe.photos) == (True, "rgb", 5)
     assert result.recipe.changes == ("RGB instead of BGR",)
     assert any(result.recipe.evidence in words for words in fault.evidence)
-    document = json.loads(next(room.rglob("localization.json")).read_text())
+    document = localization_in(next(room.rglob("result.json")).parent)
     assert document["recipe"]["recipe"]["channels"] == "rgb"
 
     models[1]["recipe"] = "torchvision"
@@ -89,7 +90,7 @@ def test_commands_take_a_recipe_for_the_target(room: Path, capsys: pytest.Captur
     data = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", "keras:tf"]
     folder = room / "out"
     assert main(["localize", *files, *data, "-q", "-o", str(folder)]) == 1
-    document = json.loads((folder / "localization.json").read_text())
+    document = localization_in(folder)
     assert [fault["kind"] for fault in document["faults"]] == ["preprocessing"]
     assert document["recipe"]["found"]
     assert "preprocessing" in capsys.readouterr().out

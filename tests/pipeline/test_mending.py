@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 import small_models as small
+from documents import rows_in
 
 from conrepair.cli import main
 from conrepair.converters.registry import CONVERTERS
@@ -44,6 +45,12 @@ def converted(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int,
     return code, json.loads(capsys.readouterr().out)
 
 
+def made(told: dict[str, Any]) -> dict[str, Any]:
+    """The row of what was written."""
+    found: dict[str, Any] = next(row for row in told["rows"] if row["instead_of"])
+    return found
+
+
 def mending(told: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = next(row["mending"] for row in told["rows"] if row["mending"])
     return found
@@ -59,7 +66,7 @@ def test_an_opset_that_onnx2torch_does_not_know(capsys: pytest.CaptureFixture[st
     (stop,) = mending(told)["stops"]
     assert (stop["operators"], stop["of"], stop["exact"]) in ((["ReduceMean"], 4, True), (["Pad"], 4, True))
     assert stop["operators"][0] in stop["error"]
-    assert told["conversion"] == "onnx2torch"
+    assert made(told)["conversion"] == "onnx2torch"
     assert mending(told)["verdict"] == "equivalent"
     assert main(["compare", "net.onnx", "net.pt2", "-q"]) == 0
 
@@ -82,10 +89,10 @@ def test_operators_that_onnx2torch_does_not_know(
     assert [len(stop["nodes"]) for stop in mending(told)["stops"]] == [1]
     assert mending(told)["via"] == ["onnx-normalise", "onnx2torch"]
     assert mending(told)["options"] == {"onnx-normalise": {"rewrite": rewrite}}
-    made = next(row["artifact"] for row in told["rows"] if row["instead_of"] == "onnx2torch")
+    artifact = made(told)["ran"]["artifact"]
     sizes = tuple(map(int, shape.split(",")[1:]))
     inputs = (TensorSpec("x", ("n", *sizes), "float32"),)
-    target = framework("torch").load(Model("torch", told["output"], made["sha256"], inputs=inputs))
+    target = framework("torch").load(Model("torch", artifact["path"], artifact["sha256"], inputs=inputs))
     array = np.random.default_rng(1).normal(size=(3, *sizes)).astype(np.float32)
     (right,) = open_session(Path("net.onnx")).run(None, {"x": array})
     (given,) = target.run({target.inputs[0].name: array}).values()
@@ -109,7 +116,7 @@ def test_what_onnx2keras_makes_of_a_keras_network(capsys: pytest.CaptureFixture[
     first = mending(told)["stops"][0]
     assert "weight shape" in first["error"]
     assert first["operators"] == ["Squeeze", "MatMul"]
-    assert told["conversion"] == "onnx-keras"
+    assert made(told)["conversion"] == "onnx-keras"
     assert mending(told)["verdict"] == "equivalent"
     assert any("Lambda" in item["outcome"] for item in mending(told)["tried"])
 
@@ -182,7 +189,7 @@ def test_the_stage_repair_of_an_audit(folder: Path) -> None:
     }
     Path("config.json").write_text(json.dumps(config))
     assert main(["run", "config.json", "-q"]) == 4  # what was configured gave nothing
-    rows = json.loads(Path("out/audit/report.json").read_text())["rows"]
+    rows = rows_in("out/audit")
     verdicts = {row["name"]: row["verdict"] for row in rows if row["kind"] == "target"}
     stood_in = "net/onnx-normalise,rewrite=depth-to-space+onnx2torch"
     assert verdicts == {"net/onnx2torch": "undeployable", stood_in: "equivalent", "plain/onnx2torch": "equivalent"}

@@ -47,7 +47,7 @@ def test_a_faulty_file_is_localized_and_repaired_next(capsys: pytest.CaptureFixt
     ]
     for command in commands:
         assert main([*shlex.split(command)[1:], "-q"]) in {0, 1}
-    assert Path("other-repaired/repair.json").is_file()
+    assert Path("other-repaired/result.json").is_file()
 
 
 def test_the_table_has_no_empty_columns_and_no_source_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from documents import localization_in, repair_in
 from localized import WEIGHTS, Variant
 from PIL import Image
 
@@ -40,12 +41,11 @@ def room(tmp_path: Path) -> Path:
 
 
 def repaired(room: Path, target: str, recipe: str, *more: str) -> tuple[int, dict[str, Any] | None]:
-    """The exit code, and what repair.json says."""
+    """The exit code, and what result.json says of the repair."""
     words = ["repair", str(room / "source.onnx"), str(room / target), "--data", str(room / "photos"), "--samples"]
     words += [str(PHOTOS), "--recipe", "torchvision", "--target-recipe", recipe, "-o", str(room / "out"), "-q"]
     code = main([*words, "--advice", "0", *more])
-    document = room / "out" / "repair.json"
-    return code, json.loads(document.read_text()) if document.exists() else None
+    return code, repair_in(room / "out") if (room / "out").exists() else None
 
 
 def test_a_wrong_recipe_alone_is_mended_without_a_copy_of_the_model(
@@ -69,7 +69,7 @@ def test_a_wrong_recipe_alone_is_mended_without_a_copy_of_the_model(
     (edit,) = document["edits"]
     assert "(x / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225] instead of x / 127.5 - 1" in edit
     names = sorted(path.name for path in (room / "out").iterdir())
-    assert names == ["patch.json", "recipe.json", "repair.json", "result.json"]
+    assert names == ["patch.json", "recipe.json", "result.json"]
     patch, target_hash = read_patch(room / "out" / "patch.json")
     assert (patch.of_file, target_hash) == ((), before)
     assert patch.recipe is not None
@@ -96,7 +96,6 @@ def test_a_recipe_becomes_operators_of_the_model_on_request(room: Path, capsys: 
     assert sorted(path.name for path in (room / "out").iterdir()) == [
         "patch.json",
         "patch.npz",
-        "repair.json",
         "repaired.onnx",
         "result.json",
     ]
@@ -149,7 +148,7 @@ def test_a_wrong_recipe_and_a_layer_at_fault_are_both_mended(room: Path) -> None
     assert document["unseen_after"]["top1_differing"] == 0
     assert document["unseen_after"]["error"] < 1e-5
     names = sorted(path.name for path in (room / "out").iterdir())
-    assert names == ["patch.json", "patch.npz", "recipe.json", "repair.json", "repaired.onnx", "result.json"]
+    assert names == ["patch.json", "patch.npz", "recipe.json", "repaired.onnx", "result.json"]
 
 
 _OUT_OF_ORDER = np.array([2, 1, 0], np.int64)
@@ -192,7 +191,7 @@ def test_advice_on_an_operator_in_front_names_it(room: Path, capsys: pytest.Capt
     assert main(["localize", *files]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert "1. preprocessing at" in shown
-    (fault,) = json.loads((room / "located" / "localization.json").read_text())["faults"]
+    (fault,) = localization_in(room / "located")["faults"]
     assert not fault["at_input"]
     assert f"next: Look at `{fault['target_layers'][0]}` in target.onnx: source.onnx does nothing like it" in shown
     photos = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", "keras:tf"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,9 @@ from conrepair.data.named_recipes import named_recipe
 from conrepair.data.recipe import apply_numeric, apply_spatial
 from conrepair.frameworks.registry import framework
 from conrepair.pipeline.audit import run_audit
+from conrepair.report.audit_folder import write_audit
 from conrepair.report.result import AuditResult, Row
-from conrepair.report.write import write_audit
+from conrepair.report.saved import read_result
 from conrepair.runtime.progress import ProgressDisplay
 
 INT8 = {"keras-tflite": {"quantize": "int8", "int8_io": True}}
@@ -92,8 +92,8 @@ def test_an_audit_of_quantized_tflite(room: Path) -> None:
     assert quantized.ran.description.precision == "full-integer quantized"
     assert input_scale(quantized) == pytest.approx(expected_scale(room, "torchvision", [*range(6)]), rel=1e-4)
     assert result.exit_code == 0
-    report = json.loads((result.folder / "report.json").read_text())
-    assert [row["intent"]["text"] for row in report["rows"]] == ["float32", "float32", "int8 (asked for)"]
+    told = [row.ran.intent and row.ran.intent.text for row in read_result(result.folder).rows]
+    assert told == ["float32", "float32", "int8 (asked for)"]
     assert "int8 (asked for)" in (result.folder / "summary.txt").read_text()
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rewritten_networks as networks
-from localizations import made
+from documents import repair_in
+from localizations import about, made, run_of
 from PIL import Image
 
 from conrepair.cli import main
@@ -18,8 +19,10 @@ from conrepair.faults.catalogue import faults
 from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
 from conrepair.repairs.outcomes import Advice
-from conrepair.report.result import LocalizedTarget, Problem, RepairedTarget, Row
-from conrepair.report.results import refused
+from conrepair.report.result import Problem, RepairedTarget
+from conrepair.report.results import Repaired
+from conrepair.report.saved import read_result
+from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import feeds_of, tflite_file
 from tests.support.sized_networks import exported
@@ -52,7 +55,7 @@ def test_a_fault_is_mended_written_and_can_be_applied_again(
     assert "repaired: 1 found, 0 left" in shown
     assert "the weight of" in shown
     assert sha256_of(wrong) == before
-    document = json.loads((tmp_path / "out" / "repair.json").read_text())
+    document = repair_in(tmp_path / "out")
     assert document["mended"]
     assert document["model"]["path"] == "repaired.tflite"
     assert document["before"]["faults"]
@@ -119,11 +122,15 @@ def test_a_target_for_pictures_of_another_size(tmp_path: Path, capsys: pytest.Ca
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert main(["run", str(tmp_path / "config.json"), "-q"]) == 1
-    (report,) = (tmp_path / "generated").rglob("report.json")
-    rows = {row["model"]: row for row in json.loads(report.read_text())["rows"]}
-    assert (rows["wrong"]["verdict"], rows["mended"]["verdict"]) == ("faulty", "equivalent")
-    assert rows["wrong"]["repair"]["mended"]
-    assert json.loads((report.parent / rows["wrong"]["repair"]["file"]).read_text())["mended"]
+    (file,) = (tmp_path / "generated").rglob("result.json")
+    rows = {row.model: row for row in read_result(file).rows}
+    assert (str(rows["wrong"].verdict), str(rows["mended"].verdict)) == ("faulty", "equivalent")
+    repaired = rows["wrong"].repaired.result
+    assert repaired is not None
+    assert repaired.mended
+    assert repaired.model is not None
+    assert Path(repaired.model.path) == file.parent / "repair" / "wrong" / "source" / "repaired.tflite"
+    assert sha256_of(Path(repaired.model.path)) == repaired.model.sha256
 
 
 def photos(folder: Path) -> str:
@@ -163,7 +170,7 @@ def test_sizes_alone_arent_given_where_that_makes_it_worse(
     data = ["--data", photos(tmp_path / "photos"), "--recipe", "torchvision", "-q", "--advice", "0"]
     assert main(["repair", *sides, *data, "--seconds", "0.001"]) == 1
     assert "undone" in capsys.readouterr().out
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"repair.json", "result.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"result.json"}
     assert main(["repair", *sides, *data]) == 0
     assert "repaired: 1 found, 0 left" in capsys.readouterr().out
 
@@ -194,8 +201,8 @@ def test_a_repair_that_fails_keeps_what_is_known_and_what_was_good(
     assert main(["repair", right, wrong, "-o", str(out), "-q", "--seconds", "0.001"]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert "not repaired: 1 found, 1 left" in shown
-    assert f"{out}: anew.onnx (converted anew, no layer is at fault in it), repair.json" in shown
-    document = json.loads((out / "repair.json").read_text())
+    assert f"{out}: anew.onnx (converted anew, no layer is at fault in it), result.json" in shown
+    document = repair_in(out)
     assert not document["mended"]
     assert document["before"]["faults"]
     (kept,) = [item["model"] for item in document["advice"] if item["avoids"]]
@@ -204,7 +211,7 @@ def test_a_repair_that_fails_keeps_what_is_known_and_what_was_good(
     assert main(["compare", right, str(out / "anew.onnx"), "-q", "-o", str(tmp_path / "compared")]) == 0
     # The same folder takes the next repair; what's mended needs no other file.
     assert main(["repair", right, wrong, "-o", str(out), "-q"]) == 0
-    names = {"patch.json", "patch.npz", "repair.json", "repaired.onnx", "result.json"}
+    names = {"patch.json", "patch.npz", "repaired.onnx", "result.json"}
     assert {path.name for path in out.iterdir()} == names
 
 
@@ -212,25 +219,25 @@ def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     _, file = scaled(tmp_path)
     way = Advice("converted anew by a", "a", tried=True, avoids=True, outcome="tried", model=Model("onnx", file, "0"))
     refusal = Problem(message="the format can't be edited", exit_code=3)
-    row = Row(
-        model="net",
-        conversion="",
-        backend="libraries",
-        kind="target",
-        localized=LocalizedTarget(result=made(4, {2: 0.5})),
-        repaired=RepairedTarget(problem=refusal, advice=(way,)),
-    )
-    told = str(refused(row, tmp_path / "out"))
+    run = run_of(made(4, {2: 0.5}), about())
+    row = dataclasses.replace(run.rows[0], repaired=RepairedTarget(problem=refusal, advice=(way,)))
+    run = dataclasses.replace(run, rows=(row,), kind="repair")
+    with pytest.raises(ConrepairError) as caught:
+        Repaired(run=run, row=row).save(tmp_path / "out")
+    told = str(caught.value)
     assert "the format can't be edited" in told
     assert f"written: {tmp_path / 'out'}, with anew.onnx: converted anew, no layer is at fault in it" in told
-    document = json.loads((tmp_path / "out" / "repair.json").read_text())
-    assert not document["mended"]
-    assert document["reason"] == "the format can't be edited"
-    assert len(document["before"]["faults"]) == 1
-    assert (
-        sha256_of(tmp_path / "out" / "anew.onnx") == document["advice"][0]["model"]["sha256"] == sha256_of(Path(file))
-    )
+    kept = read_result(tmp_path / "out").rows[0]
+    assert kept.repaired.result is None
+    assert kept.repaired.problem == refusal
+    assert kept.localized.result is not None
+    assert len(kept.localized.result.faults) == 1
+    anew = kept.repaired.advice[0].model
+    assert anew is not None
+    assert anew.path == str(tmp_path / "out" / "anew.onnx")
+    assert sha256_of(Path(anew.path)) == anew.sha256 == sha256_of(Path(file))
     circumstance = RepairedTarget(problem=dataclasses.replace(refusal, circumstance=True), advice=(way,))
     full = dataclasses.replace(row, repaired=circumstance)
-    refused(full, tmp_path / "none")
+    with pytest.raises(ConrepairError, match="can't be edited"):
+        Repaired(run=run.with_row(full), row=full).save(tmp_path / "none")
     assert not (tmp_path / "none").exists()

@@ -21,6 +21,7 @@ import killing
 import numpy as np
 import onnx
 import pytest
+from documents import repair_in
 from localized import WEIGHTS, Variant
 
 from conrepair.runtime.files import sha256_of
@@ -54,18 +55,17 @@ def check_what_is_left(room: Path, before: list[str]) -> str:
     assert {path.name for path in room.iterdir() if not path.name.startswith(".")} <= {*_ORIGINALS, "out"}
     if not (room / "out").exists():
         return "nothing"
-    document = json.loads((room / "out" / "repair.json").read_text())
-    if document["model"] is None:
-        assert {path.name for path in (room / "out").iterdir()} == {"repair.json", "result.json"}
+    if repair_in(room / "out")["model"] is None:
+        assert {path.name for path in (room / "out").iterdir()} == {"result.json"}
         return "what is known"
     check_result(room / "out")
     return "the whole result"
 
 
-def check_result(out: Path) -> dict[str, Any]:
-    """A whole result: its model loads, and is the one that the document speaks of."""
-    document: dict[str, Any] = json.loads((out / "repair.json").read_text())
-    names = {"patch.json", "patch.npz", "repair.json", "repaired.onnx"}
+def check_result(out: Path, of: Path | None = None) -> dict[str, Any]:
+    """A whole result: its model loads, and is the one that the document (of an audit: in `of`) speaks of."""
+    document = repair_in(of or out)
+    names = {"patch.json", "patch.npz", "repaired.onnx"}
     assert {path.name for path in out.iterdir()} - {"result.json"} == names  # an audit has that once, for all of it
     assert sha256_of(out / "repaired.onnx") == document["model"]["sha256"]
     onnx.checker.check_model(str(out / "repaired.onnx"), full_check=True)
@@ -211,8 +211,9 @@ def test_an_audit_killed_while_it_repairs(tmp_path: Path) -> None:
         return folder / "config.json"
 
     def result(folder: Path) -> Any:
-        (document,) = (folder / "generated" / "audit" / "repair").rglob("repair.json")
-        return edits(check_result(document.parent))
+        whole = folder / "generated" / "audit"
+        (patch,) = (whole / "repair").rglob("patch.json")
+        return edits(check_result(patch.parent, whole))
 
     def begun(folder: Path) -> Callable[[], bool]:
         return lambda: any((folder / "generated" / "store").glob(".journal-*"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import signal
 import time
 from pathlib import Path
@@ -15,14 +14,15 @@ import onnx
 import pytest
 import rpc_servers as servers
 import small_models as small
+from documents import rows_in
 from onnx import helper
 
 from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.pipeline.audit import run_audit
+from conrepair.report.backend_matrix import matrices
 from conrepair.report.result import AuditResult
 from conrepair.report.summary import summary_text
-from conrepair.report.write import report_json
 from conrepair.runtime.progress import ProgressDisplay
 
 
@@ -65,10 +65,10 @@ def test_a_device_that_fails_costs_its_own_rows(tmp_path: Path) -> None:
         assert f"device '{name}' at" in row.reason
         assert words in row.reason
     assert result.exit_code == 2
-    (matrix,) = report_json(result)["backends"]
-    assert [item["device"] for item in matrix["backends"]] == ["local", "local", "board"]
-    assert len(matrix["pairs"]) == 3
-    assert {pair["verdict"] for pair in matrix["pairs"]} == {"equivalent"}
+    (matrix,) = matrices(result)
+    assert [row.place and row.place.device for row in matrix.rows] == ["local", "local", "board"]
+    assert len(matrix.pairs) == 3
+    assert {pair.figures["verdict"] for pair in matrix.pairs} == {"equivalent"}
     pairs = {frozenset((pair.reference, pair.candidate)) for pair in result.pairs}
     assert pairs == {frozenset({"net/source@tvm-llvm-O2", "net/source@tvm-llvm-O2-board"})}
 
@@ -132,7 +132,7 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([*command, "--device", f"rpc://{servers.HOST}:{server.port}/{servers.KEY}"]) == 0
     assert "equivalent" in capsys.readouterr().out
     assert np.load(out / "output_0.npy").shape == (3, small.CLASSES)
-    assert json.loads((out / "run.json").read_text())["build"]["options"]["device"]["host"] == servers.HOST
+    assert rows_in(out)[-1]["ran"]["build"]["record"]["options"]["device"]["host"] == servers.HOST
     assert main([*command, "--force", "--device", "board"]) == 2
     assert "'board' is no device" in capsys.readouterr().err
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import io
 import json
+import math
 import shlex
 from pathlib import Path
 from typing import Any
@@ -18,13 +20,17 @@ from rich.console import Console
 
 import conrepair
 from conrepair.cli import main
-from conrepair.report.localization.plot import error_plot
-from conrepair.report.localization.summary import print_localization
-from conrepair.report.localization.table import layers_csv
+from conrepair.data.named_recipes import named_recipe
+from conrepair.localization.recipe_found import RecipeFinding
+from conrepair.localization.suspicion_draws import SuspicionSettings
+from conrepair.localization.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
+from conrepair.report.console import print_result
+from conrepair.report.folder import write_folder
+from conrepair.report.result import AuditResult
 from conrepair.report.results import Compared, Localized, Repaired
 from conrepair.report.saved import DOCUMENT, read_result, result_json
 from conrepair.report.schema import SCHEMA_PATH, result_schema, schema_text
-from conrepair.report.summary import summary_text
+from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import DataError
 
 
@@ -66,19 +72,27 @@ def test_a_localization_is_read_as_it_was(localized: tuple[Localized, Path]) -> 
     assert again.versions["conrepair"] == conrepair.__version__
 
 
-def test_console_table_and_picture_follow_from_it(localized: tuple[Localized, Path]) -> None:
-    found, folder = localized
+def shown(run: AuditResult) -> str:
+    stream = io.StringIO()
+    print_result(run, Console(file=stream, width=100), run.folder)
+    return stream.getvalue()
+
+
+def follows(run: AuditResult, folder: Path) -> AuditResult:
+    """The document is read as what the run was; from it follow the console and all texts of the folder."""
     again = read_result(folder)
-    read = Localized(run=again, row=again.rows[-1])
-    shown = []
-    for item in (found, read):
-        stream = io.StringIO()
-        print_localization(item.localization, Console(file=stream, width=100), about=item.about, folder=folder)
-        shown.append(stream.getvalue())
-    assert shown[0] == shown[1]
-    assert "`conv`" in shown[0]
-    assert layers_csv(read.localization.layers) == (folder / "layers.csv").read_text(encoding="utf-8")
-    assert error_plot(read.localization) == (folder / "error.svg").read_text(encoding="utf-8")
+    assert shown(again) == shown(dataclasses.replace(run, folder=folder))
+    texts = texts_of(again)
+    assert texts == {name: (folder / name).read_text(encoding="utf-8") for name in texts}
+    return again
+
+
+def test_console_tables_and_picture_follow_from_it(localized: tuple[Localized, Path]) -> None:
+    found, folder = localized
+    again = follows(found.run, folder)
+    assert "`conv`" in shown(again)
+    overlays = {"model_explorer_source.json", "model_explorer_target.json"}
+    assert texts_of(again).keys() == {"layers.csv", "error.svg", "inputs.csv"} | overlays
 
 
 def test_it_has_the_graphs_of_both_sides_once_and_what_pairs_in_them(localized: tuple[Localized, Path]) -> None:
@@ -115,7 +129,12 @@ def test_a_comparison_is_read_as_it_was(pair: tuple[Path, Path], tmp_path: Path)
     document = checked(folder)
     again = read_result(folder / DOCUMENT)
     assert (again.kind, result_json(again)) == ("compare", document)
-    assert summary_text(again) == (folder / "summary.txt").read_text(encoding="utf-8")
+    assert {"summary.txt", "execution_log.txt", "comparisons.csv"} < texts_of(follows(found.run, folder)).keys()
+    lines = list(csv.DictReader((folder / "comparisons.csv").open(encoding="utf-8")))
+    comparison = again.rows[-1].comparison
+    assert comparison is not None
+    assert comparison.worst is not None
+    assert float(lines[0]["relative_l2"]) == comparison.worst.error.relative_l2
 
 
 def test_a_repair_is_read_as_it_was(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -123,6 +142,7 @@ def test_a_repair_is_read_as_it_was(pair: tuple[Path, Path], tmp_path: Path) -> 
     document = checked(tmp_path / "out")
     again = read_result(tmp_path / "out")
     assert (again.kind, result_json(again)) == ("repair", document)
+    assert follows(found.run, tmp_path / "out").kind == "repair"
     read = Repaired(run=again, row=again.rows[-1])
     assert read.mended
     assert str(read) == str(found)
@@ -138,6 +158,69 @@ def test_a_repair_is_read_as_it_was(pair: tuple[Path, Path], tmp_path: Path) -> 
         for sha256 in hashes
     )
     assert mended == right != wrong
+
+
+def test_a_folder_may_be_moved(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    """Paths of files in it are told from it."""
+    conrepair.repair(*pair, output=tmp_path / "out", in_process=True)
+    (tmp_path / "out").rename(tmp_path / "elsewhere")
+    repaired = read_result(tmp_path / "elsewhere").rows[-1].repaired.result
+    assert repaired is not None
+    assert repaired.model is not None
+    assert repaired.patch == str(tmp_path / "elsewhere" / "patch.json")
+    assert Path(repaired.model.path).parent == tmp_path / "elsewhere"
+    assert Path(repaired.model.path).is_file()
+
+
+def test_recipe_and_ranking_are_in_it_when_there_are_any(tmp_path: Path) -> None:
+    settings = SuspicionSettings(seed=4)
+    suspects = tuple(
+        LayerSuspicion(name, name, (ElementTest(10, count, 0, count),), (float(rank),), math.nan)
+        for rank, (name, count) in enumerate([("guilty", 9), ("innocent", 0)], 1)
+    )
+    recipe = RecipeFinding(
+        recipe=dataclasses.asdict(named_recipe("torchvision")),
+        arrangement="as it is",
+        found=True,
+        changes=("RGB instead of BGR",),
+        error=1e-6,
+        error_before=0.5,
+        photos=8,
+        runs=12,
+        complete=True,
+        evidence="RGB instead of BGR",
+    )
+    ranking = Suspiciousness(suspects, (), 20, 17, settings, None)
+    found = localizations.made(2, {1: 0.5}, suspiciousness=ranking, recipe=recipe)
+    run = localizations.run_of(found, localizations.about(), tmp_path / "out")
+    write_folder(run, lambda _: run)
+    document = checked(tmp_path / "out")["rows"][0]["localized"]["steps"][0]["localization"]
+    assert [layer["target_layer"] for layer in document["suspiciousness"]["layers"]] == ["guilty", "innocent"]
+    assert document["suspiciousness"]["layers"][0]["params_mean_diff"] == "nan"
+    assert document["suspiciousness"]["settings"]["seed"] == 4
+    assert document["recipe"]["recipe"]["mean"] == [0.485, 0.456, 0.406]
+    assert "layer_analysis.json" in texts_of(follows(run, tmp_path / "out"))
+
+
+def test_numbers_that_json_lacks(tmp_path: Path) -> None:
+    broken = localizations.row(0, math.inf, introduced_cosine=math.nan, full_run_norm_ratio=-math.inf)
+    found = dataclasses.replace(localizations.made(1), layers=(broken,), output_error=math.inf)
+    run = localizations.run_of(found, localizations.about(), tmp_path / "out")
+    write_folder(run, lambda _: run)
+    told = checked(tmp_path / "out")["rows"][0]["localized"]["steps"][0]["localization"]
+    layer = told["layers"][0]
+    assert (layer["introduced_error"], layer["introduced_cosine"]) == ("inf", "nan")
+    assert (layer["full_run_norm_ratio"], told["output_error"]) == ("-inf", "inf")
+    again = read_result(tmp_path / "out").rows[0].localized.steps[0].localization
+    assert again.layers[0].introduced_error == again.output_error == math.inf
+    assert math.isnan(again.layers[0].introduced_cosine)
+
+
+@pytest.mark.parametrize("change", [{"kind": 5}, {"more": 1}, {"schema_version": 2}, {"rows": [{}]}], ids=str)
+def test_other_documents_do_not_fit_the_schema(change: dict[str, Any], localized: tuple[Localized, Path]) -> None:
+    document = checked(localized[1])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | change, result_schema())
 
 
 def test_what_is_no_result_is_said_to_be_none(localized: tuple[Localized, Path], tmp_path: Path) -> None:

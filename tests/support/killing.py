@@ -13,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from documents import rows_in
+
 _PATIENCE = 120.0
-_CHANGING = {"seconds", "times", "reused", "path", "load_seconds", "run_seconds"}
+_CHANGING = {"folder", "seconds", "times", "reused", "path", "load_seconds", "run_seconds"}
 
 Stamps = dict[str, tuple[int, int]]
 
@@ -106,4 +108,4 @@ def steady(value: Any) -> Any:
 
 
 def report_rows(folder: Path) -> Any:
-    return steady(json.loads((folder / "report.json").read_text())["rows"])
+    return steady(rows_in(folder))

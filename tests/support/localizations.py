@@ -20,6 +20,7 @@ from conrepair.localization.options import Options
 from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.networks.onnx import open_network
 from conrepair.report.localization.about import About
+from conrepair.report.result import AuditResult, Compared, LocalizedStep, LocalizedTarget, Row
 
 EVIDENCE = ("pads [0, 0, 1, 1] in the target, [1, 1, 1, 1] in the source", "shifted by one pixel")
 
@@ -90,9 +91,18 @@ def made(count: int, errors: Mapping[int, float] | None = None, **changes: Any) 
 
 def about(source: Path | str = "/nowhere/a.onnx", target: Path | str = "/nowhere/b.tflite") -> About:
     models = [Model(Path(path).suffix[1:], str(path), "0" * 64) for path in (source, target)]
-    return About(
-        source=models[0], target=models[1], options=Options(), versions={"numpy": "2"}, data="8 drawn inputs", seed=7
-    )
+    return About(source=models[0], target=models[1], data="8 drawn inputs")
+
+
+def run_of(found: Localization, told: About, folder: Path = Path("/nowhere/out")) -> AuditResult:
+    """A localization as the run that it came from."""
+    step = LocalizedStep(Compared(told.source, told.target), found)
+    localized = LocalizedTarget(steps=(step,))
+    row = Row(model="net", conversion="", backend="libraries", kind="target", localized=localized)
+    return AuditResult(
+        name="run", folder=folder, rows=(row,), samples={}, datasets={}, recipes={}, pairs=(),
+        versions={"numpy": "2"}, config={}, seconds=1.0, kind="localize",
+    )  # fmt: skip
 
 
 def wrong_pads(folder: Path) -> tuple[Localization, About]:
@@ -109,7 +119,7 @@ def wrong_pads(folder: Path) -> tuple[Localization, About]:
     work = folder / "activations"
     work.mkdir()
     result = localize_networks(networks[0], networks[1], [(feeds, feeds)], work, Options()).result
-    return result, About(source=models[0], target=models[1], options=Options(), versions={"onnx": onnx.__version__})
+    return result, About(source=models[0], target=models[1])
 
 
 def with_names(result: Localization, name: str, places: Collection[int]) -> Localization:

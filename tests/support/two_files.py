@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from documents import localization_in
 from onnx import TensorProto, helper, numpy_helper
 
 GUILTY = "conv2"
@@ -73,7 +73,7 @@ def check_verbs(conrepair: Sequence[str], folder: Path, environment: Mapping[str
     assert "Conv 2" in expect(0, "inspect", source, "-q")
     assert "faulty" in expect(1, "compare", source, target, "-q", "-o", "compared")
     expect(1, "localize", source, target, "-q", "-o", "localized")
-    found = json.loads((folder / "localized" / "localization.json").read_text())["faults"]
+    found = localization_in(folder / "localized")["faults"]
     assert [fault["target_layers"] for fault in found] == [[GUILTY]]
     expect(0, "repair", source, target, "-q", "-o", "repaired")
     assert "1 equivalent" in expect(

@@ -172,7 +172,7 @@ def _listed(result: Localization, named: Sequence[LocatedFault]) -> Iterator[str
         yield quoted(f"{rank}. {layer}: {fault.kind.value}, {errors}", names=names_of_fault(fault))
     more = len(result.faults) - len(named)
     if more:
-        yield f"and {more} more, see localization.json"
+        yield f"and {more} more, see result.json"
 
 
 def _lines(lines: Sequence[str], y: float, attributes: str = "") -> Iterator[str]:

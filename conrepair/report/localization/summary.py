@@ -85,7 +85,7 @@ def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text
 def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     sides = (("source", result.unmatched_source), ("target", result.unmatched_target))
     unmatched = [f"{len(names)} of the {side}" for side, names in sides if names]
-    where = "in localization.json, which -o FOLDER writes" if folder is None else "in localization.json"
+    where = "in result.json, which -o FOLDER writes" if folder is None else "in result.json"
     if unmatched:
         yield Text(f"layers without a counterpart: {', '.join(unmatched)} (listed {where})", style="dim")
     for fault in result.latent[:_NAMES]:

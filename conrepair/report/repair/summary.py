@@ -13,10 +13,12 @@ from conrepair.repairs.outcomes import Advice, Agreement
 from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE
 from conrepair.repairs.result import RepairResult
 from conrepair.report.localization.naming import names_of, names_of_fault
-from conrepair.report.repair.write import DOCUMENT, made_anew
+from conrepair.report.repair.files import made_anew
+from conrepair.report.result import Problem
+from conrepair.report.saved import DOCUMENT
 from conrepair.runtime.words import number, quoted, shortened
 
-__all__ = ["advice_line", "print_repair", "repair_line", "why_left"]
+__all__ = ["advice_line", "print_repair", "print_untouched", "repair_line", "why_left"]
 
 _SEVERAL = 2
 _MOST, _WIDTH, _REASONS = 8, 300, 3
@@ -109,6 +111,23 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(Text.assemble(("advice: ", "bold"), line))
     if folder is not None:
         console.print(Text.assemble(("written: ", "bold"), f"{folder}: {_files(result, advice)}"))
+
+
+def print_untouched(found: Localization, problem: Problem | None, console: Console) -> None:
+    """Show why a target stays as it came: nothing is wrong, or nothing of what is could be tried.
+
+    Args:
+        found: Of the target.
+        problem: What kept it from being repaired; None where there was nothing to repair.
+        console: Where to.
+    """
+    if problem is not None:
+        console.print(Text.assemble(("not repaired", "bold red"), f": {problem.message}"))
+        return
+    word = "nothing to repair" if found.is_right else found.verdict.value
+    console.print(f"{word}: {found.reason}", markup=False)
+    for note in found.notes:
+        console.print(f"noted, and left as it is: {note}", markup=False)
 
 
 def _of_one_edit(result: RepairResult) -> str:

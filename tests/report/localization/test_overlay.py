@@ -1,14 +1,11 @@
-"""The folder of a localization, and what Model Explorer is given."""
+"""What Model Explorer is given."""
 
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
 import math
-import os
 from pathlib import Path
-from typing import Any
 
 import localizations
 import onnx
@@ -19,18 +16,12 @@ import small_models as small
 from conrepair.frameworks.model import Model
 from conrepair.report.localization.overlay import overlay
 from conrepair.report.localization.overlay_nodes import node_ids
-from conrepair.report.localization.write import write_localization
-from conrepair.runtime.errors import StorageError, UsageError
-
-FILES = {"localization.json", "layers.csv", "error.svg", "model_explorer_source.json", "model_explorer_target.json"}
 
 
-def test_all_files_of_a_real_localization(tmp_path: Path) -> None:
+def test_a_real_localization(tmp_path: Path) -> None:
     result, about = localizations.wrong_pads(tmp_path)
-    folder = tmp_path / "deep" / "out"
-    write_localization(result, folder, about)
-    assert {path.name for path in folder.iterdir()} == FILES
-    data = json.loads((folder / "model_explorer_target.json").read_text())
+    data = overlay(about.target, result, "target")
+    assert data is not None
     names = {node.name for node in onnx.load(about.target.path).graph.node}
     assert data["results"].keys() == names
     red = {name for name, item in data["results"].items() if item["bgColor"] == "#d7301f"}
@@ -38,49 +29,6 @@ def test_all_files_of_a_real_localization(tmp_path: Path) -> None:
     assert "conv" in red
     assert len(red) < len(names)
     assert data["results"]["conv"]["value"] == pytest.approx(result.faults[0].introduced_error, rel=0.01)
-
-
-def test_an_earlier_localization_is_replaced_and_nothing_else(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    write_localization(localizations.made(3, {1: 0.5}), folder, localizations.about())
-    (folder / "stale.txt").write_text("of the run before")
-    write_localization(localizations.made(5), folder, localizations.about())
-    assert json.loads((folder / "localization.json").read_text())["verdict"] == "noise"
-    assert {path.name for path in folder.iterdir()} == {"localization.json", "layers.csv", "error.svg"}
-
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "thesis.tex").write_text("years")
-    with pytest.raises(UsageError, match="no localization wrote it"):
-        write_localization(localizations.made(3), mine, localizations.about())
-    with pytest.raises(UsageError, match="which this localization would replace"):
-        write_localization(localizations.made(3), folder, localizations.about(folder / "a.onnx"))
-    assert [path.name for path in mine.iterdir()] == ["thesis.tex"]
-
-
-def test_on_an_error_the_earlier_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "out"
-    write_localization(localizations.made(3, {1: 0.5}), folder, localizations.about())
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    write = Path.write_text
-
-    def full(path: Path, *args: Any, **more: Any) -> int:
-        if path.name == "error.svg":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write(path, *args, **more)
-
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(StorageError, match="no space left"):
-        write_localization(localizations.made(9), folder, localizations.about())
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_file_that_was_damaged_meanwhile_costs_only_the_overlay(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.onnx"
-    broken.write_bytes(b"\xff" * 40)
-    write_localization(localizations.made(9), tmp_path / "out", localizations.about(broken))
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"localization.json", "layers.csv", "error.svg"}
 
 
 def test_the_worst_of_a_node_is_shown(tmp_path: Path) -> None:

@@ -1,0 +1,109 @@
+"""The folder of an audit: models, records of their runs, repairs, and what follows from the result."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+from conrepair.frameworks.identity import copy_model
+from conrepair.report.folder import write_folder
+from conrepair.report.places import placed
+from conrepair.report.records import write_record
+from conrepair.report.repair.files import repair_files
+from conrepair.report.result import AuditResult, Build, Row
+from conrepair.report.texts import looked_into
+from conrepair.report.verdict_table import verdicts_markdown
+from conrepair.runtime.files import write_text
+from conrepair.runtime.store import RECORD
+
+__all__ = ["write_audit", "write_so_far"]
+
+_TEXTS = {".py", ".ll", ".cl", ".cu", ".json"}
+
+
+def write_audit(result: AuditResult, store: Path) -> AuditResult:
+    """Write everything below `result.folder`, which replaces what an earlier run wrote there.
+
+    Args:
+        result: What to write.
+        store: Folder of the content-addressed store; models that lie in it are copied out.
+
+    Returns:
+        The result, with its files where they are then.
+
+    Raises:
+        StorageError: if it can't be written.
+    """
+
+    def fill(temporary: Path) -> AuditResult:
+        copies = _copied_models(result, store, temporary)
+        rows = (_filled(row, result, temporary) for row in result.rows)
+        moved = tuple(placed(row, lambda path: copies.get(path, path)) for row in rows)
+        return dataclasses.replace(result, rows=moved)
+
+    written = write_folder(result, fill)
+    _so_far(result.folder).unlink(missing_ok=True)
+    return written
+
+
+def write_so_far(result: AuditResult) -> None:
+    """Write the verdicts of a list that isn't finished beside the folder that it will get.
+
+    Args:
+        result: Of the architectures that are done.
+
+    Raises:
+        StorageError: if it can't be written.
+    """
+    about = f"{len(result.architectures)} architectures so far. Started again, the audit goes on where it stopped."
+    write_text(_so_far(result.folder), f"{verdicts_markdown(result)}\n{about}\n")
+
+
+def _so_far(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.unfinished.md")
+
+
+def _copied_models(result: AuditResult, store: Path, temporary: Path) -> dict[str, str]:
+    """Copy models that were made here; not of architectures, whose models were removed, nor what is the user's.
+
+    Returns:
+        Where each will be, by its path in the store.
+    """
+    copies: dict[str, str] = {}
+    for row in result.rows:
+        path = None if row.ran.artifact is None else Path(row.ran.artifact.path)
+        folder = Path("models") / row.name
+        if path is None or not path.is_relative_to(store) or not path.exists() or (temporary / folder).exists():
+            continue
+        (temporary / folder).mkdir(parents=True)
+        copy_model(path, temporary / folder / path.name)
+        copies.setdefault(str(path), str(result.folder / folder / path.name))
+    return copies
+
+
+def _filled(row: Row, result: AuditResult, temporary: Path) -> Row:
+    """Put what is a row's own into the folder: the record of its run, its repair, what can be read of its build."""
+    if row.ran.run is not None:
+        place = temporary / "runs" / row.name / row.backend
+        place.mkdir(parents=True)
+        write_record(row.ran.run, result.samples[result.datasets[row.model]], result.top_k, place)
+    if row.repaired.result is not None:
+        name = f"repair/{looked_into(row)}"
+        (temporary / name).mkdir(parents=True)
+        row = dataclasses.replace(row, repaired=repair_files(row.repaired, temporary / name, result.folder / name))
+    if row.ran.build is not None and (files := _build_texts(row.ran.build)):
+        name = f"runs/{row.name}/{row.backend}/build"
+        for file in files:
+            copy = temporary / name / file
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(row.ran.build.folder / file, copy)
+        build = dataclasses.replace(row.ran.build, folder=result.folder / name)
+        row = dataclasses.replace(row, ran=dataclasses.replace(row.ran, build=build))
+    return row
+
+
+def _build_texts(build: Build) -> list[Path]:
+    """What can be read of a build, relative to its folder: Relax, generated code, what is said of both."""
+    files = (path for path in sorted(build.folder.rglob("*")) if path.suffix in _TEXTS and path.name != RECORD)
+    return [path.relative_to(build.folder) for path in files]

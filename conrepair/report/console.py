@@ -1,0 +1,40 @@
+"""What a run came to, on a console: it follows from the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from conrepair.report.localization.about import about_step
+from conrepair.report.localization.summary import print_localization
+from conrepair.report.repair.summary import print_repair, print_untouched
+from conrepair.report.result import AuditResult
+from conrepair.report.summary import print_summary
+from conrepair.report.verdict_table import print_verdicts
+
+__all__ = ["print_result"]
+
+
+def print_result(result: AuditResult, console: Console, folder: Path | None) -> None:
+    """Show a run.
+
+    Args:
+        result: Of any verb, or of an audit; read from a document, it's shown as it was.
+        console: Where to.
+        folder: Where its files are; None where none were written.
+    """
+    row = result.rows[-1] if result.rows else None
+    if result.kind == "repair" and row is not None and (repaired := row.repaired.result) is not None:
+        print_repair(repaired, console, folder, row.repaired.advice)
+    elif result.kind == "repair" and row is not None and row.localized.result is not None:
+        print_untouched(row.localized.result, row.repaired.problem, console)
+    elif result.kind == "localize" and row is not None and row.localized.steps:
+        found = row.localized.steps[-1].localization
+        print_localization(found, console, about=about_step(row, result), folder=folder)
+    else:
+        # Architectures as a table of verdicts, or many would fill many screens.
+        if any(row.model not in result.architectures for row in result.rows):
+            print_summary(result, console, files=folder is not None)
+        if result.architectures:
+            print_verdicts(result, console)

@@ -1,0 +1,83 @@
+"""The folder that a run leaves: its document, files that were made, and the texts that follow from the document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from conrepair.report.result import AuditResult
+from conrepair.report.saved import DOCUMENT, result_text
+from conrepair.report.texts import texts_of
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import put_text, whole_output
+from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.path_text import real_path
+
+__all__ = ["check_folder", "write_folder"]
+
+_SORTS = {
+    "audit": "audit",
+    "compare": "comparison",
+    "execute": "run",
+    "localize": "localization",
+    "repair": "repair",
+}
+
+
+def check_folder(folder: Path, kind: str, inputs: Iterable[str | Path] = ()) -> None:
+    """Make sure that replacing a folder loses nothing of the user's.
+
+    Args:
+        folder: Where the run's files will be.
+        kind: Of the run, as `AuditResult.kind`: a folder of another kind isn't replaced.
+        inputs: Files and folders that are read.
+
+    Raises:
+        UsageError: if the folder is something else than an earlier one's, or holds an input.
+    """
+    if not folder.exists():
+        return
+    sort = _SORTS[kind]
+    empty = folder.is_dir() and not any(folder.iterdir())
+    if not empty and _kind(folder) != kind:
+        raise UsageError(
+            f"{folder} exists and no {sort} of this version wrote it, so it isn't replaced. "
+            "Choose another output (-o), or another `name` in a configuration."
+        )
+    for path in inputs:
+        if real_path(path).is_relative_to(real_path(folder)):
+            raise UsageError(f"{path} lies in {folder}, which this {sort} would replace. Choose another output (-o).")
+
+
+def _kind(folder: Path) -> str:
+    """Of the run that wrote a folder; "" where none did."""
+    try:
+        value = value_of(read_json_text(folder / DOCUMENT))
+    except (OSError, ValueError):
+        return ""
+    return str(value.get("kind", "")) if isinstance(value, dict) else ""
+
+
+def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult]) -> AuditResult:
+    """Write all of a run; the folder appears whole, and replaces an earlier one.
+
+    Args:
+        result: Whose `folder` is written. Its models are read where they are now.
+        fill: Puts files that the run made into the folder that it's given, and returns the result with their places
+            in `result.folder`.
+
+    Returns:
+        What `fill` returned.
+
+    Raises:
+        StorageError: if it can't be written.
+    """
+    with whole_output(result.folder) as temporary:
+        temporary.mkdir()
+        placed = fill(temporary)
+        for name, text in texts_of(result).items():
+            file = temporary / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            put_text(file, text)
+        put_text(temporary / DOCUMENT, f"{result_text(placed)}\n")
+    return placed

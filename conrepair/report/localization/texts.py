@@ -1,0 +1,42 @@
+"""The files of one localization, as texts."""
+
+from __future__ import annotations
+
+import json
+
+from conrepair.frameworks.model import Model
+from conrepair.localization.classic_analysis import classic_layer_analysis
+from conrepair.report.localization.about import About
+from conrepair.report.localization.plot import error_plot
+from conrepair.report.localization.table import layers_csv
+from conrepair.report.result import LocalizedStep
+
+__all__ = ["step_texts"]
+
+
+def step_texts(step: LocalizedStep, about: About) -> dict[str, str]:
+    """layers.csv, error.svg, and Model Explorer's overlays of models that it opens.
+
+    Where layers were ranked by their suspiciousness, layer_analysis.json has that as ConRepAIr writes it.
+
+    Args:
+        step: What was found.
+        about: What was localized.
+
+    Returns:
+        Texts by name.
+    """
+    # It reads ONNX files, whose library takes half a second to import.
+    from conrepair.report.localization.overlay import Side, overlay
+
+    result = step.localization
+    texts = {"layers.csv": layers_csv(result.layers), "error.svg": error_plot(result)}
+    if result.suspiciousness is not None:
+        analysis = classic_layer_analysis(result.suspiciousness)
+        texts["layer_analysis.json"] = json.dumps(analysis, indent=2, allow_nan=False) + "\n"
+    sides: tuple[tuple[Side, Model], ...] = (("source", about.source), ("target", about.target))
+    for side, model in sides:
+        data = overlay(model, result, side)
+        if data is not None:
+            texts[f"model_explorer_{side}.json"] = json.dumps(data, indent=2, allow_nan=False) + "\n"
+    return texts

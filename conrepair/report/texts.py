@@ -1,0 +1,125 @@
+"""The text files of a run's folder, all of which follow from its result: without running a model."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from conrepair.report.backend_matrix import backends_csv, matrices
+from conrepair.report.comparison_table import comparisons_csv, inputs_csv
+from conrepair.report.encode import encode
+from conrepair.report.localization.about import about_step
+from conrepair.report.localization.texts import step_texts
+from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.summary import summary_text
+from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
+from conrepair.runtime.path_text import fitting_name
+
+__all__ = ["localization_folder", "looked_into", "texts_of"]
+
+INPUTS = "inputs.csv"
+
+
+def texts_of(result: AuditResult) -> dict[str, str]:
+    """What is to be written beside the document.
+
+    Args:
+        result: Of any verb, or of an audit; read from a document, it gives the same (Model Explorer's overlays of
+            ONNX models where these are still there).
+
+    Returns:
+        Texts by their paths in the folder.
+    """
+    of_kind = _TEXTS.get(result.kind)
+    return {} if of_kind is None else of_kind(result)
+
+
+def _of_localization(result: AuditResult) -> dict[str, str]:
+    row = result.rows[-1]
+    texts = {} if not row.localized.steps else step_texts(row.localized.steps[-1], about_step(row, result))
+    return texts | ({INPUTS: inputs_csv(row.inputs)} if row.inputs else {})
+
+
+def _of_audit(result: AuditResult) -> dict[str, str]:
+    texts = {
+        "summary.txt": summary_text(result),
+        "execution_log.txt": _execution_log(result),
+        "comparisons.csv": comparisons_csv(result.comparisons),
+    }
+    if compared := matrices(result):
+        texts["backends.csv"] = backends_csv(compared)
+    if result.architectures:
+        texts |= {"verdicts.md": verdicts_markdown(result), "verdicts.csv": verdicts_csv(result)}
+    for row in result.rows:
+        texts |= _of_row(row, result)
+    return texts
+
+
+def _of_row(row: Row, result: AuditResult) -> dict[str, str]:
+    texts = {}
+    if row.ran.artifact is not None:
+        model = dataclasses.replace(row.ran.artifact, path=Path(row.ran.artifact.path).name)
+        record = encode({"model": model, "description": row.ran.description})
+        texts[f"models/{row.name}/provenance.json"] = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    if row.inputs:
+        texts[f"runs/{row.name}/{row.backend}/{INPUTS}"] = inputs_csv(row.inputs)
+    for place in range(len(row.localized.steps)):
+        folder, about = localization_folder(row, place), about_step(row, result, place)
+        for name, text in step_texts(row.localized.steps[place], about).items():
+            texts[f"{folder}/{name}"] = text
+    for problem in filter(None, (row.problem, row.localized.problem, row.repaired.problem)):
+        name = fitting_name(f"{row.name.replace('/', '__')}@{row.backend}")
+        texts[f"errors/{name}.log"] = _problem(problem)
+    return texts
+
+
+def localization_folder(row: Row, place: int) -> str:
+    """Where an audit has the localization of a step: the one that explains the row, and inside of it the others.
+
+    Args:
+        row: Of a target.
+        place: Of the step.
+    """
+    folder = f"localization/{looked_into(row)}"
+    return folder if place == row.localized.explaining else f"{folder}/{row.localized.steps[place].name}"
+
+
+def looked_into(row: Row) -> str:
+    """Name of what was localized and repaired: a build has its own folder beside its model's."""
+    if row.ran.build is None:
+        return row.name
+    folder, name = row.name.split("/", 1)
+    return f"{folder}/{fitting_name(f'{name}@{row.backend}')}"
+
+
+def _problem(problem: Problem) -> str:
+    parts = [problem.message, problem.explanation, problem.traceback, problem.last_words]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _execution_log(result: AuditResult) -> str:
+    lines = []
+    for row in result.rows:
+        if row.ran.times is not None and row.ran.run is not None:
+            reused = ", from an earlier run" if row.ran.reused else ""
+            lines.append(
+                f"{row.name} on {row.backend}: {row.ran.run.count} inputs, "
+                f"mean {row.ran.times.mean:.6f} s, median {row.ran.times.median:.6f} s, "
+                f"5 % {row.ran.times.q05:.6f} s, 95 % {row.ran.times.q95:.6f} s{reused}"
+            )
+        elif row.ran.run is not None:
+            lines.append(
+                f"{row.name} on {row.backend}: {row.ran.run.count} inputs, no batch after the first of its size"
+            )
+        else:
+            lines.append(f"{row.name} on {row.backend}: {row.reason}")
+    return "\n".join(lines) + "\n"
+
+
+_TEXTS: Mapping[str, Callable[[AuditResult], dict[str, str]]] = {
+    "audit": _of_audit,
+    "compare": _of_audit,
+    "localize": _of_localization,
+}
