@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.api import localize
+from conrepair.pytest_plugin import REPORTS
 from conrepair.runtime.words import shortened
 
 __all__ = ["assert_equivalent"]
 
 _LINES, _WIDTH = 10, 200
-_REPORTS = "CONREPAIR_REPORTS"
 
 
 def assert_equivalent(
@@ -24,8 +24,8 @@ def assert_equivalent(
         source: The model that is right: a path or an object.
         target: Its conversion.
         data: What they're fed; default: inputs are drawn.
-        report: Folder that keeps the localization where it fails; default: one below the folder that the environment
-            variable CONREPAIR_REPORTS names, where it's set.
+        report: Folder that keeps the localization where it fails; default: one below the folder that pytest's
+            option --conrepair-reports or the environment variable CONREPAIR_REPORTS names, where there's one.
         **options: Others of `conrepair.localize`.
 
     Raises:
@@ -37,7 +37,7 @@ def assert_equivalent(
     if found.localization.is_right:
         return
     lines = [shortened(line, _WIDTH) for line in str(found).splitlines()][: _LINES - 1]
-    if report is None and (reports := os.environ.get(_REPORTS)):
+    if report is None and (reports := os.environ.get(REPORTS)):
         report = _free(Path(reports))
     if report is not None:
         lines.append(f"report: {found.save(report)}")

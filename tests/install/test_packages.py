@@ -88,6 +88,8 @@ def test_what_is_in_the_distributions(built: Path) -> None:
     }
     with zipfile.ZipFile(built) as wheel:
         names = set(wheel.namelist())
+        entries = next(wheel.read(name).decode() for name in names if name.endswith(".dist-info/entry_points.txt"))
+    assert "[pytest11]\nconrepair = conrepair.pytest_plugin" in entries
     with tarfile.open(next(built.parent.glob("*.tar.gz"))) as archive:
         sources = {name.partition("/")[2] for name in archive.getnames()}
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "conrepair").rglob("*.py")}

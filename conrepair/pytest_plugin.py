@@ -1,0 +1,32 @@
+"""For pytest: `--conrepair-reports FOLDER` keeps the localization of every assertion of ours that fails."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+__all__ = ["REPORTS", "pytest_addoption", "pytest_configure"]
+
+REPORTS = "CONREPAIR_REPORTS"
+"""The environment variable that says the same, for other runners than pytest."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the option."""
+    parser.getgroup("conrepair").addoption(
+        "--conrepair-reports",
+        metavar="FOLDER",
+        help="Keep the localization of each failed conrepair.testing.assert_equivalent in a folder of its test's name "
+        f"below FOLDER (default: what the environment variable {REPORTS} names, else nothing is kept).",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hand the folder to the assertions, in the processes of pytest-xdist, too."""
+    folder = config.getoption("--conrepair-reports")
+    if folder is not None:
+        os.environ[REPORTS] = str(Path(folder).absolute())
