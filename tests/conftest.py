@@ -15,7 +15,8 @@ for _folder in map(str, (_ROOT, _SUPPORT)):
         sys.path.insert(0, _folder)
 
 from durations import Durations  # noqa: E402 (found by the path above)
-from in_process import HereLane  # noqa: E402
+
+from benchmarks.common.here_lane import HereLane  # noqa: E402
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as in workers
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)

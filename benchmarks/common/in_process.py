@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
+from benchmarks.common.here_lane import HereLane
 from conrepair.cli import main
 from conrepair.runtime import workers
 
@@ -40,28 +39,14 @@ def ask(verb: str, *arguments: str) -> Answer:
         arguments: That follow it.
     """
     told, words = io.StringIO(), io.StringIO()
-    with _in_this_process(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(words):
+    with (
+        mock.patch.object(workers, "Lane", HereLane),
+        contextlib.redirect_stdout(told),
+        contextlib.redirect_stderr(words),
+    ):
         try:
             code = main([verb, *arguments, "--quiet", "--format", "json"])
         except SystemExit as error:
             code = int(error.code or 0)
     text = told.getvalue()
     return Answer(code, json.loads(text) if text.strip() else {}, words.getvalue())
-
-
-class _Lane(workers.Lane):
-    """A slot whose jobs are done when they're scheduled."""
-
-    def schedule(self, arguments: tuple[Any, ...], timeout: float) -> Any:
-        """Carry a job out; returns a future that is done. The limit of time is for whoever runs this process."""
-        del timeout
-        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            future.set_result(workers.run_job(*arguments, self.jobs))
-        return future
-
-
-@contextlib.contextmanager
-def _in_this_process() -> Iterator[None]:
-    with mock.patch.object(workers, "Lane", _Lane):
-        yield

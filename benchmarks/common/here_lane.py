@@ -1,4 +1,4 @@
-"""Workers that are this process: jobs run at once where a test asks for nothing that only a process can show."""
+"""Workers that are this process: for tests and benchmarks that ask for nothing that only a process can show."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.runtime import workers
+
+__all__ = ["HereLane"]
 
 _TORCH_SEED = 67280421310721  # of a process that has set none
 
