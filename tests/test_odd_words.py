@@ -6,13 +6,17 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
 
+from conrepair import api
 from conrepair.cli import main
+from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.workers import Failure, Job, Workers
 
 
 @pytest.fixture
@@ -34,7 +38,7 @@ def said(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str
     shown = capsys.readouterr()
     assert "Traceback" not in shown.err
     assert "fault of conrepair" not in shown.err
-    return code, shown.err
+    return code, shown.err + shown.out
 
 
 @pytest.mark.parametrize(
@@ -103,3 +107,66 @@ def test_names_that_are_not_utf_8_are_reported(room: Path, capsys: pytest.Captur
     assert said(words, capsys)[0] == 0
     (text,) = [file.read_text() for file in (room / "out").glob("compare-*/result.json")]
     assert r"caf\\xe9.png" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        (
+            ["--samples", "1000000000000"],
+            "1,000,000,000,000 isn't from 1 to 1,000,000: each input runs through",
+        ),
+        (["--samples", "1e12"], "1e12 isn't a whole number from 1 to 1,000,000"),
+        (["--samples", "²"], "² isn't a whole number"),
+        (["--samples", "0"], "0 isn't from 1"),
+        (["--samples", "9" * 5000], "isn't a whole number"),
+        (["--seed", "-1"], "-1 isn't from 0"),
+        (["--batch-size", "0"], "0 isn't from 1"),
+        (["--timeout", "nan"], "nan isn't a finite number"),
+        (["--timeout", "1e300"], "isn't from 0 to 1e+07 seconds"),
+        (["--low", "inf"], "inf isn't a finite number"),
+        (["--rtol", "x" * 5000], "isn't a finite number"),
+    ],
+)
+def test_numbers_that_can_t_be_meant(
+    room: Path, capsys: pytest.CaptureFixture[str], option: list[str], sentence: str
+) -> None:
+    code, text = said(["compare", "net.onnx", "net.onnx", *option], capsys)
+    assert (code, f"argument {option[0]}" in text, sentence in text) == (2, True, True), text
+    assert len(text) < 500
+
+
+def test_as_many_samples_are_refused_in_python(room: Path) -> None:
+    with pytest.raises(ConfigError, match="at most 1,000,000 are drawn"):
+        api.compare("net.onnx", "net.onnx", samples=10**12)
+
+
+@pytest.mark.parametrize(("words", "count"), [([], 6), (["--samples", "4"], 4), (["--samples", "100"], 6)])
+@pytest.mark.parametrize("verb", ["compare", "localize", "execute"])
+def test_samples_are_so_many_of_the_data_too(
+    room: Path, capsys: pytest.CaptureFixture[str], verb: str, words: list[str], count: int
+) -> None:
+    np.save("data.npy", np.zeros((6, 4), np.float32))
+    models = ["net.onnx"] if verb == "execute" else ["net.onnx", "net.onnx"]
+    assert main([verb, *models, "--data", "data.npy", "-o", "out", *words]) == 0
+    shown = next(iter((room / "out").glob("**/result.json")))
+    assert f"({count})" in json.dumps(list(json.loads(shown.read_text())["datasets"].values()))
+
+
+@pytest.mark.parametrize("kind", ["crash", "timeout", "memory", "exception"])
+@pytest.mark.parametrize("verb", ["inspect", "compare"])
+def test_what_dies_while_it_is_loaded_can_t_be_loaded(
+    room: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verb: str, kind: str
+) -> None:
+    whole = Workers.outcome
+
+    def outcome(self: Workers, lane: Any, job: Job, future: Any) -> Any:
+        real = whole(self, lane, job, future)
+        return Failure(kind, "SIGSEGV", "the worker process died (SIGSEGV)") if job.function == "describe" else real
+
+    monkeypatch.setattr(Workers, "outcome", outcome)
+    Path("net.tflite").write_bytes(b"TFL3" * 10)
+    code, text = said(
+        ["inspect", "net.tflite"] if verb == "inspect" else ["compare", "net.tflite", "net.onnx"], capsys
+    )
+    assert (code, "SIGSEGV" in text) == (3, True), text

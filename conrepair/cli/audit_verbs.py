@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from conrepair.cli.numbers import count, real, seed
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_quiet, add_timeout
 
@@ -99,20 +100,20 @@ def _add_architectures(verbs: Verbs[Parser]) -> None:
     )
     parser["inputs"].add_argument(
         "--size",
-        type=int,
+        type=count,
         default=64,
         metavar="N",
         help="Height and width of the inputs, where the architecture allows it (default: %(default)s).",
     )
     parser["inputs"].add_argument(
-        "--seed", type=int, default=0, metavar="N", help="Seed of the random weights (default: %(default)s)."
+        "--seed", type=seed, default=0, metavar="N", help="Seed of the random weights (default: %(default)s)."
     )
     parser["search"].add_argument(
-        "--workers", type=int, default=2, metavar="N", help="Conversions in parallel (default: %(default)s)."
+        "--workers", type=count, default=2, metavar="N", help="Conversions in parallel (default: %(default)s)."
     )
     parser["search"].add_argument(
         "--memory-gb",
-        type=float,
+        type=real,
         metavar="X",
         help="Memory limit of each worker in GiB (default: its share of this machine's).",
     )

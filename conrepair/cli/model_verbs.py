@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from conrepair.cli.numbers import count, real, seconds
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import (
     TARGETS,
@@ -45,14 +46,14 @@ def _add_compare(verbs: Verbs[Parser]) -> None:
         ],
     )
     add_pair(parser, "The model converted from it.")
-    add_inputs(parser, samples=32)
+    add_inputs(parser, drawn=32)
     add_target_recipe(parser)
     add_batch_size(parser, 16)
     parser["tolerances"].add_argument(
-        "--rtol", type=float, metavar="X", help="Relative tolerance of each element (default: 1e-4)."
+        "--rtol", type=real, metavar="X", help="Relative tolerance of each element (default: 1e-4)."
     )
     parser["tolerances"].add_argument(
-        "--atol", type=float, metavar="X", help="Absolute tolerance of each element (default: 1e-5)."
+        "--atol", type=real, metavar="X", help="Absolute tolerance of each element (default: 1e-5)."
     )
     parser["output"].add_argument(
         "-o",
@@ -61,6 +62,7 @@ def _add_compare(verbs: Verbs[Parser]) -> None:
         help="Write the report, the outputs and their comparison below FOLDER (default: nothing is written).",
     )
     add_format(parser)
+    add_timeout(parser, "model")
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -99,7 +101,7 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
         metavar="FILE",
         help="A model on the way from the source to the target. Repeat it for several, in order.",
     )
-    add_layers(parser, samples=32)
+    add_layers(parser, inputs=32)
     parser["output"].add_argument(
         "-o",
         "--output",
@@ -143,17 +145,17 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
     parser["models"].add_argument(
         "--apply", metavar="PATCH", help="Apply the edits of a patch.json to a model, without any search."
     )
-    add_layers(parser, samples=72)
+    add_layers(parser, inputs=72)
     parser["search"].add_argument(
         "--seconds",
-        type=float,
+        type=seconds,
         default=300.0,
         metavar="S",
         help="Try no further edit after S seconds (default: %(default)g).",
     )
     parser["search"].add_argument(
         "--advice",
-        type=float,
+        type=seconds,
         default=60.0,
         metavar="S",
         help="Spend S seconds on other ways to convert the source (default: %(default)g).",
@@ -217,12 +219,12 @@ def _add_convert(verbs: Verbs[Parser]) -> None:
     )
     parser["search"].add_argument(
         "--seconds",
-        type=float,
+        type=seconds,
         default=120.0,
         metavar="S",
         help="Look for another way for S seconds if the route fails (default: %(default)g).",
     )
-    add_inputs(parser, samples=8)
+    add_inputs(parser, drawn=8)
     parser["output"].add_argument("-o", "--output", required=True, metavar="OUTPUT", help="File or folder to write.")
     _add_force(parser)
     add_format(parser)
@@ -253,6 +255,7 @@ def _add_inspect(verbs: Verbs[Parser]) -> None:
     parser["models"].add_argument("model", metavar="MODEL", help="Model file, or SavedModel folder.")
     add_declared(parser)
     add_format(parser)
+    add_timeout(parser, "attempt to read the model")
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -287,7 +290,7 @@ def _add_execute(verbs: Verbs[Parser]) -> None:
         choices=("libraries", "onnxruntime", "tvm"),
         help="The model's own library, ONNX Runtime with all its optimizations, or TVM (default: %(default)s).",
     )
-    add_inputs(parser, samples=8)
+    add_inputs(parser, drawn=8)
     _add_compiler(parser)
     parser["compiler"].add_argument(
         "--device",
@@ -375,13 +378,13 @@ def _add_compiler(parser: Parser) -> None:
     )
     group.add_argument(
         "--trials",
-        type=int,
+        type=count,
         default=64,
         metavar="N",
         help="Candidates to measure with --opt tuned (default: %(default)s).",
     )
     group.add_argument("--database", metavar="FOLDER", help="Start --opt tuned from an earlier tuning.")
-    group.add_argument("--threads", type=int, metavar="N", help="Threads that a kernel may use.")
+    group.add_argument("--threads", type=count, metavar="N", help="Threads that a kernel may use.")
     group.add_argument(
         "--unfused",
         action="append",

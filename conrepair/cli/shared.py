@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conrepair.cli.numbers import Samples, count, real, samples, seconds, seed
 from conrepair.cli.parser import Parser
 
 __all__ = ["add_format", "add_inputs", "add_layers", "add_pair", "add_quiet", "add_source", "add_target_recipe"]
@@ -40,12 +41,13 @@ def add_pair(parser: Parser, target: str = TARGET) -> None:
     parser["models"].add_argument("target", metavar="TARGET", help=target)
 
 
-def add_inputs(parser: Parser, *, samples: int) -> None:
+def add_inputs(parser: Parser, *, drawn: int, of_data: int | None = None) -> None:
     """What models are fed.
 
     Args:
         parser: Of the verb.
-        samples: How many inputs are drawn by default.
+        drawn: How many inputs are drawn by default.
+        of_data: How many are taken of data by default; None: all.
     """
     add_declared(parser)
     group = parser["inputs"]
@@ -57,17 +59,24 @@ def add_inputs(parser: Parser, *, samples: int) -> None:
         metavar="RECIPE",
         help="Preprocessing of photos: torchvision, keras:tf, keras:torch, tflite, ..., or a recipe.json.",
     )
+    taken = "" if of_data else ", and all of the data"
     group.add_argument(
-        "--samples", type=int, default=samples, metavar="N", help="Number of random inputs (default: %(default)s)."
+        "--samples",
+        action=Samples,
+        type=samples,
+        default=drawn,
+        metavar="N",
+        help=f"Number of inputs: random ones, or the first of --data (default: %(default)s{taken}).",
+    )
+    parser.set_defaults(limit=of_data)
+    group.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="Seed of random inputs (default: %(default)s)."
     )
     group.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="Seed of random inputs (default: %(default)s)."
+        "--low", type=real, metavar="X", help="Lower bound of random inputs (default: the files' own, else -1)."
     )
     group.add_argument(
-        "--low", type=float, metavar="X", help="Lower bound of random inputs (default: the files' own, else -1)."
-    )
-    group.add_argument(
-        "--high", type=float, metavar="X", help="Upper bound of random inputs (default: the files' own, else 1)."
+        "--high", type=real, metavar="X", help="Upper bound of random inputs (default: the files' own, else 1)."
     )
 
 
@@ -94,7 +103,7 @@ def add_batch_size(parser: Parser, size: int) -> None:
     """For models whose batch is open."""
     parser["inputs"].add_argument(
         "--batch-size",
-        type=int,
+        type=count,
         default=size,
         metavar="N",
         help="Batch size for models with an open batch dimension (default: %(default)s).",
@@ -105,26 +114,26 @@ def add_timeout(parser: Parser, what: str) -> None:
     """How long third-party code may run."""
     parser["general"].add_argument(
         "--timeout",
-        type=float,
+        type=seconds,
         default=600.0,
         metavar="S",
         help=f"Time limit in seconds for each {what} (default: %(default)g).",
     )
 
 
-def add_layers(parser: Parser, *, samples: int) -> None:
+def add_layers(parser: Parser, *, inputs: int) -> None:
     """What every verb has that compares layers.
 
     Args:
         parser: Of the verb.
-        samples: How many inputs are drawn by default.
+        inputs: How many are looked at by default.
     """
-    add_inputs(parser, samples=samples)
+    add_inputs(parser, drawn=inputs, of_data=inputs)
     add_target_recipe(parser)
     add_batch_size(parser, 4)
     parser["tolerances"].add_argument(
         "--margin",
-        type=float,
+        type=real,
         metavar="X",
         help="A layer is at fault if its error is X times what rounding explains (default: 10).",
     )

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from conrepair.config.device_url import DEVICE_URL, device_of_url
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.graph.kinds import EditKind
+from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.path_text import fitting_name, path_problem
 
 __all__ = [
@@ -41,6 +42,7 @@ _STORE = "store"
 _LOCAL_DEVICE = "local"
 _NAME_LETTERS = 100  # files and folders are named after models, audits and backends
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_NAME_LETTERS)]
+_Seconds = Annotated[float, Field(le=MOST_SECONDS)]
 
 
 def _possible(text: str, *, output: bool = False) -> str:
@@ -106,8 +108,8 @@ Recipe = Annotated[RecipeConfig, BeforeValidator(_recipe_from_name, json_schema_
 class SyntheticConfig(_Strict):
     """Random inputs for the source's input shapes."""
 
-    samples: int = Field(32, ge=1)
-    seed: int = Field(0, ge=0)
+    samples: int = Field(32, ge=1, le=MOST_SAMPLES)
+    seed: int = Field(0, ge=0, le=MOST_SEED)
     low: float | None = Field(
         None, description="Lower end of the range of float inputs. Default: what the files are made for, or -1."
     )
@@ -231,7 +233,7 @@ class ModelConfig(_Strict):
         "as-built",
         description="variance-preserving draws BatchNorm statistics so that random weights answer to the input.",
     )
-    seed: int = Field(0, ge=0, description="For a factory's random weights.")
+    seed: int = Field(0, ge=0, le=MOST_SEED, description="For a factory's random weights.")
     inputs: tuple[InputConfig, ...] | None = None
     recipe: Recipe | None = Field(None, description="Preprocessing of photos; default: the model's own.")
     compare_with: str | None = Field(
@@ -267,7 +269,7 @@ class ArchitecturesConfig(_Strict):
     size: int = Field(
         64, ge=1, description="Height and width of the input; raised to what an architecture takes at least."
     )
-    seed: int = Field(0, ge=0, description="For the random weights.")
+    seed: int = Field(0, ge=0, le=MOST_SEED, description="For the random weights.")
     conversions: tuple[Conversion, ...] = Field(("onnx",), validate_default=True)
     dataset: DatasetConfig | None = Field(
         None, description="Default: 8 synthetic samples, in the range that the architecture takes."
@@ -327,9 +329,9 @@ class RpcDeviceConfig(_Strict):
         description="A cross-compiler here that links, e.g. aarch64-linux-gnu-g++. Default: with -mtriple the "
         "device's own compiler; else this machine's.",
     )
-    connect_seconds: float = Field(10.0, gt=0, description="For the server to answer.")
-    step_seconds: float = Field(120.0, gt=0, description="For the upload, for loading, for one batch (run twice).")
-    session_seconds: float = Field(600.0, gt=0, description="For all of a model's batches.")
+    connect_seconds: _Seconds = Field(10.0, gt=0, description="For the server to answer.")
+    step_seconds: _Seconds = Field(120.0, gt=0, description="For the upload, for loading, for one batch (run twice).")
+    session_seconds: _Seconds = Field(600.0, gt=0, description="For all of a model's batches.")
     attempts: int = Field(2, ge=1, le=10, description="To connect, and sessions when the connection is lost.")
 
     @model_validator(mode="after")
@@ -478,7 +480,7 @@ class SuspiciousnessConfig(_Strict):
     similar_sample: int = Field(15, ge=2, description="Inputs on which the models agree, in each repetition.")
     dissimilar_sample: int = Field(15, ge=2, description="Inputs on which they disagree, in each repetition.")
     repetitions: int = Field(3, ge=1, description="How often inputs are drawn; ranks are added.")
-    seed: int = Field(0, ge=0, description="Of the draws.")
+    seed: int = Field(0, ge=0, le=MOST_SEED, description="Of the draws.")
 
 
 class LocalizeConfig(_Strict):
@@ -495,7 +497,7 @@ class LocalizeConfig(_Strict):
     recipe_runs: int = Field(
         300, ge=1, description="Runs of a target whose photos are prepared wrongly, to find the right recipe."
     )
-    recipe_seconds: float = Field(60.0, gt=0, description="Time for that.")
+    recipe_seconds: _Seconds = Field(60.0, gt=0, description="Time for that.")
     latent: bool = Field(
         False,
         description="Whether faults that no input shows count as others do, and are repaired. Those that belong to a "
@@ -509,11 +511,17 @@ class RepairConfig(_Strict):
 
     targets: bool = Field(True, description="Mend targets whose layers are at fault.")
     conversions: bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
-    seconds: float = Field(
-        300.0, gt=0, description="For each target or conversion; no further edit, or way, is tried then."
+    seconds: _Seconds = Field(
+        300.0,
+        gt=0,
+        le=MOST_SECONDS,
+        description="For each target or conversion; no further edit, or way, is tried then.",
     )
-    advice_seconds: float = Field(
-        60.0, ge=0, description="To try other ways to convert, for each target at fault; 0: they're only named."
+    advice_seconds: _Seconds = Field(
+        60.0,
+        ge=0,
+        le=MOST_SECONDS,
+        description="To try other ways to convert, for each target at fault; 0: they're only named.",
     )
     edits: tuple[EditKind, ...] | None = Field(
         None,
@@ -533,7 +541,7 @@ class RepairConfig(_Strict):
 class LimitsConfig(_Strict):
     """Bounds of a run."""
 
-    seconds: float = Field(600.0, gt=0, description="For one conversion or execution.")
+    seconds: _Seconds = Field(600.0, gt=0, description="For one conversion or execution.")
     workers: int = Field(2, ge=1, le=64, description="Conversions side by side (executions run alone).")
     memory_gb: float | None = Field(
         None, gt=0, description="A worker that holds more GiB is stopped, and its job fails (on Linux)."

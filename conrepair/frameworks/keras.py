@@ -28,27 +28,39 @@ __all__ = [
     "spec_of",
 ]
 
+_NOT_TRUSTED = {
+    "`Lambda`": "holds code (a Lambda layer). Replace it by a layer",
+    "vocabulary file": "reads a vocabulary from a file outside of it. Save it with the vocabulary as a list",
+    "`TFSMLayer`": "loads a SavedModel that lies elsewhere (a TFSMLayer). Give that SavedModel",
+    "`torch.nn.Module`": "holds a pickled PyTorch module. Export that module by itself (.pt2)",
+}
+"""By Keras's words."""
+
 
 def load_keras(model: Model) -> Any:
     """Load a Keras model without compiling it.
 
     Raises:
-        ModelLoadError: if it can't be read, or holds code (a Lambda layer) and isn't trusted.
+        ModelLoadError: if it can't be read, or asks for what only trusted files may, and isn't.
     """
     try:
         with readable_by_keras3(Path(model.path)) as path:
             network = keras.saving.load_model(path, compile=False, safe_mode=not model.trust)
     except Exception as error:
         if "safe_mode" in str(error) or "unsafe" in str(error).lower():
-            raise ModelLoadError(
-                f"{model.path} holds code (a Lambda layer). Replace it by a layer, or set `trust` if you made it."
-            ) from error
+            raise ModelLoadError(f"{model.path} {_refused(str(error))}, or set `trust` if you made it.") from error
         # Keras quotes the whole configuration before it comes to the reason.
         reason = str(error).rpartition("Exception encountered: ")[2]
         raise load_error(model, "a Keras model", ValueError(reason)) from error
     if not isinstance(network, keras.Model) or not network.built or not getattr(network, "inputs", None):
         raise ModelLoadError(f"{model.path} is not a built Keras model with defined inputs.")
     return network
+
+
+def _refused(error: str) -> str:
+    """What Keras doesn't load of a file that isn't trusted, and what to do about it."""
+    known = next((words for mark, words in _NOT_TRUSTED.items() if mark in error), None)
+    return known or f"asks for what is loaded of trusted files alone ({error.partition('. ')[0]}). Leave it out"
 
 
 def load_flat_keras(model: Model) -> Any:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["audit_and_report", "compare", "run_and_write", "run_config"]
 
-_SECONDS = 600.0  # for each model
-
 
 def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> int:
     """Run a configured audit, write its folder, show the summary.
@@ -53,7 +51,7 @@ def compare(options: argparse.Namespace) -> int:
     asked = asked_of(options, layers=False)
     asked.check()
     output = None if options.output is None else Path(options.output).absolute()
-    settings = answer_settings(options.rtol, options.atol, timeout=_SECONDS)
+    settings = answer_settings(options.rtol, options.atol, timeout=options.timeout)
     with Session(output, quiet=options.quiet) as session:
         found = compare_pair(asked, settings, session, folder=output)
         if output is not None:

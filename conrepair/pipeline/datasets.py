@@ -11,6 +11,7 @@ from conrepair.data.photos import Photo, read_photo_folder
 from conrepair.data.synthetic import SyntheticRange, in_words
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.data.tensors import read_tensors
+from conrepair.runtime.bounds import MOST_SAMPLES
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
 from conrepair.zoo.catalog import zoo_photos
@@ -181,6 +182,11 @@ def dataset_for(
     for name, value, least in (("samples", samples, 1), ("seed", seed, 0)):
         if value < least:
             raise ConfigError(f"{name} is {value}: give at least {least}")
+    if samples > MOST_SAMPLES:
+        raise ConfigError(
+            f"samples is {samples:,}: at most {MOST_SAMPLES:,} are drawn. Each runs through every model, and its "
+            "answers and times are held in memory."
+        )
     return synthetic(samples, SyntheticRange(seed, *ends, None, low is not None or high is not None))
 
 

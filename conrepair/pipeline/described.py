@@ -94,7 +94,7 @@ def _opened(model: Model, session: Session, timeout: float) -> Described:
     outcome, problem = session.call("describe", payload, needs=needs, timeout=timeout), None
     read = outcome
     if isinstance(outcome, Failure):
-        told = problem_of_failure(outcome)
+        told = problem_of_failure(outcome, loading=True)
         problem = told.as_error("" if told.kind == "refused" else f"{model.path} can't be loaded")
         read = session.call("contents", payload, needs=needs, timeout=timeout)
     if isinstance(read, Failure) or "description" not in read.value:

@@ -31,6 +31,8 @@ from conrepair.runtime.workers import NO_DEVICE, Failure
 
 __all__ = ["Executed", "evaluate", "problem_of_failure"]
 
+_OF_THE_MODEL = {"exception", "refused", "crash", "timeout", "memory"}
+
 
 @dataclass
 class Executed:
@@ -101,12 +103,18 @@ class Executed:
         return Intent(found, self.asked, self.origin)
 
 
-def problem_of_failure(failure: Failure) -> Problem:
-    """What a person is told of a job's failure."""
+def problem_of_failure(failure: Failure, *, loading: bool = False) -> Problem:
+    """What a person is told of a job's failure.
+
+    Args:
+        failure: Of the job.
+        loading: Whether it did nothing but load a model, so that what went wrong is that it can't be loaded.
+    """
+    unloadable = loading and failure.kind in _OF_THE_MODEL and failure.exit_code == ExitCode.EXECUTION
     return Problem(
         message=str(failure),
         explanation=failure.explanation,
-        exit_code=failure.exit_code,
+        exit_code=int(ExitCode.MODEL_LOAD) if unloadable else failure.exit_code,
         circumstance=failure.kind in {"storage", "memory"},
         last_words=failure.last_words,
         traceback=failure.traceback,

@@ -18,7 +18,7 @@ from conrepair.repairs.conversion.remedies import Remedy, Step, all_rewritings, 
 from conrepair.repairs.conversion.result import Mending, Stop, TriedRemedy
 from conrepair.report.repair.mending import NOT_COMPARED
 from conrepair.report.result import Row
-from conrepair.runtime.workers import Failure
+from conrepair.runtime.workers import STORAGE, Failure
 
 __all__ = ["Failed", "Mender", "Trial", "attempt_seconds"]
 
@@ -76,11 +76,12 @@ class _Search:
     tried: list[TriedRemedy] = field(default_factory=list)
     routes: set[str] = field(default_factory=set)
     in_time: bool = True
+    hindered: str = ""
 
     def more(self) -> bool:
-        """Whether there's time for something else; if not, that's remembered."""
+        """Whether there's time, and room on the disk, for something else; if not, that's remembered."""
         self.in_time = time.monotonic() < self.end
-        return self.in_time
+        return self.in_time and not self.hindered
 
 
 class Mender:
@@ -107,7 +108,13 @@ class Mender:
         in_time, search.end = search.in_time, started + self._seconds
         found = found or self._around(failed, search)
         seconds, in_time = time.monotonic() - started, in_time and search.in_time
-        mending = Mending(stops=tuple(search.stops), tried=tuple(search.tried), seconds=seconds, in_time=in_time)
+        mending = Mending(
+            stops=tuple(search.stops),
+            tried=tuple(search.tried),
+            seconds=seconds,
+            in_time=in_time,
+            hindered=search.hindered,
+        )
         if found is None:
             return mending, None
         remedy, trial = found
@@ -172,6 +179,8 @@ class Mender:
     def _tried(self, remedy: Remedy, search: _Search) -> Trial:
         trial = self._try_route(remedy.steps)
         row = trial.rows[-1] if trial.rows else None
+        if trial.failure is not None and trial.failure.kind == STORAGE:
+            search.hindered = str(trial.failure)
         if trial.failure is not None:
             outcome, mends = str(trial.failure), False
         elif row is None:

@@ -36,7 +36,7 @@ def asked_of(options: argparse.Namespace, *, layers: bool) -> Asked:
 
     Args:
         options: Of a verb that takes two files.
-        layers: Whether it looks at every layer: of data that are given only so many samples as of drawn ones then.
+        layers: Whether it looks at every layer.
 
     Raises:
         ConfigError: if an option's value can't be meant.
@@ -49,7 +49,7 @@ def asked_of(options: argparse.Namespace, *, layers: bool) -> Asked:
         between=between,
         names=names_of((source, *between, target), numbered=layers),
         data=None if options.data is None else Path(options.data).absolute(),
-        limit=options.samples if layers and options.data is not None else None,
+        limit=None if options.data is None else options.limit,
         recipe=recipe_of(options.recipe),
         target_recipe=recipe_of(options.target_recipe),
         inputs=input_specs(options.input),
@@ -76,7 +76,13 @@ def subject_of(options: argparse.Namespace, *, labels: str = "auto", **more: Any
     path = real_path(options.model)
     data = None if options.data is None else Path(options.data).absolute()
     dataset = dataset_for(
-        data, samples=options.samples, seed=options.seed, low=options.low, high=options.high, labels=labels
+        data,
+        samples=options.samples,
+        seed=options.seed,
+        low=options.low,
+        high=options.high,
+        limit=options.limit,
+        labels=labels,
     )
     recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
     subject = Subject(

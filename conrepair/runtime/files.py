@@ -8,17 +8,19 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from conrepair.runtime.errors import StorageError, UsageError
-from conrepair.runtime.scratch import scratch_folder
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
 __all__ = [
     "canonical_json",
     "copy_whole",
     "explain_write_error",
+    "full_disk",
     "make_folder",
     "put_text",
     "sha256_of",
@@ -60,7 +62,7 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def explain_write_error(error: BaseException, where: Path) -> str | None:
+def explain_write_error(error: BaseException, *places: Path) -> str | None:
     """Say in words that a write failed for want of space or permission.
 
     Native writers (HDF5, TensorFlow) wrap the operating system's error in their own type, so the text is
@@ -68,7 +70,7 @@ def explain_write_error(error: BaseException, where: Path) -> str | None:
 
     Args:
         error: What was raised.
-        where: The folder that was written to.
+        *places: The folders that were written to.
 
     Returns:
         The explanation, or None when the error is about something else.
@@ -83,14 +85,46 @@ def explain_write_error(error: BaseException, where: Path) -> str | None:
             f"{error.filename} can't be written ({os.strerror(number or 0)}). "
             "Choose another output folder (`output` in the configuration, or -o)."
         )
-    full = _free_bytes(where) < _FULL_BYTES  # some writers say only that they could not write
-    if full or number in _NO_ROOM or os.strerror(errno.ENOSPC) in text or os.strerror(errno.EFBIG) in text:
-        free = f" ({_free_bytes(where) / 2**20:.0f} MiB free)"
-        return (
-            f"no space left to write below {where}{free}. Nothing half-written was kept. "
-            "Free some space there, or set `output` in the configuration (or -o) to another disk."
-        )
-    return None
+    if number in _NO_ROOM or os.strerror(errno.ENOSPC) in text or os.strerror(errno.EFBIG) in text:
+        return _no_room(_fullest(places))
+    return full_disk(*places)  # some writers say only that they could not write
+
+
+def full_disk(*places: Path) -> str | None:
+    """Say in words that a disk is full.
+
+    Args:
+        *places: Folders that were written to.
+
+    Returns:
+        The explanation, or None when all have room.
+    """
+    where = _fullest(places)
+    return _no_room(where) if _free_bytes(where) < _FULL_BYTES else None
+
+
+def _fullest(places: Sequence[Path]) -> Path:
+    """Where there's least room: who couldn't write says seldom where."""
+    return min(places, key=_free_bytes)
+
+
+def _no_room(where: Path) -> str:
+    free = f"no space left to write below {where} ({_free_bytes(where) / 2**20:.0f} MiB free)"
+    if _is_temporary(where):
+        return f"{free}, where temporary files are. Free some space there, or set TMPDIR to a folder on another disk."
+    return (
+        f"{free}. Nothing half-written was kept. Free some space there, or set `output` in the configuration (or -o) "
+        "to another disk."
+    )
+
+
+def _is_temporary(where: Path) -> bool:
+    """Whether a folder is that of temporary files, or one that this program makes there."""
+    temporary = Path(tempfile.gettempdir())
+    if not where.is_relative_to(temporary):
+        return False
+    inside = where.relative_to(temporary).parts
+    return not inside or inside[0].startswith(SCRATCH)
 
 
 def _free_bytes(where: Path) -> int:

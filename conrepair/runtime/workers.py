@@ -38,12 +38,13 @@ from conrepair.runtime.errors import (
     ToolCrashError,
     UsageError,
 )
-from conrepair.runtime.files import explain_write_error
+from conrepair.runtime.files import explain_write_error, full_disk
 from conrepair.runtime.libraries import missing_library
 
 __all__ = [
     "NO_DEVICE",
     "NO_LIBRARY",
+    "STORAGE",
     "Failure",
     "FailureKind",
     "Job",
@@ -60,6 +61,7 @@ that it read was changed meanwhile), "device" (one isn't there, or is lost), "li
 
 NO_DEVICE = "device"
 NO_LIBRARY = "library"
+STORAGE = "storage"
 
 _LAST_WORDS_LINES = 15
 _LAST_WORDS_CHARACTERS = 3000
@@ -145,7 +147,7 @@ class Failure:
         """The failure in one line."""
         message = self.message.strip().splitlines()
         first = next((line.strip() for line in message if line.strip()), "")
-        if self.kind in {"refused", "changed", NO_DEVICE, NO_LIBRARY}:
+        if self.kind in {"refused", "changed", STORAGE, NO_DEVICE, NO_LIBRARY}:
             return self.message.strip()
         return f"{self.error_type}: {first}" if first else self.error_type
 
@@ -368,6 +370,8 @@ def _crashed(job: Job, exit_code: int | None) -> Failure:
     if exit_code is not None and exit_code < 0:
         with contextlib.suppress(ValueError):
             name = signal.Signals(-exit_code).name
+    if name == "SIGBUS" and (full := full_disk(job.folder.parent, Path(tempfile.gettempdir()))):
+        return Failure(STORAGE, name, full, words)  # a file on it was mapped
     killed = name == "SIGKILL"
     return Failure(
         kind="memory" if killed else "crash",
@@ -478,7 +482,7 @@ def describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
         folder: Of the job.
     """
     error = missing_library(error) or error
-    storage = explain_write_error(error, folder.parent) or explain_write_error(error, Path(tempfile.gettempdir()))
+    storage = explain_write_error(error, folder.parent, Path(tempfile.gettempdir()))
     result: dict[str, Any] = {
         "kind": "exception",
         "error_type": type(error).__name__,
@@ -486,7 +490,7 @@ def describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
         "traceback": "".join(traceback.format_exception(error)),
     }
     if storage is not None:
-        result |= {"kind": "storage", "message": storage}
+        result |= {"kind": STORAGE, "message": storage}
     elif isinstance(error, SourceChangedError):
         result |= {"kind": "changed", "exit_code": int(error.exit_code)}
     elif isinstance(error, DeviceError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import zipfile
@@ -282,6 +283,25 @@ def test_code_is_refused_without_trust(tmp_path: Path, suffix: str) -> None:
     model = saved(with_lambda(), tmp_path / f"net.{suffix}")
     with pytest.raises(ModelLoadError, match=rf"net\.{suffix} holds code \(a Lambda layer\).*`trust`"):
         FRAMEWORK.describe(model)
+
+
+def test_a_vocabulary_outside_of_the_file_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("a\nb\n")
+    lookup = layers.StringLookup(vocabulary=str(tmp_path / "words.txt"))
+    model = saved(keras.Sequential([keras.Input((1,), dtype="string", name="text"), lookup]), tmp_path / "net.keras")
+    with zipfile.ZipFile(model.path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    config = json.loads(members["config.json"])
+    (layer,) = (item for item in config["config"]["layers"] if item["class_name"] == "StringLookup")
+    layer["config"]["vocabulary"] = str(tmp_path / "words.txt")
+    with zipfile.ZipFile(model.path, "w") as archive:
+        for name, content in (members | {"config.json": json.dumps(config).encode()}).items():
+            archive.writestr(name, content)
+    with pytest.raises(
+        ModelLoadError, match=r"net\.keras reads a vocabulary from a file outside of it.*`trust`"
+    ) as raised:
+        FRAMEWORK.describe(model)
+    assert "Lambda" not in str(raised.value)
 
 
 def test_code_runs_with_trust(tmp_path: Path, suffix: str) -> None:

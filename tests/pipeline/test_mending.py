@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import failing_jobs
@@ -21,7 +23,12 @@ from conrepair.frameworks.registry import framework
 from conrepair.onnx_passes.files import load
 from conrepair.pipeline import session
 from conrepair.pipeline.job_table import JOBS
+from conrepair.pipeline.mending import Failed, Mender, Trial
+from conrepair.repairs.conversion.remedies import Step
+from conrepair.repairs.conversion.result import Stop
+from conrepair.report.repair.mending import mending_lines
 from conrepair.runtime.onnx_session import open_session
+from conrepair.runtime.workers import Failure
 
 _POOLS = "pool-padding"
 
@@ -213,3 +220,21 @@ def test_what_could_not_be_compared_mends_nothing(folder: Path, capsys: pytest.C
     assert not Path("net.pt2").exists()
     assert main([*command, "--no-check"]) == 0
     assert "repaired: another route: " in capsys.readouterr().out
+
+
+def test_a_full_disk_ends_the_search_for_other_ways() -> None:
+    model = Model("onnx", "net.onnx", "0")
+    steps = (Step(CONVERTERS["onnx2torch"], {}),)
+    tried = []
+
+    def try_route(steps: Sequence[Step]) -> Trial:
+        tried.append(steps)
+        return Trial(models=(model,), failure=Failure("storage", "OSError", "no space left to write below /tmp"))
+
+    failed = Failed(steps, Trial(models=(model,), failure=Failure("crash", "SIGBUS", "died")))
+    attempts = SimpleNamespace(stop_of=lambda *_, **__: (Stop(converter="onnx2torch", error="died"), None))
+    found, trial = Mender(attempts, try_route, 60.0).mend(failed)
+    assert (len(tried), trial) == (1, None)
+    lines = mending_lines(found)
+    assert lines[-1] == "not repaired: other ways can't be tried: no space left to write below /tmp"
+    assert "were tried" not in " ".join(lines)

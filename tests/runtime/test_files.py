@@ -10,22 +10,26 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from conrepair.runtime import files
 from conrepair.runtime.errors import ExitCode, StorageError, UsageError
 from conrepair.runtime.files import (
     canonical_json,
     copy_whole,
     explain_write_error,
+    full_disk,
     sha256_of,
     storage_error,
     whole_output,
     write_json,
     write_text,
 )
+from conrepair.runtime.scratch import SCRATCH
 
 
 def names(folder: Path) -> list[str]:
@@ -262,6 +266,33 @@ def test_no_space_in_words(tmp_path: Path, number: int) -> None:
     gone = explain_write_error(OSError(number, os.strerror(number)), tmp_path / "gone")
     assert gone is not None
     assert "no space left" in gone
+
+
+def test_the_disk_that_is_full_is_named_not_the_output_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "tmp"
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    free = {temporary: 3 << 20, tmp_path / "out": 72117 << 20}
+    monkeypatch.setattr(files, "_free_bytes", free.__getitem__)
+    text = explain_write_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), tmp_path / "out", temporary)
+    assert text == (
+        f"no space left to write below {temporary} (3 MiB free), where temporary files are. Free some space there, "
+        "or set TMPDIR to a folder on another disk."
+    )
+    assert full_disk(tmp_path / "out", temporary) is None
+    free[temporary] = 1000
+    assert full_disk(tmp_path / "out", temporary) is not None
+    other = explain_write_error(ValueError("could not write"), tmp_path / "out", temporary)
+    assert other is not None
+    assert "TMPDIR" in other
+
+
+def test_a_room_of_our_own_among_temporary_files_isn_t_an_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert "TMPDIR" in str(explain_write_error(error, tmp_path / f"{SCRATCH}abc" / "store"))
+    assert "-o" in str(explain_write_error(error, tmp_path / "mine"))
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM])

@@ -15,6 +15,7 @@ from typing import Any
 import killing
 import pytest
 
+from conrepair.runtime import workers
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.executor import InProcess
 from conrepair.runtime.workers import Failure, Job, Success, Workers
@@ -236,6 +237,18 @@ def test_the_last_words_of_native_code_outlive_pythons_own_dump(shared: Workers,
     assert result.kind == "crash"
     assert "conv.cc:17: assertion failed: stride > 0" in result.last_words
     assert len(result.last_words) <= 3000
+
+
+@pytest.mark.parametrize("full", ["no space left to write below /tmp (0 MiB free)", None])
+def test_a_file_that_is_mapped_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str | None
+) -> None:
+    """Writing to it raises no error: the kernel ends the process."""
+    monkeypatch.setattr(workers, "full_disk", lambda *_: full)
+    outcome = workers._crashed(job(tmp_path, "echo"), -signal.SIGBUS)
+    assert (outcome.kind, str(outcome)) == (
+        ("storage", full) if full else ("crash", "SIGBUS: the worker process died (SIGBUS)")
+    )
 
 
 def test_being_killed_means_memory(shared: Workers, tmp_path: Path) -> None:

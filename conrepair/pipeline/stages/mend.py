@@ -15,6 +15,7 @@ from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
 from conrepair.repairs.conversion.remedies import Step
 from conrepair.report.result import Row
+from conrepair.runtime.workers import STORAGE
 
 __all__ = ["mend"]
 
@@ -56,5 +57,7 @@ def _failed(
             results = [item.result for item in executed if item.row_name == row.name and item.result is not None]
             failure = next((result.failure for result in results if result.failure is not None), None)
             trial = dataclasses.replace(trial, failure=failure, place=len(chain) - 1, ran=True)
-        if trial.failure is not None and row.problem is not None and not row.problem.circumstance:
+        if trial.failure is None or trial.failure.kind == STORAGE:  # no other way needs less of a full disk
+            continue
+        if row.problem is not None and not row.problem.circumstance:
             yield row, Failed(tuple(Step(item.step, item.changed) for item in chain), trial)

@@ -72,7 +72,8 @@ def build(state: State) -> None:
     for subject in state.subjects:
         if subject.problem is not None:
             continue
-        subject.source, subject.problem = state.outcome(subject.name)
+        loading = isinstance(subject.origin, OnDisk)
+        subject.source, subject.problem = state.outcome(subject.name, loading=loading)
         if subject.source is not None:
             try:
                 subject.inputs(subject.source)

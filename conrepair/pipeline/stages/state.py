@@ -62,12 +62,12 @@ class State:
         """A model of the run."""
         return next(subject for subject in self.subjects if subject.name == name)
 
-    def outcome(self, name: str) -> tuple[Source | None, Problem | None]:
-        """What a build or convert task made."""
+    def outcome(self, name: str, *, loading: bool = False) -> tuple[Source | None, Problem | None]:
+        """What a build or convert task made, or one found that did nothing but load a model."""
         result = self.scheduler.results[name]
         if result.entry is not None:
             return model_of(result.entry), None
-        return None, problem_of(result)
+        return None, problem_of(result, loading=loading)
 
     def kept(self, task: Task) -> Task:
         """The task with its failures stored, whatever they are, where that's wanted."""
@@ -109,9 +109,9 @@ class State:
         return with_stated_sizes(inputs)
 
 
-def problem_of(result: Result) -> Problem:
-    """Why a task has no result, for a row."""
+def problem_of(result: Result, *, loading: bool = False) -> Problem:
+    """Why a task has no result, for a row; of one that only loads a model, that it can't be loaded."""
     failure = result.failure
     if failure is None:
         return Problem(message=f"not tried: {result.blocked_by} failed")
-    return problem_of_failure(failure)
+    return problem_of_failure(failure, loading=loading)

@@ -65,6 +65,7 @@ class Mending:
         verdict: Of the result against the source; "" where it wasn't compared.
         seconds: All in all.
         in_time: Whether nothing was left to try.
+        hindered: Why other ways can't be tried here, whatever they are: the disk is full.
     """
 
     stops: tuple[Stop, ...] = ()
@@ -74,6 +75,7 @@ class Mending:
     verdict: str = ""
     seconds: float = 0.0
     in_time: bool = True
+    hindered: str = ""
 
     @property
     def mended(self) -> TriedRemedy | None:

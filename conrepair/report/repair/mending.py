@@ -22,6 +22,8 @@ def mending_lines(mending: Mending) -> list[str]:
     if found is not None:
         lines.append(f"repaired: {found.words}: {found.outcome}")
         return lines
+    if mending.hindered:
+        return [*lines, f"not repaired: other ways can't be tried: {mending.hindered}"]
     ways = f"{len(mending.tried)} other ways were tried" if mending.tried else "there is no other way to try"
     lines.append(f"not repaired: {ways}" + ("" if mending.in_time else "; the time was up before all were"))
     unproven = [item.outcome for item in mending.tried if item.outcome.startswith(NOT_COMPARED)]

@@ -1,0 +1,76 @@
+"""Numbers of a command line: what isn't one, or is out of bounds, is said in words."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
+from conrepair.runtime.words import shortened
+
+__all__ = ["Samples", "count", "real", "samples", "seconds", "seed"]
+
+_MOST = 1_000_000
+_WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
+_SHOWN = 40
+
+
+def _whole(least: int, most: int, why: str = "") -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not _WHOLE.fullmatch(text.strip()):
+            raise argparse.ArgumentTypeError(f"{shortened(text, _SHOWN)} isn't a whole number{_range(least, most)}")
+        value = int(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{value:,} isn't{_range(least, most)}{why}")
+        return value
+
+    return read
+
+
+def _range(least: float, most: float) -> str:
+    return f" from {least:,} to {most:,}"
+
+
+count = _whole(1, _MOST)
+samples = _whole(
+    1, MOST_SAMPLES, ": each input runs through every model, and its answers and times are held in memory"
+)
+seed = _whole(0, MOST_SEED)
+
+
+def real(text: str) -> float:
+    """A number that is finite.
+
+    Raises:
+        ArgumentTypeError: if it's none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{shortened(text, _SHOWN)} isn't a finite number")
+    return value
+
+
+def seconds(text: str) -> float:
+    """A limit of time.
+
+    Raises:
+        ArgumentTypeError: if it's none.
+    """
+    value = real(text)
+    if not 0 <= value <= MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{value:g} isn't from 0 to {MOST_SECONDS:g} seconds")
+    return value
+
+
+class Samples(argparse.Action):
+    """How many inputs: of drawn ones so many; of data too, where somebody says it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
+        """Keep it as `samples`, and as `limit` of data."""
+        namespace.samples = namespace.limit = values
