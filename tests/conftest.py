@@ -15,7 +15,8 @@ for _folder in map(str, (_ROOT, _SUPPORT)):
     if _folder not in sys.path:
         sys.path.insert(0, _folder)
 
-from durations import Durations  # noqa: E402 (found by the path above)
+import torch_once  # noqa: E402 (found by the path above)
+from durations import Durations  # noqa: E402
 
 from benchmarks.common.here_lane import HereLane  # noqa: E402
 
@@ -35,6 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()  # what's there now stays
+
+
+def pytest_runtest_setup() -> None:
+    torch_once.remember()
 
 
 @pytest.fixture(autouse=True)
