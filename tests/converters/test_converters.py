@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -37,13 +38,23 @@ WITH_OPSET = [*BY_TF2ONNX, *(name for name in NAMES if name.startswith("torch-on
 
 @dataclasses.dataclass(frozen=True)
 class Converted:
-    """A conversion through the job that workers run."""
+    """A conversion through the job that workers run.
+
+    Attributes:
+        source: What was converted.
+        about_source: Its description.
+        model: What came of it.
+        about: Its description.
+        folder: Where that is.
+        strays: What was written, or changed, elsewhere; only of those that are made once.
+    """
 
     source: Model
     about_source: Description
     model: Model
     about: Description
     folder: Path
+    strays: frozenset[str] = frozenset()
 
 
 def convert(source: Model, name: str, folder: Path, **options: Any) -> Converted:
@@ -66,10 +77,9 @@ def convert(source: Model, name: str, folder: Path, **options: Any) -> Converted
     return Converted(source, about_source, model, from_json(Description, result["description"]), folder)
 
 
-def source_of(kind: str, name: str, folder: Path) -> Model:
-    """A network ("convnet", "pair", "twins", "text") as a file that a converter reads."""
+def source_of(kind: str, origin: str, folder: Path) -> Model:
+    """A network ("convnet", "pair", "twins", "text") as a file of a framework."""
     folder.mkdir(parents=True)
-    origin = CONVERTERS[name].source
     if origin == "onnx":
         return small.model_of("onnx", getattr(small, f"onnx_{kind}")(folder / "net.onnx"))
     if origin == "torch":
@@ -132,15 +142,30 @@ def run(model: Model, samples: tuple[TensorSpec, ...], arrays: Mapping[str, smal
 
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Converted]:
-    """Makes a conversion once for all tests."""
+    """Makes a conversion once for all tests, and a network once for all converters that read it."""
     folder = tmp_path_factory.mktemp("converters")
-    done: dict[tuple[str, str], Converted] = {}
+    room = folder / "room"
 
+    @functools.cache
+    def source(origin: str, kind: str) -> Model:
+        return source_of(kind, origin, folder / f"{origin}_{kind}")
+
+    @functools.cache
     def get(name: str, kind: str) -> Converted:
-        if (name, kind) not in done:
-            source = source_of(kind, name, folder / f"{name}_{kind}" / "source")
-            done[name, kind] = convert(source, name, folder / f"{name}_{kind}" / "target")
-        return done[name, kind]
+        """Make it in an empty working directory, with a temporary folder of its own."""
+        model = source(CONVERTERS[name].source, kind)
+        here, temporary = room / f"{name}_{kind}" / "here", room / f"{name}_{kind}" / "temporary"
+        here.mkdir(parents=True)
+        temporary.mkdir()
+        watched = (here, temporary, Path(model.path).parent)
+        before = contents(*watched)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(here)
+            patch.setattr(tempfile, "tempdir", str(temporary))
+            patch.setenv("TMPDIR", str(temporary))
+            done = convert(model, name, folder / f"{name}_{kind}" / "target")
+        strays = frozenset(path for path, _ in before.items() ^ contents(*watched).items())
+        return dataclasses.replace(done, strays=strays)
 
     return get
 
@@ -552,26 +577,14 @@ def contents(*folders: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_else_is_written(
-    converted: Convert, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_nothing_else_is_written(converted: Convert, name: str) -> None:
     """Into the working directory, beside the source, or left in the temporary folder."""
-    source = converted(name, "convnet").source
-    here, temporary, beside = tmp_path / "here", tmp_path / "temporary", Path(source.path).parent
-    here.mkdir()
-    temporary.mkdir()
-    monkeypatch.chdir(here)
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    before = contents(here, temporary, beside)
+    done = converted(name, "convnet")
     # tf2onnx traces Keras models with autograph, whose files TensorFlow removes when the process ends.
     generated = "__autograph_generated_file" if name.startswith("keras-onnx") else "nothing"
-    out = tmp_path / "out"
-    done = convert(source, name, out)
-    after = contents(here, temporary, beside)
-    assert {path: content for path, content in after.items() if generated not in path} == before
-    assert sha256_of(Path(source.path)) == source.sha256
-    assert [path.name for path in out.iterdir()] == [Path(done.model.path).name]
+    assert not [path for path in done.strays if generated not in path]
+    assert sha256_of(Path(done.source.path)) == done.source.sha256
+    assert [path.name for path in done.folder.iterdir()] == [Path(done.model.path).name]
 
 
 # --- The job around a converter ---
