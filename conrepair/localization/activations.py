@@ -75,6 +75,14 @@ class Activations:
         self._shelf.put_all(feeds.items())
         self._known = set(feeds)
 
+    def move(self, folder: Path) -> None:
+        """Keep large arrays in another folder from now on.
+
+        Args:
+            folder: The caller removes it.
+        """
+        self._shelf.move(folder)
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each tensor that's there."""
         return self._shelf.shapes()

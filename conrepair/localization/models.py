@@ -8,25 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.data.declared_sizes import sizes_wanted
-from conrepair.data.feeds import DataReference, FeedSource, batches, open_feeds
-from conrepair.data.recipe import Recipe
+from conrepair.data.feeds import FeedSource, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.operation import NotEditableError
 from conrepair.editors.registry import open_editor
-from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import OF_INPUTS
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.record import graph_record
 from conrepair.localization.activations import Activations
 from conrepair.localization.input_sizes import of_other_sizes
-from conrepair.localization.localize import localize_networks
+from conrepair.localization.localize import localize_target
+from conrepair.localization.looked import Looked
 from conrepair.localization.measurement import Feeds
-from conrepair.localization.opening import Build, Opened, open_model, second_opinion
+from conrepair.localization.opening import Opened, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
-from conrepair.localization.recipe_found import PhotoFile
 from conrepair.localization.reference import Reference
 from conrepair.localization.result import Localization
+from conrepair.localization.subject import Subject
 from conrepair.localization.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.runtime.memory import large_blocks_returned
@@ -44,32 +43,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A model and what it's fed.
-
-    Attributes:
-        model: On disk.
-        inputs: As its file says, with declared sizes filled in.
-        data: The dataset.
-        recipe: How photos become tensors.
-        photos: The first photos of the dataset as files, for a search of recipes; none where it isn't wanted.
-        build: What was compiled of the model, which is looked into in its place.
-    """
-
-    model: Model
-    inputs: tuple[TensorSpec, ...]
-    data: DataReference
-    recipe: Recipe | None
-    photos: tuple[PhotoFile, ...] = ()
-    build: Build | None = None
-
-    @property
-    def looked_into(self) -> str:
-        """The SHA-256 of the model, or of the build in its place."""
-        return self.model.sha256 if self.build is None else self.build.sha256
-
-
 def localize_models(
     source: Subject,
     target: Subject,
@@ -77,6 +50,7 @@ def localize_models(
     options: Options,
     *,
     advance: Callable[[str], None] = lambda _: None,
+    leave: Callable[[Looked], None] = lambda _: None,
 ) -> Localization:
     """Say where a target stops being its source.
 
@@ -86,24 +60,30 @@ def localize_models(
         folder: For activations and conversions; the caller removes it.
         options: Samples, margins, intent.
         advance: Called with what is being done.
+        leave: Called with what a repair can go on from, where it's of these files themselves.
 
     Raises:
         ModelLoadError: if one can't be opened.
         DataError: if the data doesn't fit, or both models have batches of their own.
     """
     with large_blocks_returned():
-        return _localize(source, target, folder, options, advance)
+        return _localize(source, target, folder, options, advance, leave)
 
 
 def _localize(
-    source: Subject, target: Subject, folder: Path, options: Options, advance: Callable[[str], None]
+    source: Subject,
+    target: Subject,
+    folder: Path,
+    options: Options,
+    advance: Callable[[str], None],
+    leave: Callable[[Looked], None],
 ) -> Localization:
     fed, whose = as_fed(source), (source.looked_into, target.looked_into)
     sizes = sizes_wanted(fed, target.inputs)
     if sizes is not None:
         return of_other_sizes(source.inputs, target.inputs, sizes, options)
     advance("opening the models")
-    source = of_one_batch(source, target, folder / "batch")
+    given, source = source, of_one_batch(source, target, folder / "batch")
     samples = min(source.data.count, target.data.count, options.samples)
     size = batch_size(source.inputs, target.inputs, options.batch_size, samples)
     ours = open_model(source.model, concrete(source, size), folder / "source-onnx")
@@ -111,15 +91,11 @@ def _localize(
     work = folder / "activations"
     work.mkdir(parents=True, exist_ok=True)
     sides = (source, ours), (target, theirs)
-    found = localize_networks(
-        ours.network,
-        theirs.network,
-        feeds_of(*sides, size, samples),
-        work,
-        options,
-        second_opinion=lambda: second_opinion(ours),
-        advance=advance,
-    )
+    reference = Reference(ours.network, work / "source", second_opinion=lambda: second_opinion(ours))
+    feeds = feeds_of(*sides, size, samples)
+    found = localize_target(reference, theirs.network, feeds, work, options, advance=advance)
+    if source is given and target.build is None:
+        leave(Looked((source, target), options, (ours, theirs), reference, found))
     notes = tuple(filter(None, (ours.note, theirs.note)))
     graphs = {sha256: graph_record(opened.network.graph) for sha256, (_, opened) in zip(whose, sides, strict=True)}
     result = dataclasses.replace(found.result, notes=(*found.result.notes, *notes), samples=samples, graphs=graphs)

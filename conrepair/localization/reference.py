@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +90,19 @@ class Reference:
             found.renew(feeds)
         return found
 
+    def hold(self, folder: Path, batches: Iterable[Mapping[str, Array]]) -> None:
+        """Hold all batches from now on, for several targets.
+
+        Args:
+            folder: For activations in place of the first one, which may be gone.
+            batches: All of them.
+        """
+        self._keep, self._folder = True, folder
+        self._batches = {0: self._batches[0]}
+        self._batches[0].move(folder / "batch-0")
+        for number, feeds in enumerate(batches):
+            self.batch(number, feeds)
+
     def range_of(self, tensor: str) -> tuple[float, float]:
         """The smallest and the largest value of a tensor, over all batches that are held.
 
@@ -97,8 +110,11 @@ class Reference:
             tensor: Of real numbers.
         """
         found = []
+        known = list(
+            self._batches[0].shapes()
+        )  # of other batches all of that is computed at once, as it will be used
         for batch in self._batches.values():
-            batch.compute([tensor])
+            batch.compute([*known, tensor])
             array = batch[tensor]
             found.append((float(array.min()), float(array.max())))
         return min(low for low, _ in found), max(high for _, high in found)

@@ -69,6 +69,15 @@ class Shelf:
             self.put(name, array)
             del array  # so that nothing holds it while what gives the arrays computes the next
 
+    def move(self, folder: Path) -> None:
+        """Make files elsewhere from now on; arrays in those that are there stay, whether or not these are removed.
+
+        Args:
+            folder: Made when it isn't there.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._blocks, self._used = folder, 0, self._block.size
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each array."""
         return {name: self[name].shape for name in [*self._held, *self._views]}

@@ -6,6 +6,7 @@ import dataclasses
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from conrepair.frameworks.registry import framework
 from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.handing_on import leave, take
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.notes import collected_notes
 
@@ -275,7 +277,8 @@ def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        result = localize_models(source, target, Path(scratch), from_json(Options, payload["options"]))
+        options, keep = from_json(Options, payload["options"]), partial(leave, "repair")
+        result = localize_models(source, target, Path(scratch), options, leave=keep)
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
     return {"localization": encode(result)}
@@ -337,7 +340,7 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     )
     journal = Journal(Path(payload["journal"]), payload["whose"])
     if target.build is None:
-        result = repair_models(source, target, folder, options, journal)
+        result = repair_models(source, target, folder, options, journal, looked=take())
     else:
         result = repair_build(source, target, folder, options, journal)
     for subject in (source, target):

@@ -16,6 +16,7 @@ from conrepair.frameworks.model import Model
 from conrepair.localization.alone import errors_alone, is_unchanged, kept_pieces
 from conrepair.localization.localize import Found, localize_target
 from conrepair.localization.located import Guilty
+from conrepair.localization.looked import Looked
 from conrepair.localization.models import Subject, batch_size, concrete, feeds_of
 from conrepair.localization.opening import Opened, open_model, second_opinion
 from conrepair.localization.options import Options
@@ -45,7 +46,9 @@ class Alone:
 class Bench:
     """Judges targets by localization, on a few samples."""
 
-    def __init__(self, source: Subject, target: Subject, folder: Path, options: Options) -> None:
+    def __init__(
+        self, source: Subject, target: Subject, folder: Path, options: Options, looked: Looked | None = None
+    ) -> None:
         """Open the source.
 
         Args:
@@ -53,6 +56,7 @@ class Bench:
             target: The model in question, as it came.
             folder: For activations.
             options: Samples and margins.
+            looked: What a localization came to, which isn't done again where it's of these.
 
         Raises:
             ModelLoadError: if the source can't be opened.
@@ -63,6 +67,9 @@ class Bench:
         self._last: tuple[Model, Opened] | None = None
         self._samples = min(source.data.count, target.data.count, options.samples)
         self._size = batch_size(source.inputs, target.inputs, options.batch_size, self._samples)
+        if looked is not None and looked.is_of(source, target, options):
+            self._go_on(looked)
+            return
         self._ours = ours = open_model(source.model, concrete(source, self._size), folder / "source")
         self._reference = Reference(
             ours.network, folder / "reference", second_opinion=lambda: second_opinion(ours), keep=True
@@ -191,6 +198,15 @@ class Bench:
             photos = target.photos[: self._samples]
             recipes = source.recipe, target.recipe
             return find_recipe(self._ours, theirs, rows, photos, recipes, options, output_error=output_error)
+
+    def _go_on(self, looked: Looked) -> None:
+        """Take over what was opened and found of the target as it came."""
+        self._ours, theirs = looked.opened
+        self._reference, self._known = looked.reference, looked.found
+        self._last = self._target.model, theirs
+        sides = (self._source, self._ours), (self._target, theirs)
+        feeds = feeds_of(*sides, self._size, self._samples)
+        self._reference.hold(self._folder / "reference", (ours for ours, _ in feeds))
 
     def _localized(self, model: Model, options: Options) -> Found:
         target = dataclasses.replace(self._target, model=model)

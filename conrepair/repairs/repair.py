@@ -13,6 +13,7 @@ from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.graph.record import graph_record
+from conrepair.localization.looked import Looked
 from conrepair.localization.models import Subject, of_one_batch
 from conrepair.repairs.baking import bake
 from conrepair.repairs.bench import Bench
@@ -41,7 +42,13 @@ _MORE = 4  # times the samples, where what was found on them doesn't hold on oth
 
 
 def repair_models(
-    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None = None
+    source: Subject,
+    target: Subject,
+    folder: Path,
+    options: RepairOptions,
+    journal: Journal | None = None,
+    *,
+    looked: Looked | None = None,
 ) -> RepairResult:
     """Mend a target, in its own format where that can be.
 
@@ -54,6 +61,7 @@ def repair_models(
         folder: Receives the repaired model, where its file is changed, and the patch.
         options: Samples, time.
         journal: Of the search, which one that was stopped goes on with.
+        looked: What a localization came to, where it's known; of other models, data or options it's no use.
 
     Raises:
         ModelLoadError: if a model can't be opened.
@@ -67,14 +75,19 @@ def repair_models(
         if sizes is not None:
             mend = functools.partial(_searched_twice, source, journal=journal)
             return repair_resized(source, target, sizes, folder, options, mend)
-        return _searched_twice(source, target, folder, options, journal)
+        return _searched_twice(source, target, folder, options, journal, looked)
 
 
 def _searched_twice(
-    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None
+    source: Subject,
+    target: Subject,
+    folder: Path,
+    options: RepairOptions,
+    journal: Journal | None,
+    looked: Looked | None = None,
 ) -> RepairResult:
     """Search, and once more on more samples where what was found doesn't hold on others."""
-    result = _repaired(source, target, folder, options, journal)
+    result = _repaired(source, target, folder, options, journal, looked)
     left, samples = options.seconds - result.seconds, _MORE * options.localization.samples
     others = min(source.data.count, target.data.count) - samples
     if result.undone is None or result.interrupted or left <= 0 or others <= 0:
@@ -93,7 +106,12 @@ def _searched_twice(
 
 
 def _repaired(
-    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None
+    source: Subject,
+    target: Subject,
+    folder: Path,
+    options: RepairOptions,
+    journal: Journal | None,
+    looked: Looked | None = None,
 ) -> RepairResult:
     """Search once, and verify."""
     started = time.monotonic()
@@ -101,7 +119,7 @@ def _repaired(
     end = started + options.seconds
     with large_blocks_returned(), tempfile.TemporaryDirectory(dir=folder) as scratch:
         room = Path(scratch)
-        bench = Bench(source, target, room, options.localization)
+        bench = Bench(source, target, room, options.localization, looked)
         first = bench.localize(target.model)
         feeds_may_change = options.edits is None or "recipe" in options.edits
         preparation, in_file = None, options

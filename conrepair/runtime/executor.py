@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from conrepair.runtime.handing_on import forget
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, called, describe_exception
 
 __all__ = ["Executor", "InProcess"]
@@ -52,7 +53,7 @@ class InProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        forget()
 
     def idle_lane(self, _: frozenset[str]) -> InProcess:
         """It's always free: jobs run one behind the other."""

@@ -39,6 +39,7 @@ from conrepair.runtime.errors import (
     UsageError,
 )
 from conrepair.runtime.files import explain_write_error, full_disk
+from conrepair.runtime.handing_on import handed_on
 from conrepair.runtime.libraries import missing_library
 
 __all__ = [
@@ -471,7 +472,8 @@ def called(name: str, payload: dict[str, Any], folder: Path, jobs: Mapping[str, 
     if jobs is not None and name not in jobs:
         raise UsageError(f"there's no job {name!r}: executors run {', '.join(sorted(jobs))}, and nothing else")
     module, _, function = (name if jobs is None else jobs[name]).partition(":")
-    return getattr(importlib.import_module(module), function)(payload, folder)
+    with handed_on(name):
+        return getattr(importlib.import_module(module), function)(payload, folder)
 
 
 def describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:

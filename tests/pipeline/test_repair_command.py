@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from documents import repair_in
 from localizations import about, made, run_of
 from PIL import Image
 
+import conrepair
 from conrepair.cli import main
 from conrepair.faults.catalogue import faults
 from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
+from conrepair.localization.opening import Opened, open_model
 from conrepair.repairs.outcomes import Advice
 from conrepair.report.result import Problem, RepairedTarget
 from conrepair.report.results import Repaired
@@ -43,6 +46,21 @@ def broken(tmp_path: Path) -> Broken:
         return Path(right.path), changed.path
 
     return make
+
+
+def test_a_repair_goes_on_from_the_localization(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    right, wrong = map(str, broken("weights-scaled"))
+    opened = []
+
+    def noted(model: Model, *others: Any) -> Opened:
+        opened.append(model.path)
+        return open_model(model, *others)
+
+    monkeypatch.setattr("conrepair.repairs.bench.open_model", noted)
+    found = conrepair.repair(right, wrong, in_process=True)
+    assert found.exit_code == 0
+    assert len(opened) == 1, "only the changed target is opened by the repair"
+    assert not {right, wrong} & set(opened)
 
 
 def test_a_fault_is_mended_written_and_can_be_applied_again(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from small_models import model_of
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.models import Subject, localize_models
 from conrepair.localization.options import Options
 from conrepair.repairs.bench import Alone, Bench
 
@@ -43,6 +44,28 @@ def looked(before: float, after: float, folder: Path, options: Options, *, first
     found = bench.localize(wrong)
     assert len(found.guilty) == 1
     return dict(bench.look_alone(changed, found, found.guilty))
+
+
+def test_what_was_looked_into_is_not_looked_into_again(tmp_path: Path) -> None:
+    right, wrong = scaled(tmp_path / "s.onnx", 1), scaled(tmp_path / "t.onnx", 2.0)
+    inputs = framework("onnx").describe(right).inputs
+    source = Subject(right, inputs, DataReference("synthetic", 10, samples=inputs), None)
+    target, options, left = dataclasses.replace(source, model=wrong), Options(samples=10), []
+    with tempfile.TemporaryDirectory(dir=tmp_path) as room:
+        localize_models(source, target, Path(room), options, leave=left.append)
+    (known,) = left
+    others = Options(samples=10, noise_margin=3.0), dataclasses.replace(options, samples=6)
+    assert not any(known.is_of(source, target, other) for other in others)
+    assert not known.is_of(target, source, options)
+    benches = []
+    for name, looked_at in (("anew", None), ("on", known)):
+        (tmp_path / name).mkdir()
+        benches.append(Bench(source, target, tmp_path / name, options, looked_at))
+    anew, on = benches
+    assert on.localize(wrong) is known.found
+    assert on.localize(wrong).result.faults == anew.localize(wrong).result.faults
+    assert on.localize(right).result.faults == anew.localize(right).result.faults == ()
+    assert [on.range_of(name) for name in "abc"] == [anew.range_of(name) for name in "abc"]
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,6 @@ def _repair_task(state: State, item: Executed, row: Row) -> Task:
 
 
 def _parts(value: Mapping[str, Any]) -> Mapping[str, float]:
-    """How long the localization of the target as it came took, and all of the search."""
+    """How long localizing what is left took, where the target was changed."""
     result = value["repair"]
-    return {"localize": sum(result["before"]["seconds"].values()), "all of it": result["seconds"]}
+    return {"localize what is left": sum(result["after"]["seconds"].values())} if result["edits"] else {}

@@ -1,0 +1,48 @@
+"""What a job leaves for the next one in its process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conrepair.runtime.executor import InProcess
+from conrepair.runtime.handing_on import leave, take
+from conrepair.runtime.workers import Job
+
+JOBS = {name: f"{__name__}:{name}" for name in ("first", "other", "second")}
+
+
+def first(_: dict[str, Any], __: Path) -> bool:
+    leave("second", object())
+    return take() is not None
+
+
+def other(_: dict[str, Any], __: Path) -> bool:
+    return take() is not None
+
+
+def second(_: dict[str, Any], __: Path) -> bool:
+    return take() is not None
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["first", "second", "second"], [False, True, False]),
+        (["first", "other", "second"], [False, False, False]),
+        (["first", "first", "second"], [False, False, True]),
+    ],
+)
+def test_the_next_job_of_its_name_finds_it(names: list[str], found: list[bool], tmp_path: Path) -> None:
+    with InProcess(JOBS) as here:
+        jobs = [here.start(here, Job(name, {}, tmp_path, frozenset(), 1.0)) for name in names]
+        assert [here.outcome(here, None, job).value for job in jobs] == found
+
+
+def test_nothing_is_left_behind_the_executor(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        with InProcess(JOBS) as here:
+            done = here.outcome(here, None, here.start(here, Job(name, {}, tmp_path, frozenset(), 1.0)))
+    assert done.value is False
