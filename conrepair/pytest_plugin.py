@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pytest
+from typing import Any
 
 __all__ = ["REPORTS", "pytest_addoption", "pytest_configure"]
 
@@ -15,8 +12,12 @@ REPORTS = "CONREPAIR_REPORTS"
 """The environment variable that says the same, for other runners than pytest."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the option."""
+def pytest_addoption(parser: Any) -> None:
+    """Declare the option.
+
+    Args:
+        parser: pytest's (a `pytest.Parser`; pytest isn't among what we need).
+    """
     parser.getgroup("conrepair").addoption(
         "--conrepair-reports",
         metavar="FOLDER",
@@ -25,8 +26,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Hand the folder to the assertions, in the processes of pytest-xdist, too."""
+def pytest_configure(config: Any) -> None:
+    """Hand the folder to the assertions, in the processes of pytest-xdist, too.
+
+    Args:
+        config: pytest's (a `pytest.Config`).
+    """
     folder = config.getoption("--conrepair-reports")
     if folder is not None:
         os.environ[REPORTS] = str(Path(folder).absolute())

@@ -22,6 +22,7 @@ _SORTS = {
     "localize": "localization",
     "repair": "repair",
 }
+_WITH_PAGE = _SORTS.keys() - {"execute"}
 
 
 def check_folder(folder: Path, kind: str, inputs: Iterable[str | Path] = ()) -> None:
@@ -47,6 +48,15 @@ def check_folder(folder: Path, kind: str, inputs: Iterable[str | Path] = ()) -> 
     for path in inputs:
         if real_path(path).is_relative_to(real_path(folder)):
             raise UsageError(f"{path} lies in {folder}, which this {sort} would replace. Choose another output (-o).")
+
+
+def _pages(result: AuditResult) -> dict[str, str]:
+    """The page, of kinds of runs that have one."""
+    if result.kind not in _WITH_PAGE:
+        return {}
+    from conrepair.report.page.page import PAGE, page_html  # Jinja2 takes a while to import
+
+    return {PAGE: page_html(result)}
 
 
 def _kind(folder: Path) -> str:
@@ -75,7 +85,7 @@ def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult]) -> Au
     with whole_output(result.folder) as temporary:
         temporary.mkdir()
         placed = fill(temporary)
-        for name, text in texts_of(result).items():
+        for name, text in {**texts_of(result), **_pages(placed)}.items():
             file = temporary / name
             file.parent.mkdir(parents=True, exist_ok=True)
             put_text(file, text)

@@ -69,7 +69,7 @@ def test_a_wrong_recipe_alone_is_mended_without_a_copy_of_the_model(
     (edit,) = document["edits"]
     assert "(x / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225] instead of x / 127.5 - 1" in edit
     names = sorted(path.name for path in (room / "out").iterdir())
-    assert names == ["patch.json", "recipe.json", "result.json"]
+    assert names == ["patch.json", "recipe.json", "report.html", "result.json"]
     patch, target_hash = read_patch(room / "out" / "patch.json")
     assert (patch.of_file, target_hash) == ((), before)
     assert patch.recipe is not None
@@ -97,6 +97,7 @@ def test_a_recipe_becomes_operators_of_the_model_on_request(room: Path, capsys: 
         "patch.json",
         "patch.npz",
         "repaired.onnx",
+        "report.html",
         "result.json",
     ]
     # It's fed as before, and equal to the source.
@@ -148,7 +149,7 @@ def test_a_wrong_recipe_and_a_layer_at_fault_are_both_mended(room: Path) -> None
     assert document["unseen_after"]["top1_differing"] == 0
     assert document["unseen_after"]["error"] < 1e-5
     names = sorted(path.name for path in (room / "out").iterdir())
-    assert names == ["patch.json", "patch.npz", "recipe.json", "repaired.onnx", "result.json"]
+    assert names == ["patch.json", "patch.npz", "recipe.json", "repaired.onnx", "report.html", "result.json"]
 
 
 _OUT_OF_ORDER = np.array([2, 1, 0], np.int64)

@@ -18,7 +18,7 @@ from conrepair.report.result import Problem
 from conrepair.report.saved import DOCUMENT
 from conrepair.runtime.words import number, quoted, shortened
 
-__all__ = ["advice_line", "print_repair", "print_untouched", "repair_line", "why_left"]
+__all__ = ["advice_line", "agreement_words", "print_repair", "print_untouched", "repair_line", "why_left"]
 
 _SEVERAL = 2
 _MOST, _WIDTH, _REASONS = 8, 300, 3
@@ -91,10 +91,8 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         console.print(_of_recipe(result))
     if result.not_baked is not None:
         console.print(Text.assemble(("the recipe isn't in the model: ", "bold yellow"), _reason(result.not_baked)))
-    samples = result.unseen_after.samples
-    console.print(
-        Text(f"on {samples} samples: {_told(result.unseen_before)} before, {_told(result.unseen_after)} now")
-    )
+    before, now = agreement_words(result.unseen_before), agreement_words(result.unseen_after)
+    console.print(Text(f"on {result.unseen_after.samples} samples: {before} before, {now} now"))
     if (stored := result.storage) is not None:
         grown = stored.bytes / stored.bytes_before - 1
         quantized = f"{stored.quantized} of {stored.quantized_before} quantized weights are quantized now; "
@@ -212,7 +210,12 @@ def _reason(text: str) -> str:
     return shortened(quoted(text), _WIDTH)
 
 
-def _told(agreement: Agreement) -> str:
+def agreement_words(agreement: Agreement) -> str:
+    """How a target answers on samples that took no part in its repair, in words.
+
+    Args:
+        agreement: With its source.
+    """
     if not agreement.samples:
         return "none could be compared"
     error = f"outputs differ by {number(agreement.error)}"

@@ -1,0 +1,104 @@
+"""The table of inputs: those that differ most, with their pictures where these are still there."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, UnidentifiedImageError
+
+from conrepair.evaluate.inputs import ComparedInput
+from conrepair.report.result import AuditResult, Row
+
+__all__ = ["ShownInput", "ShownInputs", "shown_inputs"]
+
+_MOST, _PICTURES = 500, 60
+_SIDE = 72  # pixels
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownInput:
+    """An input.
+
+    Attributes:
+        compared: What both sides make of it.
+        picture: A small copy as a data URL; "" without.
+    """
+
+    compared: ComparedInput
+    picture: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownInputs:
+    """Those of a row.
+
+    Attributes:
+        inputs: Those that differ most first.
+        all: How many there are.
+        classes: Whether outputs are scores of classes.
+        labels: Whether any is labelled.
+        missing: Of how many pictures the file is gone.
+    """
+
+    inputs: tuple[ShownInput, ...]
+    all: int
+    classes: bool
+    labels: bool
+    missing: int = 0
+
+
+def shown_inputs(row: Row, result: AuditResult) -> ShownInputs | None:
+    """What the table shows of a row; None where nothing was compared.
+
+    Args:
+        row: Of a target.
+        result: That it belongs to.
+    """
+    if not row.inputs:
+        return None
+    folders, shown, missing = list(_folders(result.config)), [], 0
+    photos = bool(folders) and result.recipes.get(row.reference) is not None
+    for place, compared in enumerate(row.inputs[:_MOST]):
+        picture = ""
+        if photos and place < _PICTURES:
+            picture = next(filter(None, (_picture(folder / compared.name) for folder in folders)), "")
+            missing += not picture
+        shown.append(ShownInput(compared=compared, picture=picture))
+    return ShownInputs(
+        inputs=tuple(shown),
+        all=len(row.inputs) if row.ran.run is None else row.ran.run.count,
+        classes=any(item.differs is not None for item in row.inputs),
+        labels=any(item.label is not None for item in row.inputs),
+        missing=missing,
+    )
+
+
+def _folders(config: Any) -> Iterator[Path]:
+    """Where photos may lie: of two files `data` says it, of an audit its data sets."""
+    if isinstance(config.get("data"), str):
+        yield Path(config["data"])
+    for holder in (config, *(config.get("models") or ())):
+        dataset = holder.get("dataset") if isinstance(holder, dict) else None
+        if isinstance(dataset, dict) and isinstance(dataset.get("folder"), str):
+            yield Path(dataset["folder"])
+
+
+def _picture(path: Path) -> str:
+    """A small copy; "" where there's no file, or none that's a picture."""
+    if not path.is_file():
+        return ""
+    try:
+        with Image.open(path) as image:
+            image.draft("RGB", (_SIDE, _SIDE))
+            small = image.convert("RGB")
+            small.thumbnail((_SIDE, _SIDE))
+    except (OSError, ValueError, UnidentifiedImageError, Image.DecompressionBombError):
+        return ""
+    stream = io.BytesIO()
+    small.save(stream, "JPEG", quality=70)
+    return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}"

@@ -1,0 +1,346 @@
+"""The first screen: is it safe to ship, the figures that matter, what is at fault, what to do."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.localization.result import Localization, LocatedFault
+from conrepair.report.localization.about import about_step
+from conrepair.report.localization.advice import fault_advice, seen, verdict_advice
+from conrepair.report.localization.naming import names_of, names_of_fault
+from conrepair.report.page.anchors import anchor_of, layer_place, name_of, section_of
+from conrepair.report.repair.summary import agreement_words, repair_line, why_left
+from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.words import number, quoted, shortened
+
+__all__ = ["Figure", "Guilty", "Overview", "Repair", "overview", "state_of"]
+
+_MOST = 8  # faults that a first screen has room for
+_NAME = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A number that matters.
+
+    Attributes:
+        value: In a few characters.
+        label: What it is.
+        note: What it's held against.
+    """
+
+    value: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guilty:
+    """A fault, or faults that are alike.
+
+    Attributes:
+        layer: Where, as a person should read it.
+        title: The whole name.
+        fault: What is wrong, in a sentence.
+        kind: Of fault.
+        advice: Where to look; "" where nothing is known.
+        model: Whose it is; "" where there's only one.
+        anchor: Of the layer's place on the page; "" where it has none.
+    """
+
+    layer: str
+    title: str
+    fault: str
+    kind: str
+    advice: str = ""
+    model: str = ""
+    anchor: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repair:
+    """What a repair did.
+
+    Attributes:
+        words: In a line.
+        mended: Whether nothing is left.
+        edits: What was changed.
+        before: The target's answers before, in words.
+        after: The same now.
+        left: Why something is left; none where nothing is.
+    """
+
+    words: str
+    mended: bool
+    edits: tuple[str, ...]
+    before: str
+    after: str
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """What a person sees first.
+
+    Attributes:
+        state: "right", "warning", "wrong" or "unknown".
+        word: The verdict in a word.
+        sentence: Whether it's safe to ship.
+        figures: Three of them.
+        guilty: What is at fault, the guiltiest first.
+        more: How many faults aren't listed.
+        repairs: What was changed.
+        next: What to do: words, and a command or "".
+        seen: What was looked at.
+    """
+
+    state: str
+    word: str
+    sentence: str
+    figures: tuple[Figure, ...]
+    guilty: tuple[Guilty, ...]
+    more: int
+    repairs: tuple[Repair, ...]
+    next: tuple[tuple[str, str], ...]
+    seen: str
+
+
+def state_of(verdict: Verdict | None) -> str:
+    """How a verdict is shown."""
+    if verdict is None:
+        return "unknown"
+    if verdict in {Verdict.QUANTIZED, Verdict.UNDECIDED}:
+        return "warning"
+    return "right" if verdict.is_right else "wrong"
+
+
+def overview(result: AuditResult) -> Overview:
+    """The first screen of a run.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    targets = [row for row in result.rows if row.kind != "reference"]
+    if len(targets) == 1:
+        return _of_one(targets[0], result)
+    return _of_several(targets or list(result.rows), result)
+
+
+def _of_one(row: Row, result: AuditResult) -> Overview:
+    found, done = row.localized.result, row.repaired.result
+    verdict = row.verdict if found is None else found.verdict
+    mended = done is not None and done.mended
+    name = name_of(row, result)
+    sentence, state, word = (
+        _sentence(name, row, found, verdict),
+        state_of(verdict),
+        "error" if verdict is None else str(verdict),
+    )
+    if mended and done is not None:
+        what = f"{Path(done.model.path).name} in its place" if done.model else "it with the recipe beside this page"
+        sentence = f"Don't ship {name}; ship {what}: after the repair it computes what its source does."
+        state, word = "right", "repaired"
+    guilty, more = _guilty([row], result)
+    return Overview(
+        state=state,
+        word=word,
+        sentence=sentence,
+        figures=_figures(row, found),
+        guilty=guilty,
+        more=more,
+        repairs=_repairs([row]),
+        next=_next(row, result),
+        seen=_seen(row, result),
+    )
+
+
+def _sentence(name: str, row: Row, found: Localization | None, verdict: Verdict | None) -> str:
+    reason = row.reason if found is None else found.reason
+    words = quoted(reason, names={} if found is None else names_of(found)).rstrip(".")
+    if verdict is None:
+        return f"Nothing can be said of {name}: {words}."
+    if verdict is Verdict.QUANTIZED:
+        return f"Safe to ship if few bits are what was wanted of {name}: {words}."
+    if verdict is Verdict.UNDECIDED:
+        return f"Not proven right: {words}."
+    if verdict.is_right:
+        return f"Safe to ship: {name} computes what its source does on what was looked at ({words})."
+    return f"Don't ship {name}: {words}."
+
+
+def _figures(row: Row, found: Localization | None) -> tuple[Figure, ...]:
+    worst = None if row.comparison is None else row.comparison.worst
+    figures = []
+    if worst is not None and worst.answers is not None:
+        share = f"{worst.answers.top1_differs} of {worst.answers.samples}"
+        low, high = worst.answers.top1_interval
+        figures.append(
+            Figure(value=share, label="answers differ", note=f"{low:.0%} to {high:.0%} of all such inputs")
+        )
+    if worst is not None:
+        floor = f"rounding explains {number(worst.floor)}"
+        figures.append(
+            Figure(value=number(worst.error.relative_l2), label="relative error of the output", note=floor)
+        )
+    elif found is not None:
+        floor = f"rounding explains {number(found.output_floor)}"
+        figures.append(Figure(value=number(found.output_error), label="relative error of the output", note=floor))
+    if found is not None:
+        guilty = sum(layer.guilty for layer in found.layers)
+        compared = f"of {len(found.layers)} pairs of tensors that were compared"
+        figures.append(Figure(value=str(guilty), label="places introduce an error", note=compared))
+    if row.ran.times is not None:
+        time = f"median of {row.ran.times.count} batches"
+        figures.append(Figure(value=f"{1000 * row.ran.times.median:.3g} ms", label="for each sample", note=time))
+    if row.ran.accuracy is not None:
+        right, labelled = row.ran.accuracy
+        figures.append(Figure(value=f"{right} of {labelled}", label="labelled inputs are answered rightly"))
+    return tuple(figures[:3])
+
+
+def _guilty(rows: Sequence[Row], result: AuditResult) -> tuple[tuple[Guilty, ...], int]:
+    """The faults of some targets, and how many there are besides."""
+    listed: list[Guilty] = []
+    for row in rows:
+        found = row.localized.result
+        if found is None:
+            continue
+        about = about_step(row, result, row.localized.explaining)
+        model, section = name_of(row, result) if len(rows) > 1 else "", section_of(row, result)
+        for rule in found.rules:
+            place = layer_place(found, lambda layer: layer.target_layer in rule.layers)  # noqa: B023 (called at once)
+            listed.append(
+                Guilty(
+                    layer=f"{len(rule.layers)} layers",
+                    title=", ".join(rule.layers),
+                    fault=quoted(rule.text),
+                    kind=str(rule.kind),
+                    model=model,
+                    anchor=anchor_of(section, place),
+                )
+            )
+        listed += [
+            _fault(fault, fault_advice(fault, about), model, anchor_of(section, _place(found, fault)))
+            for fault in found.alone
+        ]
+    return tuple(listed[:_MOST]), max(len(listed) - _MOST, 0)
+
+
+def _fault(fault: LocatedFault, advice: str, model: str, anchor: str) -> Guilty:
+    names, layer = names_of_fault(fault), next(iter(fault.target_layers or (fault.target_tensor,)))
+    words = (
+        fault.evidence[0] if fault.evidence else f"introduces a relative error of {number(fault.introduced_error)}"
+    )
+    return Guilty(
+        layer=shortened(names.get(layer, layer), _NAME),
+        title=layer,
+        fault=quoted(words, names=names),
+        kind=str(fault.kind),
+        advice=advice,
+        model=model,
+        anchor=anchor,
+    )
+
+
+def _place(found: Localization, fault: LocatedFault) -> int | None:
+    ends = fault.source_tensor, fault.target_tensor
+    return layer_place(found, lambda layer: (layer.source_tensor, layer.target_tensor) == ends)
+
+
+def _repairs(rows: Sequence[Row]) -> tuple[Repair, ...]:
+    return tuple(
+        Repair(
+            words=quoted(repair_line(done)),
+            mended=done.mended,
+            edits=tuple(quoted(edit, names=names_of(done.before)) for edit in done.edits),
+            before=agreement_words(done.unseen_before),
+            after=agreement_words(done.unseen_after),
+            left=tuple(why_left(done)),
+        )
+        for row in rows
+        if (done := row.repaired.result) is not None and done.before.faults
+    )
+
+
+def _next(row: Row, result: AuditResult) -> tuple[tuple[str, str], ...]:
+    """What to do, with a command where there's one."""
+    found, done = row.localized.result, row.repaired.result
+    if row.problem is not None:
+        return ((row.problem.explanation or row.problem.message, ""),)
+    if done is not None and done.mended:
+        return (("Compare the repaired file with the source on inputs of your own, then ship it.", ""),)
+    if done is not None:
+        return (("Something is left: convert anew by another route, or look at the layers below.", ""),)
+    if found is not None and found.is_right:
+        return ((verdict_advice(found, about_step(row, result, row.localized.explaining)), ""),)
+    files = _files(row, result)
+    if row.verdict is not None and not row.verdict.is_right and files:
+        verb = "repair" if found is not None and found.faults else "localize"
+        words = {"repair": "Fix the target in its own format:", "localize": "Name the layers at fault:"}[verb]
+        return ((words, shlex.join(["conrepair", verb, *files])),)
+    return ()
+
+
+def _files(row: Row, result: AuditResult) -> tuple[str, ...]:
+    """The source's and the target's, where both are files."""
+    sides = [other for other in result.rows if other.kind == "reference" and other.model == row.reference]
+    models = [side.ran.artifact for side in (*sides[:1], row)]
+    return tuple(model.path for model in models if model is not None) if len(models) > 1 and all(models) else ()
+
+
+def _seen(row: Row, result: AuditResult) -> str:
+    found = row.localized.result
+    if found is not None:
+        return f"Looked at {seen(found, about_step(row, result, row.localized.explaining))}."
+    count = 0 if row.ran.run is None else row.ran.run.count
+    data = result.datasets.get(row.reference or row.model, "")
+    return f"Looked at {count} inputs" + (f" ({data})." if data else ".")
+
+
+def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
+    """An audit: what of it may ship."""
+    judged = [row for row in rows if row.verdict is not None]
+    failed = [row for row in rows if row.verdict is None and row.problem is not None]
+    wrong = [row for row in judged if row.verdict is not None and not row.verdict.is_right and not _mended(row)]
+    doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
+    guilty, more = _guilty(rows, result)
+    state, word, sentence = (
+        "right",
+        "right",
+        f"Safe to ship: all {len(judged)} targets compute what their sources do.",
+    )
+    if wrong or failed:
+        bad = [f"{len(wrong)} of {len(judged)} targets aren't what their sources are"] if wrong else []
+        bad += [f"{len(failed)} couldn't be looked at"] if failed else []
+        hard = len(wrong) > len(doubtful)
+        state, word = ("wrong", "faulty") if hard else ("warning", "undecided") if doubtful else ("unknown", "errors")
+        sentence = f"Don't ship as it is: {', and '.join(bad)}."
+    elif not judged:
+        state, word, sentence = "unknown", "not compared", "Nothing was compared."
+    counts = Counter(str(row.verdict) for row in judged)
+    shares = [
+        Figure(value=str(count), label=name, note=f"of {len(rows)} rows") for name, count in counts.most_common(3)
+    ]
+    if failed:
+        shares = [*shares[:2], Figure(value=str(len(failed)), label="without a verdict", note="see the errors below")]
+    hints = (("Open what is wrong in the table below: each has its layers and its repair.", ""),) if wrong else ()
+    return Overview(
+        state=state,
+        word=word,
+        sentence=sentence,
+        figures=tuple(shares[:3]),
+        guilty=guilty,
+        more=more,
+        repairs=_repairs(rows),
+        next=hints,
+        seen="; ".join(dict.fromkeys(about for about in result.datasets.values() if about)),
+    )
+
+
+def _mended(row: Row) -> bool:
+    return row.repaired.result is not None and row.repaired.result.mended

@@ -1,0 +1,69 @@
+"use strict";
+// Sections are drawn when they're unfolded: a page of many models opens at once.
+
+function localization(section) {
+  const data = JSON.parse(document.getElementById(`data-${section.dataset.row}`).textContent);
+  const details = section.querySelector(".layer");
+  let chosen = null;
+  const choose = (number, focus = true) => {
+    if (number === null || number === undefined) return;
+    chosen?.classList.remove("chosen");
+    layerDetails(details, data, number);
+    focusGraph(number);
+    chosen = section.querySelector(`tr[data-layer="${number}"]`);
+    chosen?.classList.add("chosen");
+    if (focus) details.focus({ preventScroll: false });
+  };
+  const focusGraph = graphView(section.querySelector(".graph"), data.cards, data.layers, data.nodes, choose);
+  errorPlot(section.querySelector(".plot"), data.layers, choose);
+  layerTable(section.querySelector(".layers"), data.layers, choose);
+  if (data.layers.length) choose(data.guilty[0] ?? 0, false);
+  section.chooseLayer = choose;
+}
+
+function layerTable(place, layers, choose) {
+  const columns = [["place", "number"], ["layer of the source", "text"], ["layer of the target", "text"], ["operators", "text"],
+    ["introduced", "number"], ["full run", "number"], ["rounding", "number"], ["layout", "text"]];
+  const head = element("tr", {}, ...columns.map(([words, sort]) => element("th", { scope: "col", "data-sort": sort }, words)));
+  const rows = layers.map((layer, number) => element("tr", { "data-layer": number, class: layer.guilty ? "guilty" : null },
+    element("td", {}, String(number)),
+    element("td", {}, element("button", { type: "button", title: layer.source_layer, onclick: () => choose(number) }, shortened(layer.source_layer, 60))),
+    element("td", {}, element("bdi", { title: layer.target_layer }, shortened(layer.target_layer, 60))),
+    element("td", {}, `${layer.source_operator} / ${layer.target_operator}`),
+    ...["introduced_error", "full_run_error", "noise_floor"].map((name) => element("td", { "data-value": layer[name] }, figure(layer[name]))),
+    element("td", {}, layer.layout)));
+  const table = element("table", { class: "sortable" }, element("thead", {}, head), element("tbody", {}, ...rows));
+  sortable(table);
+  place.append(element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Layers" }, table));
+}
+
+function unfold(row) {
+  const section = row.querySelector(".localization");
+  if (section && !section.dataset.drawn) {
+    section.dataset.drawn = "yes";
+    localization(section);
+  }
+}
+
+// A link to a row or a layer unfolds its section, and chooses the layer.
+function follow() {
+  const found = /^#(row-\d+)(?:-layer-(\d+))?$/.exec(location.hash);
+  if (!found) return;
+  const row = document.getElementById(found[1]);
+  if (!row) return;
+  row.open = true;
+  unfold(row);
+  if (found[2] !== undefined) row.querySelector(".localization")?.chooseLayer(Number(found[2]));
+  else row.scrollIntoView();
+}
+
+document.querySelectorAll("table.sortable").forEach(sortable);
+document.querySelectorAll("div.inputs").forEach(filterable);
+document.querySelectorAll("details.row").forEach((row) => {
+  row.addEventListener("toggle", () => { if (row.open) unfold(row); });
+  if (row.open) unfold(row);
+});
+document.querySelectorAll("a.layer-link").forEach((link) => link.addEventListener("click", () => setTimeout(follow)));
+addEventListener("hashchange", follow);
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((item) => { item.open = true; }));
+follow();

@@ -1,0 +1,100 @@
+"use strict";
+// The errors along the network on a logarithmic axis: drag to zoom, point or use the arrow keys to read, Enter to choose.
+const LEAST = 1e-10;
+
+function errorPlot(place, layers, choose) {
+  const told = element("p", { class: "told", role: "status" });
+  const holder = element("div", {
+    tabindex: 0, role: "slider", "aria-label": "Layer", "aria-valuemin": 0, "aria-valuemax": Math.max(layers.length - 1, 0),
+    "aria-valuenow": 0, "aria-valuetext": layers.length ? layerWords(layers[0], 0) : "no layer",
+  });
+  const reset = element("button", { type: "button", onclick: () => zoom(0, layers.length - 1) }, "Whole network");
+  const nearer = element("button", { type: "button", onclick: () => scale(0.5) }, "Zoom in");
+  const further = element("button", { type: "button", onclick: () => scale(2) }, "Zoom out");
+  place.append(holder, told, element("div", { class: "buttons" }, nearer, further, reset));
+  const values = layers.map((layer) => ["introduced_error", "full_run_error", "noise_floor"].map((name) => numeric(layer[name])));
+  const finite = values.flat().filter((value) => Number.isFinite(value) && value > 0);
+  const power = (value) => 10 ** Math.ceil(Math.log10(value)); // axes of uPlot are whole decades
+  const top = power(Math.max(1e-6, ...finite.map((value) => 1.5 * value))), bottom = power(Math.max(Math.min(1e-7, ...finite) / 10, LEAST));
+  const shown = (value) => (Number.isNaN(value) ? top : Math.min(Math.max(value, bottom), top));
+  let current = Math.max(layers.findIndex((layer) => layer.guilty), 0), plot = null;
+  const data = () => [
+    layers.map((_, number) => number),
+    values.map((row) => shown(row[2])),
+    values.map((row) => shown(row[1])),
+    values.map((row) => shown(row[0])),
+    values.map((row, number) => (layers[number].guilty ? shown(row[0]) : null)),
+  ];
+
+  function tell(number) {
+    current = Math.min(Math.max(number, 0), layers.length - 1);
+    const words = layerWords(layers[current], current);
+    told.textContent = words;
+    holder.setAttribute("aria-valuenow", current);
+    holder.setAttribute("aria-valuetext", words);
+  }
+
+  function zoom(from, to) {
+    const least = Math.max(from, 0), most = Math.min(to, layers.length - 1);
+    plot.setScale("x", { min: least - 0.5, max: Math.max(most, least + 1) + 0.5 });
+  }
+
+  function scale(factor) {
+    const { min, max } = plot.scales.x, half = Math.max((factor * (max - min)) / 2, 2);
+    zoom(current - half, current + half);
+  }
+
+  function draw() {
+    plot?.destroy();
+    const axis = { stroke: colour("text"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line") } };
+    const dots = (size, name) => ({ points: { show: true, size, fill: colour(name), stroke: colour(name) }, paths: () => null, stroke: colour(name) });
+    plot = new uPlot({
+      width: Math.max(holder.clientWidth, 280), height: 300, legend: { show: false },
+      scales: { x: { time: false, range: (self, min, max) => [min ?? 0, max ?? 1] }, y: { distr: 3, range: [bottom, top] } },
+      axes: [
+        { ...axis, values: (self, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick : "")) },
+        { ...axis, grid: { ...axis.grid, filter: decades }, ticks: { ...axis.ticks, filter: decades }, size: 66, filter: decades, values: (self, ticks) => ticks.map((tick) => (tick === null ? "" : tick.toExponential(0))) },
+      ],
+      series: [
+        {}, { fill: `${colour("floor")}44`, stroke: colour("floor"), points: { show: false } },
+        { stroke: colour("full"), width: 1.5, points: { show: false } }, dots(5, "introduced"), dots(10, "guilty"),
+      ],
+      cursor: { drag: { x: true, y: false } },
+      hooks: { setCursor: [(self) => { if (self.cursor.idx !== null && self.cursor.idx !== undefined) tell(self.cursor.idx); }] },
+    }, data(), holder);
+    plot.setScale("x", { min: -0.5, max: Math.max(layers.length - 1, 1) + 0.5 });
+    plot.over.addEventListener("click", () => choose(current));
+  }
+
+  holder.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
+    if (step) tell(current + step);
+    else if (event.key === "Home") tell(0);
+    else if (event.key === "End") tell(layers.length - 1);
+    else if (event.key === "Enter" || event.key === " ") choose(current);
+    else if (event.key === "+") scale(0.5);
+    else if (event.key === "-") scale(2);
+    else return;
+    event.preventDefault();
+    if (step || event.key === "Home" || event.key === "End") {
+      const left = plot.valToPos(current, "x");
+      plot.setCursor({ left, top: 40 }, false);
+    }
+  });
+  if (layers.length) {
+    draw();
+    tell(current);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    new ResizeObserver(() => plot.setSize({ width: Math.max(holder.clientWidth, 280), height: 300 })).observe(place);
+  } else told.textContent = "No pair of tensors was compared.";
+}
+
+function decades(self, ticks) {
+  return ticks.map((tick) => (Number.isInteger(Math.round(1e6 * Math.log10(tick)) / 1e6) ? tick : null));
+}
+
+function layerWords(layer, number) {
+  const pair = layer.source_layer === layer.target_layer ? layer.source_layer : `${layer.source_layer} / ${layer.target_layer}`;
+  const errors = `introduced ${figure(layer.introduced_error)}, full run ${figure(layer.full_run_error)}, rounding explains ${figure(layer.noise_floor)}`;
+  return `${number}: ${shortened(pair, 160)} (${layer.source_operator} / ${layer.target_operator}): ${errors}${layer.guilty ? "; at fault" : ""}`;
+}

@@ -1,0 +1,190 @@
+"""The page below the first screen: the audit's matrix, a section for each row, where it all comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conrepair.localization.suspiciousness import Suspiciousness
+from conrepair.report.page.anchors import name_of, section_of
+from conrepair.report.page.inputs import ShownInputs, shown_inputs
+from conrepair.report.page.layers import layers_data
+from conrepair.report.page.overview import state_of
+from conrepair.report.repair.mending import mending_lines
+from conrepair.report.repair.summary import advice_line
+from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.summary import row_notes
+from conrepair.runtime.words import number
+
+__all__ = ["Cell", "Matrix", "Section", "matrix_of", "provenance", "sections"]
+
+_LAST_WORDS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A model in one place.
+
+    Attributes:
+        anchor: Of its section.
+        state: As `state_of`.
+        word: The verdict, or what there is in its place.
+        facts: Answers, error, accuracy, time; as far as they're known.
+    """
+
+    anchor: str
+    state: str
+    word: str
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """Models by conversion, against the places that they ran in.
+
+    Attributes:
+        backends: In the order of the rows.
+        lines: Model, conversion, and a cell for each backend; None where it didn't run there.
+    """
+
+    backends: tuple[str, ...]
+    lines: tuple[tuple[str, str, tuple[Cell | None, ...]], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A row.
+
+    Attributes:
+        anchor: Of this section.
+        row: All of it.
+        title: Model, conversion and place.
+        state: As `state_of`.
+        word: The verdict, or what there is in its place.
+        facts: As in the matrix.
+        notes: What a person should know.
+        problems: What failed, with the tool's last words.
+        data: What the script draws; none where layers weren't looked at.
+        inputs: Those that differ most.
+        suspects: The ranking; None where there's none.
+        advice: Other ways to convert, in a line.
+        open: Whether it's unfolded.
+    """
+
+    anchor: str
+    row: Row
+    title: str
+    state: str
+    word: str
+    facts: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    inputs: ShownInputs | None = None
+    suspects: Suspiciousness | None = None
+    advice: str = ""
+    open: bool = False
+
+
+def sections(result: AuditResult) -> list[Section]:
+    """One for each row that was compared, localized or repaired, or that failed.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    rows = [row for row in result.rows if row.kind != "reference" or row.problem is not None]
+    return [_section(row, result, alone=len(rows) == 1) for row in rows]
+
+
+def _section(row: Row, result: AuditResult, *, alone: bool) -> Section:
+    found = row.localized.result
+    notes = [*row_notes(row), *(found.notes if found is not None else ())]
+    if row.mending is not None:
+        notes += mending_lines(row.mending)
+    problems = (row.problem, row.localized.problem, row.repaired.problem)
+    steps = row.localized.steps
+    return Section(
+        anchor=section_of(row, result),
+        row=row,
+        title=f"{name_of(row, result)} on {row.backend}",
+        state=_state(row),
+        word=_word(row),
+        facts=_facts(row),
+        notes=tuple(dict.fromkeys(notes)),
+        problems=tuple(dict.fromkeys(problem for problem in problems if problem is not None)),
+        data=layers_data(steps[row.localized.explaining], result) if steps else {},
+        inputs=shown_inputs(row, result),
+        suspects=None if found is None else found.suspiciousness,
+        advice=advice_line(row.repaired.advice),
+        open=alone,
+    )
+
+
+def _state(row: Row) -> str:
+    return "wrong" if row.verdict is None and row.problem is not None else state_of(row.verdict)
+
+
+def _word(row: Row) -> str:
+    if row.verdict is not None:
+        return str(row.verdict)
+    if row.problem is not None:
+        return "error"
+    return "reference" if row.kind == "reference" else "not judged"
+
+
+def _facts(row: Row) -> tuple[str, ...]:
+    worst = None if row.comparison is None else row.comparison.worst
+    facts = []
+    if worst is not None and worst.answers is not None:
+        facts.append(f"{worst.answers.top1_differs} of {worst.answers.samples} answers differ")
+    if worst is not None:
+        facts.append(f"relative error {number(worst.error.relative_l2)}")
+    if row.ran.accuracy is not None:
+        facts.append(f"{row.ran.accuracy[0]} of {row.ran.accuracy[1]} right")
+    if row.ran.times is not None:
+        facts.append(f"{1000 * row.ran.times.median:.3g} ms")
+    return tuple(facts)
+
+
+def matrix_of(result: AuditResult) -> Matrix | None:
+    """The audit's matrix; None where there's but one target.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    if len(result.rows) <= 2:
+        return None
+    backends = tuple(dict.fromkeys(row.backend for row in result.rows))
+    names = dict.fromkeys((row.model, row.conversion) for row in result.rows)
+    cells = {(row.model, row.conversion, row.backend): _cell(row, result) for row in result.rows}
+    lines = tuple(
+        (model, conversion, tuple(cells.get((model, conversion, backend)) for backend in backends))
+        for model, conversion in names
+    )
+    return Matrix(backends=backends, lines=lines)
+
+
+def _cell(row: Row, result: AuditResult) -> Cell:
+    shown = row.kind != "reference" or row.problem is not None
+    return Cell(
+        anchor=section_of(row, result) if shown else "", state=_state(row), word=_word(row), facts=_facts(row)
+    )
+
+
+def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:
+    """Where it comes from, as names and values."""
+    told = [("command", result.command or "called from Python"), ("folder", str(result.folder))]
+    told += [("took", f"{result.seconds:.1f} s")]
+    for row in result.rows:
+        if row.ran.artifact is not None:
+            told.append(
+                (
+                    f"{name_of(row, result)} ({row.kind})",
+                    f"{row.ran.artifact.path}, SHA-256 {row.ran.artifact.sha256}",
+                )
+            )
+    told += [(f"data of {name}", words) for name, words in result.datasets.items()]
+    told += [(f"seed of {name}", str(seed)) for name, seed in result.seeds.items()]
+    told += [(f"version of {name}", version) for name, version in result.versions.items()]
+    return list(dict.fromkeys(told))

@@ -1,0 +1,142 @@
+"""report.html: what it says, and that nothing of a model's becomes markup."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import localizations
+import pytest
+
+import conrepair
+from conrepair.evaluate.verdict import Verdict
+from conrepair.report.page.page import page_html
+from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.results import Localized
+from conrepair.report.saved import read_result
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e\u2028🦆" + "n" * 10_000
+
+
+class _Page(HTMLParser):
+    """The elements of a page, with the text in them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def data_in(text: str, row: int = 0) -> dict[str, object]:
+    (found,) = re.findall(rf'<script type="application/json" id="data-row-{row}">(.*?)</script>', text, re.DOTALL)
+    value: dict[str, object] = json.loads(found)
+    return value
+
+
+@pytest.fixture(scope="module")
+def localized(tmp_path_factory: pytest.TempPathFactory) -> tuple[Localized, Path]:
+    folder = tmp_path_factory.mktemp("pair")
+    localizations.wrong_pads(folder)
+    found = conrepair.localize(folder / "source.onnx", folder / "target.onnx", in_process=True)
+    return found, found.save(folder / "out")
+
+
+def test_the_page_lies_in_the_folder_and_follows_from_the_document(localized: tuple[Localized, Path]) -> None:
+    _, folder = localized
+    assert (folder / "report.html").read_text(encoding="utf-8") == page_html(read_result(folder))
+
+
+def test_the_first_screen_says_what_is_at_fault(localized: tuple[Localized, Path]) -> None:
+    text = page_html(read_result(localized[1]))
+    head = _Page(text.partition("<main")[0])
+    told = " ".join(" ".join(head.text).split())
+    assert "faulty Don't ship target.onnx:" in told
+    assert "`conv` has pads" in told
+    assert "answers differ" in told
+    assert "conrepair repair /" in told
+    layers: list[dict[str, bool]] = data_in(text, 1)["layers"]  # type: ignore[assignment]
+    (place,) = [number for number, layer in enumerate(layers) if layer["guilty"]]
+    assert f"#row-1-layer-{place}" in [values.get("href") for tag, values in head.tags if tag == "a"]
+
+
+def test_cards_hold_every_node_once_and_follow_the_edges(localized: tuple[Localized, Path]) -> None:
+    run = read_result(localized[1])
+    data = data_in(page_html(run), 1)
+    cards: list[dict[str, list[int | str]]] = data["cards"]  # type: ignore[assignment]
+    step = run.rows[-1].localized.steps[0]
+    for side, model in (("source", step.compared.source), ("target", step.compared.target)):
+        nodes = [name for card in cards for name in card[side]]
+        assert set(nodes) == {node.name for node in run.graphs[model.sha256].nodes}
+    for place, card in enumerate(cards):
+        assert all(int(before) < place for before in card["after"])
+    assert sum(len(card["after"]) for card in cards) >= len(cards) - 1
+
+
+def test_nothing_is_asked_of_a_network_and_no_other_script_runs(localized: tuple[Localized, Path]) -> None:
+    page = _Page(page_html(read_result(localized[1])))
+    for tag, values in page.tags:
+        assert tag not in {"link", "iframe", "object", "embed", "base", "form"}
+        assert not [name for name in values if name.startswith("on")]
+        for name in ("src", "href"):
+            assert (values.get(name) or "#").startswith(("#", "data:image/jpeg;base64,"))
+    (policy,) = [values["content"] for tag, values in page.tags if values.get("http-equiv")]
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+
+
+def hostile(folder: Path) -> AuditResult:
+    found = localizations.made(3, {1: 0.5})
+    found = localizations.with_names(found, HOSTILE, [0, 1, 2])
+    found = dataclasses.replace(found, reason=HOSTILE, notes=(HOSTILE,))
+    run = localizations.run_of(found, localizations.about(f"/x/{HOSTILE[:200]}.onnx"), folder)
+    problem = Problem(message=HOSTILE, explanation=HOSTILE, last_words=HOSTILE)
+    row = dataclasses.replace(run.rows[0], reason=HOSTILE, verdict=Verdict.FAULTY)
+    other = Row(model=HOSTILE, conversion=HOSTILE, backend=HOSTILE, kind="target", problem=problem, reason=HOSTILE)
+    return dataclasses.replace(run, rows=(row, other, other), notes=(HOSTILE,), name=HOSTILE, command=HOSTILE)
+
+
+def test_names_of_others_stay_text(tmp_path: Path) -> None:
+    text = page_html(hostile(tmp_path))
+    page = _Page(text)
+    plain = _Page(page_html(localizations.run_of(localizations.made(3), localizations.about(), tmp_path)))
+    assert not [values for tag, values in page.tags if tag == "img"]
+    ours, theirs = ([tag for tag, _ in some.tags].count("script") for some in (page, plain))
+    assert ours == theirs > 0
+    layers: list[dict[str, str]] = data_in(text)["layers"]  # type: ignore[assignment]
+    assert layers[0]["target_layer"] == HOSTILE
+
+
+def test_an_audit_has_a_matrix_that_leads_to_its_rows(tmp_path: Path) -> None:
+    run = localizations.run_of(localizations.made(3, {1: 0.5}), localizations.about(), tmp_path)
+    (row,) = run.rows
+    rows = [
+        Row(model="net", conversion="", backend="libraries", kind="reference"),
+        dataclasses.replace(row, verdict=Verdict.FAULTY, reference="net", conversion="a+b"),
+        Row(
+            model="net", conversion="c", backend="onnxruntime", kind="target", verdict=Verdict.NOISE, reference="net"
+        ),
+    ]
+    text = page_html(dataclasses.replace(run, kind="audit", rows=tuple(rows)))
+    told = " ".join(" ".join(_Page(text).text).split())
+    assert "Don't ship as it is: 1 of 2 targets aren't what their sources are." in told
+    links = [values.get("href") for tag, values in _Page(text).tags if tag == "a"]
+    assert {"#row-1", "#row-2"} <= set(links)
+    assert "a > b" in told
+
+
+def test_a_run_without_layers_says_how_to_get_them(tmp_path: Path) -> None:
+    row = Row(model="net", conversion="", backend="libraries", kind="target", verdict=Verdict.FAULTY, reason="other")
+    run = localizations.run_of(localizations.made(1), localizations.about(), tmp_path)
+    text = page_html(dataclasses.replace(run, rows=(row,)))
+    assert "Layers weren't looked at in this run" in text
