@@ -11,7 +11,7 @@ ENVIRONMENT = HERE / ".venv" / "bin" / "python"
 
 def main() -> int:
     """Run with the interpreter that has the libraries: this one, or the one that `make setup` made."""
-    if importlib.util.find_spec("pydantic") is None or importlib.util.find_spec("pebble") is None:
+    if importlib.util.find_spec("pydantic") is None or importlib.util.find_spec("rich") is None:
         if not ENVIRONMENT.exists():
             sys.stderr.write("conrepair: its libraries aren't installed. Run `make setup` (or `make run`) first.\n")
             return 2

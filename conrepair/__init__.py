@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib  # and nothing that isn't loaded yet: `python -m conrepair` might find it in the current folder
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from conrepair.api import audit, build, compare, convert, execute, inspect, localize, repair
     from conrepair.runtime.errors import ConrepairError
 

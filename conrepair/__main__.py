@@ -1,8 +1,15 @@
 """`python -m conrepair`."""
 
+import os
 import sys
 
-from conrepair.cli import main
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 (pathlib isn't loaded yet)
+if not sys.flags.safe_path and sys.path[0] == os.getcwd() != _HOME:  # noqa: PTH109
+    # Python puts the current folder first, where a file that somebody sent may be called like a library.
+    # What PYTHONPATH names is there once more.
+    del sys.path[0]
+
+from conrepair.cli import main  # noqa: E402 (behind that)
 
 if __name__ == "__main__":
     sys.exit(main())

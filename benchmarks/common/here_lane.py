@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import json
 import os
-import pickle
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from conrepair.runtime import workers
+from conrepair.runtime.user_modules import offer_folders
+from conrepair.runtime.worker_process import run_job
 
 __all__ = ["HereLane"]
 
@@ -33,12 +35,12 @@ class HereLane(workers.Lane):
     torch_random: Any = None
     own_modules: dict[str, Any] = field(default_factory=dict)
 
-    def schedule(self, arguments: tuple[Any, ...], timeout: float) -> Any:
+    def schedule(self, request: Sequence[Any], timeout: float, temporary: Path) -> Any:
         """Do a job; no time ends it."""
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        copied = pickle.loads(pickle.dumps(arguments))  # noqa: S301 (our own)
+        copied = json.loads(json.dumps(request))
         with self._state():
-            future.set_result(workers.run_job(*copied, self.jobs))
+            future.set_result(run_job(*copied, self.setup["jobs"]))
         return future
 
     def close(self, *, at_once: bool) -> None:
@@ -61,12 +63,13 @@ class HereLane(workers.Lane):
     @contextlib.contextmanager
     def _modules(self) -> Iterator[None]:
         before, path = set(sys.modules), list(sys.path)
-        sys.path.extend(folder for folder in self.module_folders if folder not in sys.path)
+        offer_folders(self.setup["modules"])
         sys.modules.update(self.own_modules)
         try:
             yield
         finally:
             sys.path[:] = path
+            offer_folders([])
             for name in set(sys.modules) - before:
                 if (getattr(sys.modules[name], "__file__", None) or "").startswith(tempfile.gettempdir()):
                     self.own_modules[name] = sys.modules.pop(name)

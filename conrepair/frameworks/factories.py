@@ -13,6 +13,7 @@ from conrepair.frameworks.model import Factory
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.torchvision import import_torchvision
+from conrepair.runtime.user_modules import reach_module
 
 __all__ = ["call_factory", "factory_code"]
 
@@ -33,6 +34,7 @@ def call_factory(factory: Factory) -> Any:
     module_name, _, function_name = factory.target.partition(":")
     if module_name.split(".")[0] == "torchvision":
         import_torchvision()
+    reach_module(module_name)
     try:
         function: Any = importlib.import_module(module_name)
         for part in function_name.split("."):

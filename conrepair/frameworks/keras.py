@@ -16,6 +16,7 @@ from conrepair.frameworks.keras_legacy import readable_by_keras3
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.user_modules import reach_modules
 
 __all__ = [
     "FRAMEWORK",
@@ -43,6 +44,8 @@ def load_keras(model: Model) -> Any:
     Raises:
         ModelLoadError: if it can't be read, or asks for what only trusted files may, and isn't.
     """
+    if model.trust:
+        reach_modules()
     try:
         with readable_by_keras3(Path(model.path)) as path:
             network = keras.saving.load_model(path, compile=False, safe_mode=not model.trust)

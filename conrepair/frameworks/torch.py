@@ -22,6 +22,7 @@ from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.frameworks.torchscript_inputs import inputs_of_graph
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.user_modules import reach_modules
 
 __all__ = [
     "FRAMEWORK",
@@ -233,6 +234,8 @@ def _build(model: Model) -> torch.nn.Module:
 
 
 def _unpickle(model: Model) -> torch.nn.Module:
+    if model.trust:
+        reach_modules()
     try:
         value = torch.load(model.path, map_location="cpu", weights_only=not model.trust)
     except Exception as error:

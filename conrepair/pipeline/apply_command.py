@@ -86,7 +86,7 @@ def _apply_to_build(
         made.mkdir()
         needs = framework_needs(imported.framework) | {"tvm"}
         job = Job("compile", payload, made, needs, seconds)
-        workers = stack.enter_context(Workers(1, jobs=JOBS))
+        workers = stack.enter_context(Workers(1, jobs=JOBS, folders=(scratch,)))
         with ProgressDisplay(quiet=quiet) as display, display.stage("compile", 1) as stage:
             outcome = workers.call(job)
             stage.advance()

@@ -87,7 +87,9 @@ def _run_parts(
     photos, settings = PhotoRoom(store, reuse=config.reuse), settings_of(config)
     folders = str(Path.cwd()), str(base)
     parts: list[Part] = []
-    with Workers(config.limits.workers, folders, jobs=JOBS, memory_gb=config.limits.memory_gb) as workers:
+    with Workers(
+        config.limits.workers, folders, jobs=JOBS, memory_gb=config.limits.memory_gb, folders=(store.work,)
+    ) as workers:
         scheduler = Scheduler(store, workers, reuse=config.reuse)
         try:
             if config.models:

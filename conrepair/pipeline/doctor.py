@@ -170,7 +170,7 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> dict[str, Finding]:
         scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
         ProgressDisplay(quiet=quiet) as display,
         display.stage("probe", len(names)) as stage,
-        Workers(1, jobs=JOBS) as workers,
+        Workers(1, jobs=JOBS, folders=(scratch,)) as workers,
     ):
         for name in names:
             folder = scratch / name

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["JOBS"]
+from conrepair.runtime.confinement import CONFINED, NETWORK, OPEN
+
+__all__ = ["JOBS", "reach_of"]
 
 _MODULE = "conrepair.pipeline.jobs"
 
@@ -27,3 +29,17 @@ JOBS: Mapping[str, str] = MappingProxyType(
     }
 )
 """By the name that a task has: "package.module:function", imported where the job runs."""
+
+_DEVICES = frozenset({"compile", "execute"})  # what runs on one that the user names
+
+
+def reach_of(kind: str, *, device: bool = False) -> str:
+    """How far a job reaches, by what it is and what the user asked for: never by what's in a file.
+
+    Args:
+        kind: Of the job. A factory is a program of the user's: what builds has no bounds.
+        device: Whether it runs on a device elsewhere that the user named.
+    """
+    if kind == "build":
+        return OPEN
+    return NETWORK if device and kind in _DEVICES else CONFINED

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
+from conrepair.pipeline.job_table import reach_of
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.journal import Journal, blame, forget_tried
@@ -50,6 +51,7 @@ class Task:
             of what was done, and "whose" it is; where its result has "unfinished", that is of use to this run only.
             Where its worker dies of something that the journal names, it goes on without that.
         alone: Whether it measures times, so that nothing should run beside it.
+        device: Whether it runs on a device elsewhere that the user named.
         progress: What the job, while it runs, has done so far, by the folder of its files; "" for nothing to say.
         parts: How long parts of the work took, in seconds, by what the job gave.
     """
@@ -65,8 +67,14 @@ class Task:
     prepare: Callable[[], None] = lambda: None
     continues: bool = False
     alone: bool = False
+    device: bool = False
     progress: Callable[[Path], str] = lambda _: ""
     parts: Callable[[Mapping[str, Any]], Mapping[str, float]] = lambda _: {}
+
+    @property
+    def reach(self) -> str:
+        """How far its job reaches."""
+        return reach_of(self.kind, device=self.device)
 
 
 @dataclass(frozen=True)
@@ -181,7 +189,7 @@ class Scheduler:
                         continue
                     if any((other.task.kind, other.work.key) == (task.kind, work.key) for other in running.values()):
                         continue
-                    lane = self._workers.idle_lane(task.needs)
+                    lane = self._workers.idle_lane(task.needs, task.reach)
                     if lane is None:
                         continue
                     settled = _unprepared(task)
@@ -264,7 +272,7 @@ class Scheduler:
             journal.mkdir(exist_ok=True)
             forget_tried(journal, self._whose)
             payload = payload | {"journal": str(journal), "whose": self._whose}
-        job = Job(task.kind, payload, folder, task.needs, task.timeout)
+        job = Job(task.kind, payload, folder, task.needs, task.timeout, task.reach)
         begun = time.perf_counter()
         return _Running(task, job, work, lane, self._workers.start(lane, job), scratch, begun)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conrepair.pipeline.job_table import JOBS
+from conrepair.pipeline.job_table import JOBS, reach_of
 from conrepair.runtime.executor import Executor, InProcess
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
@@ -49,7 +49,7 @@ class Session:
             if self._in_process:
                 self._executor = stack.enter_context(InProcess(JOBS))
             else:
-                self._executor = stack.enter_context(Workers(1, folders, jobs=JOBS))
+                self._executor = stack.enter_context(Workers(1, folders, jobs=JOBS, folders=(self.store.work,)))
             self._stack = stack.pop_all()
         return self
 
@@ -73,8 +73,8 @@ class Session:
             timeout: In seconds.
         """
         with self.store.scratch() as folder, self.shown(kind):
-            job = Job(kind, payload, folder, needs, timeout)
-            lane, begun = self._executor.idle_lane(needs), time.perf_counter()
+            job = Job(kind, payload, folder, needs, timeout, reach_of(kind))
+            lane, begun = self._executor.idle_lane(needs, job.reach), time.perf_counter()
             outcome = self._executor.outcome(lane, job, self._executor.start(lane, job))
         if isinstance(outcome, Success):
             job_done(kind, begun, outcome.seconds, {})

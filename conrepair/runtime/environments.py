@@ -239,8 +239,8 @@ def _make(wanted: Environment, folder: Path, display: ProgressDisplay, lock: int
                 stage.show(line.strip()[:60])
 
         stage.show("python -m venv")
-        _call(wanted, [sys.executable, "-m", "venv", str(folder)], watch, lock)
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+        _call(wanted, [sys.executable, "-I", "-m", "venv", str(folder)], watch, lock)
+        pip = [str(folder / "bin" / "python"), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]
         install = [*pip, "install", "--progress-bar", "off", "--requirement", str(wanted.requirements)]
         _call(wanted, install, watch, lock)
     size = sum(file.lstat().st_blocks * 512 for file in folder.rglob("*")) / 1e9

@@ -8,8 +8,10 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.handing_on import forget
-from conrepair.runtime.workers import Failure, Job, Outcome, Success, called, describe_exception
+from conrepair.runtime.worker_process import called, describe_exception
+from conrepair.runtime.workers import Failure, Job, Outcome, Success
 
 __all__ = ["Executor", "InProcess"]
 
@@ -23,8 +25,8 @@ class Executor(Protocol):
     def watch_seconds(self) -> float:
         """How often to call `stop_oversized`."""
 
-    def idle_lane(self, needs: frozenset[str]) -> Any:
-        """A slot that is free for a job; None where all are busy."""
+    def idle_lane(self, needs: frozenset[str], reach: str = CONFINED) -> Any:
+        """A slot that is free for a job of that reach; None where all are busy."""
 
     def start(self, lane: Any, job: Job) -> concurrent.futures.Future[Any]:
         """Run a job in a slot; returns a future for `outcome`."""
@@ -39,7 +41,8 @@ class Executor(Protocol):
 class InProcess:
     """Runs each job at once, in this process: for debuggers, for objects, and where every library is trusted.
 
-    A library that crashes takes the process along, and nothing is stopped for its time or memory.
+    A library that crashes takes the process along, nothing is stopped for its time or memory, and code in a file is
+    kept from nothing (docs/security.md): it's for objects, and for files of one's own.
     """
 
     memory_gb: float | None = None
@@ -55,7 +58,7 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         forget()
 
-    def idle_lane(self, _: frozenset[str]) -> InProcess:
+    def idle_lane(self, _: frozenset[str], __: str = CONFINED) -> InProcess:
         """It's always free: jobs run one behind the other."""
         return self
 

@@ -29,6 +29,7 @@ _SCRATCH = ".scratch-"
 _JOURNAL = ".journal-"
 _LOCK = ".lock"
 _USERS = ".users"
+_WORK = ".work"
 
 
 def job_key(kind: str, payload: Mapping[str, Any], fingerprint: str) -> str:
@@ -52,7 +53,7 @@ def journals(root: Path) -> list[Path]:
     Args:
         root: Of a store, which need not be there.
     """
-    return sorted(root.glob(f"{_JOURNAL}*"))
+    return sorted((root / _WORK).glob(f"{_JOURNAL}*"))
 
 
 @dataclass(frozen=True)
@@ -78,17 +79,22 @@ class Store:
     Raises:
         UsageError: if another run uses it, and this one or that one makes everything anew.
         StorageError: if the folder can't be made.
+
+    Attributes:
+        root: As given.
+        work: What jobs write to: scratch folders, and journals.
     """
 
     def __init__(self, root: Path, *, fresh: bool = False) -> None:
         self.root = root
         self._fresh = fresh
-        make_folder(root)
+        self.work = root / _WORK
+        make_folder(self.work)
         with storage_error(root):
             (root / _LOCK).touch()
             self._use = os.open(root / _USERS, os.O_RDWR | os.O_CREAT, 0o644)
         self._join()
-        sweep(root, _SCRATCH)
+        sweep(self.work, _SCRATCH)
 
     def __enter__(self) -> Store:
         return self
@@ -123,7 +129,7 @@ class Store:
     def scratch(self) -> Iterator[Path]:
         """Yield an empty folder for a job to write into; it and what lies beside it are gone after the block."""
         with storage_error(self.root), contextlib.ExitStack() as stack:
-            room = stack.enter_context(scratch_folder(self.root, _SCRATCH))
+            room = stack.enter_context(scratch_folder(self.work, _SCRATCH))
             folder = room / "files"
             folder.mkdir()
             kept = stack.pop_all()
@@ -132,7 +138,7 @@ class Store:
 
     def journal(self, kind: str, key: str) -> Path:
         """Where a job that isn't finished keeps what it has done (see `Journal`); runs go on with those of others."""
-        return self.root / f"{_JOURNAL}{kind}-{key}"
+        return self.work / f"{_JOURNAL}{kind}-{key}"
 
     def put(self, kind: str, key: str, scratch: Path, result: Mapping[str, Any]) -> Entry:
         """Make the contents of `scratch` the entry's; it appears whole.

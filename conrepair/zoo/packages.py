@@ -146,7 +146,7 @@ def _short(error: Exception) -> str:
 def _pip_settings() -> dict[str, str]:
     """Pip's index, certificate and proxy, from its files and environment, the latter winning."""
     listing = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     ).stdout
     settings: dict[str, str] = {}
     for line in sorted(listing.splitlines(), key=lambda line: line.startswith(":env:")):

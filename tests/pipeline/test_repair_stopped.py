@@ -91,7 +91,7 @@ def edits(document: dict[str, Any]) -> Any:
 def moment(room: Path, what: str) -> bool:
     """Whether a search has begun, or has judged something."""
     unfinished = room / ".out.conrepair-unfinished"
-    return any(unfinished.glob(f"store/.journal-*/{what}"))
+    return any(unfinished.glob(f"store/.work/.journal-*/{what}"))
 
 
 def test_killed_in_mid_search_it_goes_on(room: Path) -> None:
@@ -219,7 +219,7 @@ def test_an_audit_killed_while_it_repairs(tmp_path: Path) -> None:
         return edits(check_result(patch.parent, whole))
 
     def begun(folder: Path) -> Callable[[], bool]:
-        return lambda: any((folder / "generated" / "store").glob(".journal-*"))
+        return lambda: any((folder / "generated" / "store" / ".work").glob(".journal-*"))
 
     whole = config(tmp_path / "whole")
     process = killing.start(whole)

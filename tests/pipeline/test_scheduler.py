@@ -62,7 +62,8 @@ class Room:
 
     @property
     def kept(self) -> list[str]:
-        return sorted(path.name.partition("-")[0] for path in self.root.iterdir() if path.is_dir())
+        folders = [*self.root.iterdir(), *(self.root / ".work").iterdir()]
+        return sorted(path.name.partition("-")[0] for path in folders if path.is_dir() and path.name != ".work")
 
 
 @pytest.fixture

@@ -53,9 +53,9 @@ def script(path: Path, *lines: str) -> None:
 
 
 MAKES_IT = """
-mkdir -p "$3/bin"
-printf '%s\\n' '#!/bin/sh' 'echo "asked for a (from -r pins.txt)"' > "$3/bin/python"
-chmod +x "$3/bin/python"
+mkdir -p "$4/bin"
+printf '%s\\n' '#!/bin/sh' 'echo "asked for a (from -r pins.txt)"' > "$4/bin/python"
+chmod +x "$4/bin/python"
 """
 
 
@@ -245,7 +245,7 @@ def test_a_package_that_the_index_lacks(tmp_path: Path, monkeypatch: pytest.Monk
     [
         (["echo No module named venv", "exit 1"], ["has venv and pip", "  | No module named venv"]),
         (["echo [Errno 28] No space left on device", "exit 1"], ["no space left", "XDG_CACHE_HOME"]),
-        ([MAKES_IT, """printf '%s\\n' 'echo boom' 'exit 7' >> "$3/bin/python\""""], ["pip failed", "  | boom"]),
+        ([MAKES_IT, """printf '%s\\n' 'echo boom' 'exit 7' >> "$4/bin/python\""""], ["pip failed", "  | boom"]),
     ],
 )  # fmt: skip
 def test_steps_that_fail(tmp_path: Path, fake_python: Path, lines: list[str], words: list[str]) -> None:
@@ -279,7 +279,7 @@ def test_a_cache_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 def test_an_interruption_leaves_nothing(tmp_path: Path, fake_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pid_file = tmp_path / "pid"
-    script(fake_python, f'echo $$ > "{pid_file}"', 'mkdir -p "$3"', "echo started", "exec sleep 60")
+    script(fake_python, f'echo $$ > "{pid_file}"', 'mkdir -p "$4"', "echo started", "exec sleep 60")
 
     def interrupted(wanted: Environment, command: list[str], watch: Any, lock: int) -> None:
         def stop(line: str) -> None:

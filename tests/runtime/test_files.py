@@ -354,7 +354,7 @@ def test_a_write_that_the_kernel_cuts_short(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert names(tmp_path) == ["big", "fits", "source", "store"]
-    assert names(tmp_path / "store") == [".lock", ".users"]
+    assert names(tmp_path / "store") == [".lock", ".users", ".work"]
 
 
 def test_a_disk_that_is_full(tmp_path: Path, mount: Callable[[str], Path]) -> None:

@@ -34,7 +34,8 @@ def put(store: Store, key: str = KEY, *, value: Any = 1, **files: str) -> Entry:
 
 
 def names(store: Store) -> list[str]:
-    return sorted(item.name for item in store.root.iterdir() if item.name not in {".lock", ".users"})
+    items = [*store.root.iterdir(), *store.work.iterdir()]
+    return sorted(item.name for item in items if item.name not in {".lock", ".users", ".work"})
 
 
 # --- Keys ---
@@ -290,8 +291,8 @@ def test_a_scratch_folder_is_empty_and_gone_afterwards(store: Store) -> None:
 def test_what_dead_runs_left_is_swept_and_what_live_ones_use_is_not(store: Store) -> None:
     stale = [".scratch-1-abc", ".scratch-", ".scratch-x-1"]
     for name in stale:
-        (store.root / name / "sub").mkdir(parents=True)
-        (store.root / name / "sub" / "half.bin").write_bytes(b"1")
+        (store.work / name / "sub").mkdir(parents=True)
+        (store.work / name / "sub" / "half.bin").write_bytes(b"1")
     with store.scratch() as live:
         (live / "half.bin").write_bytes(b"1")
         Store(store.root)

@@ -97,7 +97,7 @@ def damaged(store: Path) -> list[str]:
 
 def leftovers(folder: Path) -> list[str]:
     """What is unfinished below a folder."""
-    return [str(path) for path in folder.rglob(".*") if path.name not in {".lock", ".users"}]
+    return [str(path) for path in folder.rglob(".*") if path.name not in {".lock", ".users", ".work"}]
 
 
 def steady(value: Any) -> Any:

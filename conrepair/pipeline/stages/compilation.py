@@ -76,6 +76,7 @@ def compile_task(
         timeout=state.settings.seconds,
         alone=options.get("setting") == "tuned",
         progress=compile_progress(config),
+        device=options.get("device") is not None,
     )
     return state.kept(task)
 

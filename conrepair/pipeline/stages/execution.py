@@ -175,6 +175,7 @@ def _execution_task(
         depends=() if build_task is None else (build_task,),
         needs=framework_needs(source.model.framework) if build_task is None else frozenset({payload["backend"]}),
         timeout=state.settings.seconds,
+        device=payload["options"].get("device") is not None,
     )
     return state.kept(task)
 

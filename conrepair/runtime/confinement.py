@@ -1,0 +1,98 @@
+"""Confine this process to reading: what a worker does before it's given its first job.
+
+Landlock keeps it from changing files outside of its folders, and from signals to others; seccomp from the network,
+from other programs' sockets, and from changing the modes of files. The kernel's documentation
+(userspace-api/landlock.rst, userspace-api/seccomp_filter.rst) says what each of them means. What's confined stays so,
+and so is all that it starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from conrepair.runtime import landlock, seccomp
+
+__all__ = ["CONFINED", "NETWORK", "OPEN", "Hold", "confine", "held", "within_reach"]
+
+CONFINED, NETWORK, OPEN = "confined", "network", "open"
+"""How far a job reaches: its folders; these and the network; everything, as programs of the user's own do."""
+
+_NO_NEW_PRIVILEGES = 38  # PR_SET_NO_NEW_PRIVS
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/kfd", *map("/dev/nvidia{}".format, range(8)))
+_DEVICES += ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/dri")
+
+
+@dataclass(frozen=True)
+class Hold:
+    """What a process is kept from.
+
+    Attributes:
+        files: Changing files outside of its folders.
+        network: Sockets of any kind.
+        others: Signals to processes that it didn't start.
+    """
+
+    files: bool = False
+    network: bool = False
+    others: bool = False
+
+    @property
+    def full(self) -> bool:
+        """Whether code that runs there can neither change nor tell anything outside."""
+        return self.files and self.network
+
+    def __str__(self) -> str:
+        """For people."""
+        kept = {"files": self.files, "the network": self.network, "other processes": self.others}
+        lacks = [name for name, holds in kept.items() if not holds]
+        if not lacks:
+            return f"kept from {', '.join(kept)}"
+        return f"not kept from {', '.join(lacks)}" + (
+            "" if len(lacks) == len(kept) else f"; kept from {', '.join(name for name, ok in kept.items() if ok)}"
+        )
+
+
+_held = Hold()  # of this process
+
+
+def held() -> Hold:
+    """What this process is kept from."""
+    return _held
+
+
+def within_reach(reach: str) -> Hold:
+    """What a worker of this reach would be kept from on this machine, as far as the kernel says."""
+    version, filters = landlock.version(), seccomp.available()
+    if reach == OPEN:
+        return Hold()
+    return Hold(version > 0, filters and reach == CONFINED, version >= landlock.SCOPES)
+
+
+def confine(folders: Sequence[str], reach: str) -> dict[str, bool]:
+    """Confine this process, which must not have started a thread yet, as far as the kernel has the means.
+
+    Args:
+        folders: That it may write in, with all that's below.
+        reach: `CONFINED` or `NETWORK`; `OPEN` changes nothing.
+
+    Returns:
+        The fields of what `held` says from now on.
+    """
+    global _held
+    if reach != OPEN:
+        ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        network = reach == NETWORK
+        paths = [*folders, *filter(_exists, _DEVICES)]
+        files, filters = landlock.restrict(paths), seccomp.restrict(network=network)
+        _held = Hold(files > 0, filters and not network, files >= landlock.SCOPES)
+    return asdict(_held)
+
+
+def _exists(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(path).exists()
+    return False

@@ -1,0 +1,191 @@
+"""A worker process, seen from the one that gives it jobs: lines of JSON go there, and come back.
+
+What comes from there is only ever read as JSON: code that took hold of a worker can't reach this process by it.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conrepair.runtime.confinement import Hold
+from conrepair.runtime.user_modules import isolated, library_path
+
+__all__ = ["WorkerDied", "WorkerProcess"]
+
+_MAIN = (
+    "import json, sys; requests = open(int(sys.argv[1]), encoding='utf-8'); setup = json.loads(requests.readline()); "
+    "sys.path[:] = setup['path']; from conrepair.runtime.worker_process import serve; "
+    "serve(setup, requests, int(sys.argv[2]))"
+)
+_START_SECONDS = 120.0
+_END_SECONDS = 10.0
+_LONGEST = 1 << 30  # bytes of an answer
+_CHUNK = 1 << 16
+_FAILURE = {"kind": str, "error_type": str, "message": str, "traceback": str, "exit_code": int}
+
+
+class WorkerDied(Exception):  # noqa: N818 (it's what happened)
+    """The process ended before it answered.
+
+    Attributes:
+        code: As of `subprocess.Popen.returncode`; None where it isn't known.
+        words: What it printed between jobs.
+    """
+
+    def __init__(self, code: int | None, words: str) -> None:
+        super().__init__(code)
+        self.code, self.words = code, words
+
+
+class WorkerProcess:
+    """One process.
+
+    Args:
+        setup: See `conrepair.runtime.worker_process.serve`.
+        temporary: Its folder for temporary files; exists.
+
+    Attributes:
+        holds: What it says that it's kept from; known with its first answer.
+    """
+
+    def __init__(self, setup: Mapping[str, Any], temporary: Path) -> None:
+        self.holds = Hold()
+        theirs, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        try:
+            with (temporary / "worker.log").open("wb") as log:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _MAIN, str(theirs), str(answers)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,  # no terminal of the user's: what's printed there may be commands to it
+                    stderr=log,
+                    pass_fds=(theirs, answers),
+                    env=os.environ | isolated() | {"TMPDIR": str(temporary)},
+                )
+        finally:
+            os.close(theirs)
+            os.close(answers)
+        self._setup: Mapping[str, Any] | None = {**setup, "parent": os.getpid(), "path": library_path()}
+        self._read = b""
+        self._log = temporary / "worker.log"
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    @property
+    def active(self) -> bool:
+        """Whether it's there."""
+        return self._process.poll() is None
+
+    def call(self, request: Sequence[Any], timeout: float) -> concurrent.futures.Future[Any]:
+        """Give it a job.
+
+        Args:
+            request: Arguments of `conrepair.runtime.worker_process.run_job` before the table.
+            timeout: In seconds, after which the process is killed.
+
+        Returns:
+            What becomes of it: the answer, `WorkerDied` or `TimeoutError`.
+        """
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+        def wait() -> None:
+            try:
+                future.set_result(self._answer(request, timeout))
+            except (WorkerDied, TimeoutError) as error:
+                future.set_exception(error)
+
+        threading.Thread(target=wait, name="job", daemon=True).start()
+        return future
+
+    def close(self, *, at_once: bool) -> None:
+        """End it: when it's idle, or at once."""
+        if not at_once:
+            self._hang_up()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_SECONDS)
+        self._process.kill()
+        self._process.wait()
+        self._hang_up()
+
+    def _answer(self, request: Sequence[Any], timeout: float) -> Any:
+        try:
+            if self._setup is not None:
+                self._tell(self._setup)
+                self._setup = None
+                self.holds = Hold(**self._line(_START_SECONDS)["holds"])
+            self._tell(request)
+            return _checked(self._line(timeout))
+        except TimeoutError:
+            self._process.kill()
+            self._process.wait()
+            raise
+        # It's gone, or what it says is no answer, which only code that took hold of it would say.
+        except (OSError, EOFError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                raise WorkerDied(self._process.wait(_END_SECONDS), self._words()) from error
+            self._process.kill()
+            self._process.wait()
+            raise WorkerDied(None, self._words()) from error
+
+    def _tell(self, value: Any) -> None:
+        line = memoryview(json.dumps(value).encode() + b"\n")
+        while line:
+            line = line[os.write(self._requests, line) :]
+
+    def _line(self, seconds: float) -> Any:
+        ends = time.monotonic() + seconds
+        parts, size = [self._read], len(self._read)
+        poll = select.poll()
+        poll.register(self._answers, select.POLLIN)
+        while b"\n" not in parts[-1]:
+            if not poll.poll(max(0.0, ends - time.monotonic()) * 1000):
+                raise TimeoutError
+            chunk = os.read(self._answers, _CHUNK)
+            size += len(chunk)
+            if not chunk or size > _LONGEST:
+                raise EOFError
+            parts.append(chunk)
+        line, _, self._read = b"".join(parts).partition(b"\n")
+        return json.loads(line)
+
+    def _words(self) -> str:
+        with contextlib.suppress(OSError):
+            return self._log.read_text(encoding="utf-8", errors="replace")[-_CHUNK:]
+        return ""
+
+    def _hang_up(self) -> None:
+        if self._requests >= 0:
+            os.close(self._requests)
+            self._requests = -1
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):
+            self._hang_up()
+            os.close(self._answers)
+
+
+def _checked(answer: Any) -> tuple[str, dict[str, Any]]:
+    """An answer of the form that `run_job` gives it.
+
+    Raises:
+        ValueError: if it's of another.
+    """
+    kind, value = answer
+    fields = {"success": {"value": dict, "seconds": float}, "failure": _FAILURE}.get(kind)
+    if fields is None or not all(type(item) is fields.get(name) for name, item in value.items()):
+        raise ValueError
+    return kind, value

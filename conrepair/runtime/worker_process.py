@@ -1,0 +1,203 @@
+"""What runs in a worker process: jobs that come as lines of JSON, each answered by one."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import importlib
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from conrepair.runtime.confinement import confine
+from conrepair.runtime.errors import (
+    ConrepairError,
+    DeviceError,
+    MissingLibraryError,
+    SourceChangedError,
+    ToolCrashError,
+    UsageError,
+)
+from conrepair.runtime.files import explain_write_error
+from conrepair.runtime.handing_on import handed_on
+from conrepair.runtime.libraries import missing_library
+from conrepair.runtime.user_modules import offer_folders
+
+__all__ = ["COLOUR", "NO_DEVICE", "NO_LIBRARY", "STORAGE", "called", "describe_exception", "run_job", "serve"]
+
+NO_DEVICE = "device"
+NO_LIBRARY = "library"
+STORAGE = "storage"
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+_SIGNAL_WITH_PARENT = 1  # PR_SET_PDEATHSIG; Linux means the thread that started this process: the main one here
+_WATCH_SECONDS = 0.5
+
+
+def serve(setup: Mapping[str, Any], requests: IO[str], answers: int) -> None:
+    """Be a worker: do the jobs that come until there are none any more.
+
+    Args:
+        setup: "parent" (its process), "jobs" (as of `Workers`), "reach" and "folders" (as of `confine`), "modules"
+            (folders of a user's own).
+        requests: Where jobs come from: a line each, with the arguments of `run_job` before the table.
+        answers: Descriptor of what they are answered on.
+    """
+    for descriptor in (requests.fileno(), answers):
+        os.set_inheritable(descriptor, False)  # programs that are started here have nothing to answer
+    holds = confine(setup["folders"], setup["reach"])  # before the first thread
+    _end_with(setup["parent"])
+    _prepare(setup["modules"])
+    with os.fdopen(answers, "w", encoding="utf-8") as stream:
+        print(json.dumps({"holds": holds}), file=stream, flush=True)
+        for line in requests:
+            name, payload, folder, log = json.loads(line)
+            print(json.dumps(run_job(name, payload, folder, log, setup["jobs"])), file=stream, flush=True)
+    os._exit(0)  # what libraries would tidy up is a folder that goes anyway
+
+
+def _prepare(module_folders: list[str]) -> None:
+    offer_folders(module_folders)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
+    # TensorFlow reads its log level from the environment of the process, at import.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # Beside other programs, PyTorch's threads that spin while they wait take a core from those that they wait for.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    faulthandler.enable()
+    # tqdm, which exporters use, would make a semaphore between processes that a terminated worker leaks.
+    with contextlib.suppress(ImportError):
+        importlib.import_module("tqdm.std").TqdmDefaultWriteLock.mp_lock = None
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, however that ended: nobody waits for its results."""
+    if sys.platform == "linux":  # at once, even inside native code that holds Python's lock
+        ctypes.CDLL(None).prctl(_SIGNAL_WITH_PARENT, signal.SIGKILL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def run_job(
+    function: str, payload: dict[str, Any], folder: str, log: str, jobs: Mapping[str, str] | None
+) -> tuple[str, dict[str, Any]]:
+    """Do a job in this process, and say how it ended.
+
+    Args:
+        function: Its name.
+        payload: Its argument.
+        folder: Where it writes.
+        log: File that receives what is printed meanwhile.
+        jobs: As of `Workers`.
+
+    Returns:
+        "success" or "failure", and the fields of the outcome.
+    """
+    with _output_to(Path(log)):
+        started = time.perf_counter()
+        try:
+            value = json.loads(json.dumps(called(function, payload, Path(folder), jobs), allow_nan=False))
+        # The boundary of the process: whatever the third-party code raised is the job's result.
+        except BaseException as error:  # noqa: BLE001
+            return "failure", describe_exception(error, Path(folder))
+        return "success", {"value": value, "seconds": time.perf_counter() - started}
+
+
+def called(name: str, payload: dict[str, Any], folder: Path, jobs: Mapping[str, str] | None) -> Any:
+    """Do a job in this process.
+
+    Args:
+        name: Of the job.
+        payload: Its argument.
+        folder: Where it writes.
+        jobs: As of `Workers`.
+
+    Returns:
+        What it returns.
+
+    Raises:
+        UsageError: if there's no job of that name.
+    """
+    if jobs is not None and name not in jobs:
+        raise UsageError(f"there's no job {name!r}: executors run {', '.join(sorted(jobs))}, and nothing else")
+    module, _, function = (name if jobs is None else jobs[name]).partition(":")
+    with handed_on(name):
+        return getattr(importlib.import_module(module), function)(payload, folder)
+
+
+def describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
+    """What the fields of a `Failure` say of an exception that a job raised.
+
+    Args:
+        error: What it raised.
+        folder: Of the job.
+    """
+    error = missing_library(error) or error
+    storage = explain_write_error(error, folder.parent, Path(tempfile.gettempdir()))
+    result: dict[str, Any] = {
+        "kind": "exception",
+        "error_type": type(error).__name__,
+        "message": COLOUR.sub("", _words(error)).replace(f"{folder}/", ""),  # it's gone when somebody reads this
+        "traceback": "".join(traceback.format_exception(error)),
+    }
+    if storage is not None:
+        result |= {"kind": STORAGE, "message": storage}
+    elif isinstance(error, SourceChangedError):
+        result |= {"kind": "changed", "exit_code": int(error.exit_code)}
+    elif isinstance(error, DeviceError):
+        result |= {"kind": NO_DEVICE, "exit_code": int(error.exit_code)}
+    elif isinstance(error, MissingLibraryError):
+        result |= {"kind": NO_LIBRARY, "exit_code": int(error.exit_code)}
+    elif isinstance(error, ToolCrashError):
+        result |= {"kind": "crash"}
+    elif isinstance(error, ConrepairError):
+        result |= {"kind": "refused", "exit_code": int(error.exit_code)}
+    elif isinstance(error, MemoryError):
+        result |= {"kind": "memory"}
+    return result
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 (an exception of somebody's that can't even be printed)
+        return ""
+
+
+@contextlib.contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """Send this process's standard output and error, native code's too, to a file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = os.dup(1), os.dup(2)
+    try:
+        target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    except OSError:  # the disk is full: the job itself will say so
+        target = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(target, 1)
+    os.dup2(target, 2)
+    os.close(target)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        for descriptor, number in zip(saved, (1, 2), strict=True):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
