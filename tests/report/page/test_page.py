@@ -10,15 +10,14 @@ from pathlib import Path
 
 import localizations
 import pytest
+from pages import HOSTILE, hostile
 
 import conrepair
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.page.page import page_html
-from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.result import Row
 from conrepair.report.results import Localized
 from conrepair.report.saved import read_result
-
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e\u2028🦆" + "n" * 10_000
 
 
 class _Page(HTMLParser):
@@ -93,17 +92,6 @@ def test_nothing_is_asked_of_a_network_and_no_other_script_runs(localized: tuple
     assert policy is not None
     assert "default-src 'none'" in policy
     assert "script-src 'sha256-" in policy
-
-
-def hostile(folder: Path) -> AuditResult:
-    found = localizations.made(3, {1: 0.5})
-    found = localizations.with_names(found, HOSTILE, [0, 1, 2])
-    found = dataclasses.replace(found, reason=HOSTILE, notes=(HOSTILE,))
-    run = localizations.run_of(found, localizations.about(f"/x/{HOSTILE[:200]}.onnx"), folder)
-    problem = Problem(message=HOSTILE, explanation=HOSTILE, last_words=HOSTILE)
-    row = dataclasses.replace(run.rows[0], reason=HOSTILE, verdict=Verdict.FAULTY)
-    other = Row(model=HOSTILE, conversion=HOSTILE, backend=HOSTILE, kind="target", problem=problem, reason=HOSTILE)
-    return dataclasses.replace(run, rows=(row, other, other), notes=(HOSTILE,), name=HOSTILE, command=HOSTILE)
 
 
 def test_names_of_others_stay_text(tmp_path: Path) -> None:

@@ -3,6 +3,10 @@
 const AROUND = 30, HALF = 270, LINE = 17, LETTERS = 36;
 
 function graphView(place, cards, layers, nodes, choose) {
+  if (!cards.length) {
+    place.append(element("p", { class: "missing" }, "The graphs aren't in this result."));
+    return () => {};
+  }
   const view = element("div", { class: "graph-view", tabindex: 0, role: "region", "aria-label": "Both graphs, side by side" });
   const where = element("span", { class: "soft", role: "status" });
   const button = (words, act) => element("button", { type: "button", onclick: act }, words);

@@ -1,0 +1,192 @@
+"""report.html in a browser: no error, no request, and all of it works by mouse and by keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import localizations
+import numpy as np
+import onnx
+import pytest
+from browser import Opened, chromium, opened
+from pages import HOSTILE, deep, hostile
+
+import conrepair
+from conrepair.report.page.page import page_html
+
+pytestmark = pytest.mark.cpu_seconds(30)
+
+_LAYERS = 2000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a small network whose first convolution is padded at the other edges."""
+    folder = tmp_path_factory.mktemp("pair")
+    localizations.wrong_pads(folder)
+    found = conrepair.localize(folder / "source.onnx", folder / "target.onnx", in_process=True)
+    return found.save(folder / "out") / "report.html"
+
+
+def in_sight(page: Any, selector: str) -> bool:
+    box = page.locator(selector).first.bounding_box()
+    return bool(box) and box["y"] >= 0 and box["y"] + box["height"] <= page.viewport_size["height"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 800), (390, 800)], ids=["desk", "phone"])
+def test_it_opens_without_error_request_or_violation(
+    browser: Any, page_path: Path, scheme: Any, size: tuple[int, int]
+) -> None:
+    with opened(browser, page_path, scheme=scheme, size=size) as seen:
+        seen.page.wait_for_selector(".card")
+        assert seen.requests == [page_path.as_uri()]
+        assert in_sight(seen.page, "h1 .badge")
+        if size[0] > 1000:
+            assert in_sight(seen.page, "ol.guilty a.layer-link")
+        width = seen.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= size[0], "the page doesn't scroll sideways"
+        assert seen.violations() == []
+        assert seen.errors == []
+
+
+def test_tables_are_sorted_and_filtered(browser: Any, page_path: Path) -> None:
+    with opened(browser, page_path) as seen:
+        rows = seen.page.locator(".inputs tbody tr")
+        index = seen.page.get_by_role("button", name="index", exact=True)
+        index.click()
+        assert rows.first.locator("td").first.text_content() == "0"
+        index.click()
+        assert rows.first.locator("td").first.text_content() == "31"
+        assert seen.page.locator(".inputs th[aria-sort]").get_attribute("aria-sort") == "descending"
+        seen.page.locator(".inputs .filter").fill("sample_00003")
+        assert seen.page.locator(".inputs tbody tr:visible").count() == 1
+        assert "1 of 32 shown" in (seen.page.locator(".inputs .count").text_content() or "")
+        seen.page.locator(".inputs .filter").fill("")
+        seen.page.locator(".only-different").check()
+        shown = seen.page.locator(".inputs tbody tr:visible")
+        assert 0 < shown.count() < 32
+        assert shown.count() == seen.page.locator(".inputs tr.differs").count()
+        assert seen.errors == []
+
+
+def chosen(seen: Opened) -> str:
+    return str(seen.page.locator(".layer h3").first.text_content())
+
+
+def test_a_layer_is_chosen_in_graph_plot_table_and_by_its_link(browser: Any, page_path: Path) -> None:
+    with opened(browser, page_path) as seen:
+        assert chosen(seen) == "conv", "the guilty one at first"
+        assert seen.page.locator(".layer tr.differs th").all_text_contents() == ["pads (differs)"]
+        other = seen.page.locator(".card:not(.chosen)").last
+        other.click()
+        assert chosen(seen) != "conv"
+        assert seen.page.locator(".card.chosen").count() == 1
+        seen.page.locator("ol.guilty a").first.click()
+        seen.page.wait_for_function("document.querySelector('.layer h3').textContent === 'conv'")
+        seen.page.locator(".layers td button").last.click()
+        assert seen.page.locator(".layers tr.chosen").count() == 1
+        assert chosen(seen) != "conv"
+        seen.page.locator(".plot").scroll_into_view_if_needed()
+        before = seen.page.locator(".told").text_content()
+        box = seen.page.locator(".u-over").bounding_box()
+        assert box is not None
+        seen.page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 50)
+        assert seen.page.locator(".told").text_content() != before
+        seen.page.mouse.click(box["x"] + 3, box["y"] + 50)
+        assert seen.errors == []
+
+
+def test_dragging_zooms_and_a_button_shows_all_again(browser: Any, page_path: Path) -> None:
+    with opened(browser, page_path) as seen:
+        seen.page.locator(".plot").scroll_into_view_if_needed()
+        whole = seen.page.locator(".u-over").screenshot()
+        box = seen.page.locator(".u-over").bounding_box()
+        assert box is not None
+        seen.page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 80)
+        seen.page.mouse.down()
+        seen.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 80, steps=5)
+        seen.page.mouse.up()
+        assert seen.page.locator(".plot canvas").screenshot() != whole
+        seen.page.get_by_role("button", name="Whole network").click()
+        assert seen.errors == []
+
+
+def test_the_keyboard_alone_reaches_everything(browser: Any, page_path: Path) -> None:
+    with opened(browser, page_path) as seen:
+        reached = set()
+        for _ in range(400):
+            seen.page.keyboard.press("Tab")
+            found = seen.page.evaluate(
+                "(() => { const e = document.activeElement; if (e === document.body) return null;"
+                " return e.className.baseVal ?? e.className ?? e.tagName; })()"
+            )
+            if found is None:
+                break
+            reached.add(str(found).split(" ")[0] or "button")
+        assert {"skip", "layer-link", "card", "graph-view", "filter", "only-different"} <= reached, reached
+        slider = seen.page.get_by_role("slider")
+        slider.focus()
+        seen.page.keyboard.press("Home")
+        first = slider.get_attribute("aria-valuetext")
+        seen.page.keyboard.press("ArrowRight")
+        assert slider.get_attribute("aria-valuetext") != first
+        seen.page.keyboard.press("Enter")
+        assert chosen(seen) in str(slider.get_attribute("aria-valuetext"))
+        seen.page.locator(".card").last.focus()
+        words = str(seen.page.locator(".card").last.get_attribute("aria-label"))
+        seen.page.keyboard.press("Enter")
+        assert chosen(seen) in words
+        assert seen.errors == []
+
+
+def test_names_of_others_are_shown_and_nothing_runs(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(page_html(hostile(tmp_path)), encoding="utf-8")
+    with opened(browser, path) as seen:
+        asked = []
+        seen.page.on("dialog", lambda dialog: asked.append(dialog.message))
+        for row in seen.page.locator("details.row > summary").all():
+            row.click()
+        assert asked == []
+        assert HOSTILE in str(seen.page.locator("details.row h2").last.text_content())
+        assert HOSTILE in str(seen.page.locator(".notes li").first.text_content())
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 1280
+        assert seen.page.locator("img").count() == 0
+        assert seen.requests == [path.as_uri()]
+        assert seen.errors == []
+
+
+def test_a_deep_network_is_there_soon(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(page_html(deep(_LAYERS, tmp_path)), encoding="utf-8")
+    assert path.stat().st_size < 10e6
+    with opened(browser, path) as seen:
+        assert seen.page.locator(".card").count() < 100
+        assert "of 2000" in str(seen.page.locator(".graph .soft").first.text_content())
+        seen.page.get_by_role("button", name="Later layers").click()
+        assert seen.page.locator(".layers tbody tr").count() == _LAYERS
+        assert seen.errors == []
+
+
+def test_a_right_conversion_is_said_to_be_safe(browser: Any, tmp_path: Path) -> None:
+    weights = onnx.numpy_helper.from_array(np.eye(3, dtype=np.float32), "w")
+    ends = [onnx.helper.make_tensor_value_info(end, 1, ["n", 3]) for end in "xy"]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"], "m")], "g", ends[:1], ends[1:], [weights]
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "net.onnx")
+    found = conrepair.localize(tmp_path / "net.onnx", tmp_path / "net.onnx", in_process=True)
+    with opened(browser, found.save(tmp_path / "out") / "report.html") as seen:
+        assert "Safe to ship" in str(seen.page.locator("h1").text_content())
+        assert seen.violations() == []
+        assert seen.errors == []
