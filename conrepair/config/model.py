@@ -544,7 +544,10 @@ class LimitsConfig(_Strict):
     seconds: _Seconds = Field(600.0, gt=0, description="For one conversion or execution.")
     workers: int = Field(2, ge=1, le=64, description="Conversions side by side (executions run alone).")
     memory_gb: float | None = Field(
-        None, gt=0, description="A worker that holds more GiB is stopped, and its job fails (on Linux)."
+        None,
+        gt=0,
+        description="A worker that holds more GiB is stopped, and its job fails (on Linux). Default: all together may "
+        "hold what's free when the first job starts, less a reserve; else the largest is stopped.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import tempfile
 import time
@@ -75,7 +76,10 @@ class Session:
         with self.store.scratch() as folder, self.shown(kind):
             job = Job(kind, payload, folder, needs, timeout, reach_of(kind))
             lane, begun = self._executor.idle_lane(needs, job.reach), time.perf_counter()
-            outcome = self._executor.outcome(lane, job, self._executor.start(lane, job))
+            future = self._executor.start(lane, job)
+            while not concurrent.futures.wait([future], self._executor.watch_seconds).done:
+                self._executor.stop_oversized()
+            outcome = self._executor.outcome(lane, job, future)
         if isinstance(outcome, Success):
             job_done(kind, begun, outcome.seconds, {})
         return outcome

@@ -20,6 +20,7 @@ from typing import Any
 from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import full_disk, storage_error
+from conrepair.runtime.free_memory import free_for_jobs, held_alone
 from conrepair.runtime.process import WorkerDied, WorkerProcess
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.worker_process import COLOUR, NO_DEVICE, NO_LIBRARY, STORAGE
@@ -151,6 +152,11 @@ class Lane:
     oversized: float = 0.0
 
     @property
+    def held_alone(self) -> int:
+        """Memory of the worker in bytes that nobody else can have."""
+        return 0 if self.process is None or not self.process.active else held_alone(self.process.pid)
+
+    @property
     def memory(self) -> int:
         """Resident memory of the worker in bytes; 0 where there is none, or the system doesn't say."""
         if self.process is None or not self.process.active:
@@ -194,7 +200,8 @@ class Workers:
         module_folders: Where a user's own modules are looked for, after Python's own places.
         jobs: Which jobs there are: "package.module:function" by name, and no others run. None: a job's name is that
             itself, for benchmarks and tests of workers with functions of their own.
-        memory_gb: A worker that holds more (resident, in GiB) is stopped by `stop_oversized`; None: no bound.
+        memory_gb: A worker that holds more (resident, in GiB) is stopped by `stop_oversized`; None: all together may
+            hold what's free when the first job starts, less a reserve; where they hold more, the largest is stopped.
         folders: Where jobs write, beside a folder for temporary files that each worker has to itself. None: the
             system's folder for temporary files and the current one, for benchmarks and tests.
     """
@@ -209,6 +216,7 @@ class Workers:
         folders: Sequence[Path] | None = None,
     ) -> None:
         self.memory_gb = memory_gb
+        self._free: int | None = None
         self._count = count
         self._setup = {
             "jobs": None if jobs is None else dict(jobs),
@@ -242,10 +250,12 @@ class Workers:
     @property
     def watch_seconds(self) -> float:
         """How often to call `stop_oversized`."""
-        return _MEMORY_WATCH_SECONDS if self.memory_gb is not None else 1.0
+        return _MEMORY_WATCH_SECONDS
 
     def stop_oversized(self) -> None:
-        """Stop the jobs whose worker holds more memory than it may."""
+        """Stop the jobs whose worker holds more memory than it may, or the largest where all together do."""
+        if self.memory_gb is None:
+            self._stop_largest()
         for lane in self._all():
             held = lane.memory / 2**30
             if self.memory_gb is not None and lane.busy and lane.process is not None and held > self.memory_gb:
@@ -253,10 +263,24 @@ class Workers:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(lane.process.pid, signal.SIGKILL)
 
+    def _stop_largest(self) -> None:
+        held = [(lane.held_alone, lane) for lane in self._all()]
+        if self._free is None or sum(size for size, _ in held) <= self._free:
+            return
+        size, largest = max(held, key=lambda item: item[0])
+        if not largest.busy:
+            largest.close(at_once=True)  # what earlier jobs left in memory
+        elif largest.process is not None and not largest.oversized:
+            largest.oversized = size / 2**30
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(largest.process.pid, signal.SIGKILL)
+
     def start(self, lane: Lane, job: Job) -> Any:
         """Run `job` on `lane`; returns a future for `outcome`."""
         if self.memory_gb is not None and lane.memory / 2**30 > _STALE_SHARE * self.memory_gb:
             lane.close(at_once=True)  # what earlier jobs left in memory is not this job's to answer for
+        if self._free is None:
+            self._free = free_for_jobs()
         request = (job.function, dict(job.payload), str(job.folder), str(_log_path(job)))
         place = Path(tempfile.gettempdir())
         with storage_error(place):
@@ -277,8 +301,8 @@ class Workers:
             return _timed_out(job)
         except WorkerDied as died:
             lane.imported.clear()
-            if lane.oversized and self.memory_gb is not None:
-                return _oversized(job, lane.oversized, self.memory_gb)
+            if lane.oversized:
+                return _oversized(job, lane.oversized, self.memory_gb, self._free)
             return _crashed(job, died.code, died.words)
         finally:
             lane.busy = False
@@ -291,7 +315,10 @@ class Workers:
         lane = self.idle_lane(job.needs, job.reach)
         if lane is None:
             raise RuntimeError("no idle worker: `call` is for use outside a scheduler")
-        return self.outcome(lane, job, self.start(lane, job))
+        future = self.start(lane, job)
+        while not concurrent.futures.wait([future], self.watch_seconds).done:
+            self.stop_oversized()
+        return self.outcome(lane, job, future)
 
 
 def _log_path(job: Job) -> Path:
@@ -332,16 +359,26 @@ def _timed_out(job: Job) -> Failure:
     )
 
 
-def _oversized(job: Job, held: float, allowed: float) -> Failure:
+def _oversized(job: Job, held: float, allowed: float | None, free: int | None) -> Failure:
+    if allowed is not None:
+        limit = f"{allowed:g} are allowed"
+        words = (
+            f"The worker process held more memory than its limit of {allowed:g} GiB and was stopped. Raise "
+            "`limits.memory_gb` in the configuration, or lower `limits.workers` and `batch_size`."
+        )
+    else:
+        limit = f"{(free or 0) / 2**30:.1f} were free for jobs"
+        words = (
+            "The worker process took what memory there was, and was stopped before the machine ran out of it. Close "
+            "other programs, use a machine with more, or lower the batch size; `limits.memory_gb` in a configuration "
+            "sets a limit of your own for each worker."
+        )
     return Failure(
         kind="memory",
         error_type="MemoryLimit",
-        message=f"stopped at {held:.1f} GiB of memory, {allowed:g} are allowed",
+        message=f"stopped at {held:.1f} GiB of memory, {limit}",
         last_words=_last_words(job),
-        explanation=(
-            f"The worker process held more memory than its limit of {allowed:g} GiB and was stopped. Raise "
-            "`limits.memory_gb` in the configuration, or lower `limits.workers` and `batch_size`."
-        ),
+        explanation=words,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import killing
 import pytest
 
-from conrepair.runtime import workers
+from conrepair.runtime import free_memory, workers
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.executor import InProcess
 from conrepair.runtime.workers import Failure, Job, Success, Workers
@@ -428,7 +428,50 @@ def test_what_a_worker_kept_is_not_the_next_job_s_to_answer_for(tmp_path: Path) 
         assert first.value["pid"] != second.value["pid"]
 
 
-def test_without_a_bound_nothing_is_stopped(shared: Workers, tmp_path: Path) -> None:
+def test_by_default_the_machine_s_memory_is_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "free_for_jobs", lambda: 1 << 29)
+    with Workers(2) as some:
+        outcome = watched(some, job(tmp_path, "swell", mib=4096))
+        assert isinstance(outcome, Failure)
+        assert outcome.kind == "memory"
+        assert "0.5 were free for jobs" in outcome.message
+        assert "limits.memory_gb" in outcome.explanation
+        assert isinstance(watched(some, job(tmp_path, "swell", mib=64)), Success)
+        alone = some.call(job(tmp_path, "swell", mib=4096))
+        assert isinstance(alone, Failure)
+        assert alone.kind == "memory"
+
+
+def test_of_several_the_largest_is_stopped_and_what_idle_ones_kept_goes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "free_for_jobs", lambda: 1 << 30)
+    with Workers(2) as some:
+        kept = watched(some, job(tmp_path, "swell", mib=700, keeps=True, needs="kept"))
+        second = watched(some, job(tmp_path, "swell", mib=600, needs="other"))
+        assert isinstance(kept, Success)
+        assert isinstance(second, Success)
+        assert [lane.process is None for lane in some._all()].count(True) == 1
+
+
+def test_what_is_free_leaves_a_reserve_and_knows_containers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nHugePages_Total: 0\n")
+    monkeypatch.setattr(free_memory, "_MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(free_memory, "_GROUPS", ((tmp_path, "max", "current", "inactive_file"),))
+    assert free_memory.free_for_jobs() == 7 << 30
+    (tmp_path / "max").write_text("max\n")
+    assert free_memory.free_for_jobs() == 7 << 30
+    (tmp_path / "max").write_text(f"{5 << 30}\n")
+    (tmp_path / "current").write_text(f"{2 << 30}\n")
+    (tmp_path / "memory.stat").write_text(f"anon {1 << 30}\ninactive_file {1 << 30}\n")
+    assert free_memory.free_for_jobs() == 3 << 30
+    (tmp_path / "meminfo").write_text("MemTotal: 16777216 kB\nMemAvailable: 1024 kB\n")
+    assert free_memory.free_for_jobs() == 1 << 30
+    (tmp_path / "meminfo").write_text("MemTotal: 16777216 kB\n")
+    assert free_memory.free_for_jobs() is None
+
+
+def test_within_the_bound_nothing_is_stopped(shared: Workers, tmp_path: Path) -> None:
     assert isinstance(watched(shared, job(tmp_path, "swell", mib=640)), Success)
 
 
