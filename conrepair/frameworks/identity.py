@@ -34,7 +34,8 @@ def model_files(path: Path) -> tuple[Path, ...]:
             entry.value
             for tensor in onnx_tensors(proto.graph)
             for entry in tensor.external_data
-            if entry.key == "location" and not path_problem(entry.value)
+            # A text that isn't UTF-8 is given as bytes.
+            if entry.key == "location" and isinstance(entry.value, str) and not path_problem(entry.value)
         }
     )
     folder = real_path(path.parent)

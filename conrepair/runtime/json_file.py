@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 __all__ = ["read_json_text", "value_of"]
 
 _MOST = 256 << 20  # bytes; a result of a large audit has some MiB
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _DEPTH = 200  # lists and objects within one another; those who walk a value call themselves so often
 
 
@@ -47,7 +49,7 @@ def value_of(
         constant: Called for NaN and infinities, which aren't JSON; default: they're numbers.
 
     Raises:
-        ValueError: if it's no JSON, nested too deeply, or a number has thousands of digits.
+        ValueError: if it's no JSON, nested too deeply, a number has thousands of digits, or a text can't be UTF-8.
     """
     deep = f"it's nested more than {_DEPTH} deep"
     try:
@@ -58,8 +60,15 @@ def value_of(
     for _ in range(_DEPTH):
         level = [item for outer in level for item in _items(outer)]
         if not level:
-            return value
-    raise ValueError(deep)
+            break
+    else:
+        raise ValueError(deep)
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"a text in it is no text: {error.reason} ({error.object[error.start]!r})") from error
+    return value
 
 
 def _items(value: Any) -> list[Any]:

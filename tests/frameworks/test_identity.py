@@ -33,3 +33,9 @@ def test_a_location_that_can_be_no_file_is_none(tmp_path: Path, location: str) -
     path = with_location(tmp_path / "model.onnx", location)
     assert model_files(path) == (path,)
     assert model_sha256(path) == sha256_of(path)
+
+
+def test_a_location_that_is_not_utf_8_is_none(tmp_path: Path) -> None:
+    path = with_location(tmp_path / "model.onnx", "weights")
+    path.write_bytes(path.read_bytes().replace(b"weights", b"wei\xff\xfets"))
+    assert model_files(path) == (path,)

@@ -31,6 +31,16 @@ def test_what_is_no_json_is_a_value_error(text: str) -> None:
         value_of(text)
 
 
+@pytest.mark.parametrize("text", [r'"\ud800"', r'{"a\uDC00": 1}', r'["\udc00\ud800"]'])
+def test_half_a_surrogate_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        value_of(text)
+
+
+def test_whole_surrogates_are_read() -> None:
+    assert value_of(r'"\ud83d\ude00 \\ud800"') == "\U0001f600 \\ud800"
+
+
 def test_a_pipe_is_read_as_a_file(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.write(write, b'{"a": 1}')

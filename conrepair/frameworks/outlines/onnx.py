@@ -7,6 +7,7 @@ import onnx
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_file import describe_proto, nodes_of, read_valid, specs_of_proto
 from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.runnable import load_error
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["check", "outline"]
@@ -48,7 +49,13 @@ def check(model: Model, found: Outline | None) -> None:
         ModelLoadError: if so.
     """
     read_valid(model)
-    if found is not None and found.missing:
+    if found is None:
+        try:
+            outline(model)
+        except Exception as error:
+            raise load_error(model, "an ONNX model", error) from error
+        return
+    if found.missing:
         raise ModelLoadError(f"{model.path} can't be loaded as an ONNX model: {'; '.join(found.missing)}.")
 
 

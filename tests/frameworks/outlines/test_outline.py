@@ -197,6 +197,21 @@ def test_inspect_of_onnx_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "can be read to its end, so it's what is in it that's refused" in capsys.readouterr().out
 
 
+def test_what_onnx_lets_pass_and_nobody_can_read_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A type that isn't one, of an initializer that nothing reads, passes ONNX's rules."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[4] x) => (float[4] y) {y = Relu(x)}'
+    )
+    model.graph.value_info.add(name="z").type.tensor_type.elem_type = 999
+    model.graph.output[0].type.tensor_type.shape.dim[0].Clear()
+    model.graph.input[0].type.tensor_type.elem_type = 999
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    assert main(["inspect", str(tmp_path / "net.onnx"), "-q"]) == ExitCode.MODEL_LOAD
+    assert "net.onnx can't be loaded as an ONNX model" in capsys.readouterr().err
+
+
 def test_inspect_lists_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = foreign_onnx(tmp_path)
     assert main(["inspect", str(path)]) == ExitCode.MODEL_LOAD
