@@ -546,8 +546,8 @@ class LimitsConfig(_Strict):
     memory_gb: float | None = Field(
         None,
         gt=0,
-        description="A worker that holds more GiB is stopped, and its job fails (on Linux). Default: all together may "
-        "hold what's free when the first job starts, less a reserve; else the largest is stopped.",
+        description="A worker that holds more GiB is stopped, and its job fails (on Linux). Default: all together "
+        "may hold what's free when the first job starts, less a reserve; else the largest is stopped.",
     )
 
 

@@ -200,7 +200,7 @@ def test_inspect_of_onnx_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_what_onnx_lets_pass_and_nobody_can_read_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A type that isn't one, of an initializer that nothing reads, passes ONNX's rules."""
+    """A type that isn't one passes ONNX's rules."""
     model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> g (float[4] x) => (float[4] y) {y = Relu(x)}'
     )
