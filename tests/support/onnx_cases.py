@@ -127,8 +127,9 @@ def imported(model: onnx.ModelProto, **options: Any) -> keras.Model:
     return again
 
 
-def run_keras(network: keras.Model, feeds: Mapping[str, Any]) -> list[Any]:
-    """All outputs, in order."""
+def run_keras(network: keras.Model, feeds: Mapping[str, Any], *, eagerly: bool = False) -> list[Any]:
+    """All outputs, in order; computed by a graph, unless they're wanted without."""
+    network.run_eagerly = eagerly
     arrays = list(feeds.values())
     return [
         np.asarray(leaf)
@@ -137,11 +138,12 @@ def run_keras(network: keras.Model, feeds: Mapping[str, Any]) -> list[Any]:
 
 
 def check_model(
-    model: onnx.ModelProto, feeds: Mapping[str, Any], *, rtol: float = 1e-4, atol: float = 1e-5, **options: Any
-) -> keras.Model:
+    model: onnx.ModelProto, feeds: Mapping[str, Any], *,
+    rtol: float = 1e-4, atol: float = 1e-5, eagerly: bool = False, **options: Any,
+) -> keras.Model:  # fmt: skip
     """Import a model and assert that it answers as ONNX Runtime does: shapes, element types, values."""
     network = imported(model, **options)
-    expected, got = run_onnx(model, feeds), run_keras(network, feeds)
+    expected, got = run_onnx(model, feeds), run_keras(network, feeds, eagerly=eagerly)
     assert len(expected) == len(got)
     for one, two in zip(expected, got, strict=True):
         assert (one.shape, one.dtype) == (two.shape, two.dtype)
@@ -156,16 +158,21 @@ def check(
     operator: str, feeds: Mapping[str, Any], constants: Mapping[str, Any] | None = None, *,
     rtol: float = 1e-4, atol: float = 1e-5, **settings: Any,
 ) -> keras.Model:  # fmt: skip
-    """`check_model` of one node; see `node_model`."""
-    return check_model(node_model(operator, feeds, constants, **settings), feeds, rtol=rtol, atol=atol)
+    """`check_model` of one node; see `node_model`.
+
+    Its layers have been called on symbols when it was imported, so a graph of it tells nothing more.
+    """
+    model = node_model(operator, feeds, constants, **settings)
+    return check_model(model, feeds, rtol=rtol, atol=atol, eagerly=True)
 
 
 def check_text(
     body: str, feeds: Mapping[str, Any], constants: Mapping[str, Any] | None = None, *,
     rtol: float = 1e-4, atol: float = 1e-5, **settings: Any,
 ) -> keras.Model:  # fmt: skip
-    """`check_model` of several nodes; see `text_model`."""
-    return check_model(text_model(body, feeds, constants, **settings), feeds, rtol=rtol, atol=atol)
+    """`check_model` of several nodes, as `check` does; see `text_model`."""
+    model = text_model(body, feeds, constants, **settings)
+    return check_model(model, feeds, rtol=rtol, atol=atol, eagerly=True)
 
 
 def layers_of(network: keras.Model) -> list[str]:
