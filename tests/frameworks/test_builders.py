@@ -223,7 +223,7 @@ def test_rounding_is_not_amplified_by_deep_keras_networks(tmp_path: Path) -> Non
 
 
 def test_keras_kernels_without_normalization_keep_the_variance(tmp_path: Path) -> None:
-    kwargs = {"weights": None, "input_shape": [32, 32, 3], "classifier_activation": None}
+    kwargs = {"weights": None, "input_shape": [32, 32, 3], "include_top": False, "pooling": "avg"}
     built, kept = (
         build("keras.applications:VGG16", tmp_path / name, kwargs=kwargs, initialize=name)
         for name in ("as-built", "variance-preserving")
@@ -235,10 +235,10 @@ def test_keras_kernels_without_normalization_keep_the_variance(tmp_path: Path) -
 
 
 def test_the_seed_decides_about_drawn_keras_weights(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"kwargs": {"weights": None, "alpha": 0.1, "input_shape": [32, 32, 3], "classes": 2}}
+    """Of a factory that draws from Keras's own generator."""
     first, again, other = (
         keras.saving.load_model(
-            build("keras.applications:MobileNet", tmp_path / str(place), seed=seed, **options).path
+            build("small_models:keras_drawn", tmp_path / str(place), seed=seed).path
         ).get_weights()[0]
         for place, seed in enumerate((1, 1, 2))
     )

@@ -385,6 +385,13 @@ def keras_text() -> Any:
     return keras.Model(text, layers.Dense(CLASSES, name="logits")(flat))
 
 
+def keras_drawn() -> Any:
+    """With the weights that Keras draws."""
+    import keras
+
+    return keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(CLASSES)])
+
+
 def fixed_batch(network: Any, batch: int) -> Any:
     """The same Keras model with a number where the symbolic batch was."""
     import keras

@@ -71,7 +71,8 @@ import sys, keras
 class Twice(keras.layers.Layer):
     def call(self, x): return 2 * x
 inner = keras.Sequential([keras.Input((3,)), Twice()])
-keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), inner]).save(sys.argv[1])
+network = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), inner])
+for path in sys.argv[1:]: network.save(path)
 """
 
 _TORCH = """
@@ -83,31 +84,19 @@ def _(x): return torch.empty_like(x)
 class Net(torch.nn.Module):
     def forward(self, x): return torch.ops.mine.twice(torch.relu(x))
 example = (torch.rand(2, 4),)
-if sys.argv[1].endswith(".pt2"): torch.export.save(torch.export.export(Net(), example), sys.argv[1])
-else: torch.jit.trace(Net(), example).save(sys.argv[1])
+torch.export.save(torch.export.export(Net(), example), sys.argv[1])
+torch.jit.trace(Net(), example).save(sys.argv[2])
 """
 
 
-def made_elsewhere(path: Path, code: str) -> Path:
-    """By a process that has what the file needs."""
-    subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True)
-    return path
-
-
-def custom_keras(folder: Path) -> Path:
-    return made_elsewhere(folder / "net.keras", _KERAS)
-
-
-def custom_h5(folder: Path) -> Path:
-    return made_elsewhere(folder / "net.h5", _KERAS)
-
-
-def custom_program(folder: Path) -> Path:
-    return made_elsewhere(folder / "net.pt2", _TORCH)
-
-
-def custom_torchscript(folder: Path) -> Path:
-    return made_elsewhere(folder / "net.pt", _TORCH)
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of files that processes made that have what these need."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    for code, *names in ((_KERAS, "net.keras", "net.h5"), (_TORCH, "net.pt2", "net.pt")):
+        files = [str(folder / name) for name in names]
+        subprocess.run([sys.executable, "-c", code, *files], check=True, capture_output=True)
+    return folder
 
 
 def custom_graph(folder: Path) -> Path:
@@ -128,17 +117,17 @@ def custom_graph(folder: Path) -> Path:
         (late_onnx, "opset 99", {"Relu": 1}),
         (flex_tflite, "FlexErf need the Flex delegate", {"FlexErf": 1, "RELU": 1}),
         (custom_tflite, "custom operators Erf", {"Erf": 1, "RELU": 1}),
-        (custom_keras, "mine>Twice", {"Dense": 1, "InputLayer": 2, "Twice": 1}),
-        (custom_h5, "mine>Twice", {"Dense": 1, "InputLayer": 2, "Twice": 1}),
-        (custom_program, "mine.twice", {"mine.twice": 1, "relu": 1}),
-        (custom_torchscript, "mine.twice", {"mine.twice": 1, "relu": 1}),
+        ("net.keras", "mine>Twice", {"Dense": 1, "InputLayer": 2, "Twice": 1}),
+        ("net.h5", "mine>Twice", {"Dense": 1, "InputLayer": 2, "Twice": 1}),
+        ("net.pt2", "mine.twice", {"mine.twice": 1, "relu": 1}),
+        ("net.pt", "mine.twice", {"mine.twice": 1, "relu": 1}),
         (custom_graph, "MyOwn", {"MyOwn": 1, "Placeholder": 1}),
     ],
 )
 def test_what_is_missing_is_said_and_not_that_the_file_is_damaged(
-    make: Callable[[Path], Path], missing: str, operators: dict[str, int], tmp_path: Path
+    make: str | Callable[[Path], Path], missing: str, operators: dict[str, int], elsewhere: Path, tmp_path: Path
 ) -> None:
-    model = model_of(make(tmp_path))
+    model = model_of(elsewhere / make if isinstance(make, str) else make(tmp_path))
     with pytest.raises(ModelLoadError, match="can't be loaded") as refused:
         framework(model.framework).load(model).run({})
     assert missing in str(refused.value)
@@ -149,12 +138,13 @@ def test_what_is_missing_is_said_and_not_that_the_file_is_damaged(
     assert len(found.missing) == 1
 
 
-def test_a_file_that_is_cut_off_is_damaged(tmp_path: Path) -> None:
-    whole = [foreign_onnx(tmp_path), flex_tflite(tmp_path), custom_keras(tmp_path), custom_program(tmp_path)]
+def test_a_file_that_is_cut_off_is_damaged(elsewhere: Path, tmp_path: Path) -> None:
+    whole = [foreign_onnx(tmp_path), flex_tflite(tmp_path), elsewhere / "net.keras", elsewhere / "net.pt2"]
     for path in whole:
         content = path.read_bytes()
-        path.write_bytes(content[: len(content) * 2 // 3])
-        model = model_of(path)
+        cut = tmp_path / f"cut{path.suffix}"
+        cut.write_bytes(content[: len(content) * 2 // 3])
+        model = model_of(cut)
         with pytest.raises(ModelLoadError, match=DAMAGED):
             framework(model.framework).load(model)
         assert outline(model) is None
