@@ -8,7 +8,6 @@ import onnx
 import pytest
 import small_models as small
 from located_faults import assert_clean
-from native_models import keras_file, tensorflow_file, tflite_file, torch_file
 
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.synthetic import SyntheticRange
@@ -19,6 +18,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.localization.models import Subject, localize_models, rounded_outputs
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
+from tests.support.native_models import keras_file, tensorflow_file, tflite_file, torch_file
 
 
 def subject(model: Model, count: int = 4, names: Subject | None = None) -> Subject:

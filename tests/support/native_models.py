@@ -9,6 +9,7 @@ import numpy as np
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Factory, Model
+from tests.support.made_once import made_once
 from tests.support.small_models import Array, export_pt2, fixed_batch, model_of
 
 SIDE, CLASSES, TOKENS, WORDS, WIDTH = 12, 6, 5, 11, 8
@@ -120,6 +121,7 @@ def torch_pair() -> Any:
 TORCH = {"image": torch_image, "order": torch_order, "text": torch_text, "pair": torch_pair}
 
 
+@made_once
 def torch_file(name: str, folder: Path) -> Model:
     """An exported program."""
     import torch
@@ -129,6 +131,7 @@ def torch_file(name: str, folder: Path) -> Model:
     return model_of("torch", path)
 
 
+@made_once
 def torch_factory_model(name: str, folder: Path) -> Model:
     """A state dict, and what builds the network."""
     import torch
@@ -246,12 +249,14 @@ def keras_pair() -> Any:
 KERAS = {"image": keras_image, "order": keras_order, "text": keras_text, "pair": keras_pair}
 
 
+@made_once
 def keras_file(name: str, folder: Path) -> Model:
     path = folder / f"{name}.keras"
     KERAS[name]().save(path)
     return model_of("keras", path)
 
 
+@made_once
 def tensorflow_file(name: str, folder: Path) -> Model:
     """A SavedModel that Keras exported."""
     path = folder / f"{name}.saved"
@@ -259,6 +264,7 @@ def tensorflow_file(name: str, folder: Path) -> Model:
     return model_of("tensorflow", path)
 
 
+@made_once
 def tflite_file(name: str, folder: Path, kind: str = "float") -> Model:
     """A conversion: "float", "fixed" (of the batch of the feeds), "float16", or "full-int8"."""
     import tensorflow as tf

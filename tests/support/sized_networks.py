@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from conrepair.frameworks.model import Model
+from tests.support.made_once import made_once
 from tests.support.small_models import model_of
 
 FORMATS = ("onnx", "torch", "keras", "tflite", "tensorflow")
 
 
+@made_once
 def exported(framework: str, size: tuple[int, int], folder: Path, *, batch: int | None = 1) -> Model:
     """For pictures of a size; in PyTorch and ONNX, for a batch too, or for any (None)."""
-    folder.mkdir(parents=True, exist_ok=True)
     if framework in {"onnx", "torch"}:
         return _of_torch(framework, size, folder, batch)
     return _of_keras(framework, size, folder)

@@ -15,6 +15,7 @@ from conrepair.frameworks.model import Model
 __all__ = ["FILES"]
 
 Make = Callable[[Path], Model]
+_NATIVE = "tests.support.native_models"
 
 
 def _support(module: str) -> Any:
@@ -139,7 +140,7 @@ _KERAS: dict[str, Make] = {
     },
     "small_models/nested": _keras(lambda: small.keras_convnet(nested=True)),
     **{
-        f"native_models/{name}": _keras(lambda name=name: _support("native_models").KERAS[name]())
+        f"native_models/{name}": _keras(lambda name=name: _support(_NATIVE).KERAS[name]())
         for name in ("image", "order", "text", "pair")
     },
     **{
@@ -216,10 +217,10 @@ _TORCH: dict[str, Make] = {
         )
     },
     **{
-        f"native_models/{name}": (lambda folder, name=name: _support("native_models").torch_file(name, folder))
+        f"native_models/{name}": (lambda folder, name=name: _support(_NATIVE).torch_file(name, folder))
         for name in ("image", "order", "text", "pair")
     },
-    "factory/image": lambda folder: _support("native_models").torch_factory_model("image", folder),
+    "factory/image": lambda folder: _support(_NATIVE).torch_factory_model("image", folder),
     **{f"examples/{name}": _of_examples(name) for name in ("encoder", "lstm", "gru", "two_inputs")},
     "pooled": _torch(_pooled, lambda: (small.images(),)),
 }
@@ -229,7 +230,7 @@ _TORCH: dict[str, Make] = {
 
 _TENSORFLOW: dict[str, Make] = {
     **{
-        f"native_models/{name}": (lambda folder, name=name: _support("native_models").tensorflow_file(name, folder))
+        f"native_models/{name}": (lambda folder, name=name: _support(_NATIVE).tensorflow_file(name, folder))
         for name in ("image", "order", "text", "pair")
     },
     "small_models/pair": lambda folder: model_of(
@@ -262,10 +263,10 @@ _TFLITE: dict[str, Make] = {
     **{f"tflite_networks/{name}/full-int8": _tflite(name, "full-int8") for name in ("residual", "perceptron")},
     **{f"tflite_networks/{name}/float16": _tflite(name, "float16") for name in ("residual", "lstm")},
     **{
-        f"native_models/{name}": (lambda folder, name=name: _support("native_models").tflite_file(name, folder))
+        f"native_models/{name}": (lambda folder, name=name: _support(_NATIVE).tflite_file(name, folder))
         for name in ("image", "order", "text", "pair")
     },
-    "native_models/shared": lambda folder: _support("native_models").tflite_shared(folder),
+    "native_models/shared": lambda folder: _support(_NATIVE).tflite_shared(folder),
 }
 
 FILES: Mapping[str, Mapping[str, Make]] = {
