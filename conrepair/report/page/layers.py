@@ -1,4 +1,4 @@
-"""What the page's script draws of a localization: errors along the network, and both graphs with what pairs in them."""
+"""What the page draws of localizations: errors along the network, and both graphs with what pairs in them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from conrepair.graph.record import GraphRecord, NodeRecord
 from conrepair.localization.result import LayerRow, Localization
 from conrepair.report.encode import encode
-from conrepair.report.page.anchors import in_order
+from conrepair.report.page.anchors import in_order, name_of
 from conrepair.report.result import AuditResult, LocalizedStep
 
-__all__ = ["Card", "layers_data"]
+__all__ = ["Card", "layers_data", "targets_data"]
 
 
 @dataclass
@@ -56,6 +56,26 @@ def layers_data(step: LocalizedStep, result: AuditResult) -> dict[str, Any]:
         "guilty": [place for place, row in enumerate(rows) if row.guilty],
         "faults": _faults(found, rows),
     }
+
+
+def targets_data(result: AuditResult) -> list[dict[str, Any]]:
+    """Introduced errors of several targets along the source that they share; none where no source has two.
+
+    Args:
+        result: Of an audit.
+
+    Returns:
+        For each such source its name, and its targets' names with their points: place in the source, error, layer.
+    """
+    shared: dict[str, list[dict[str, Any]]] = {}
+    for row in result.rows:
+        if row.localized.steps and row.localized.steps[0].name == "conversion":
+            points = [
+                [layer.order, encode(layer.introduced_error), layer.source_layer]
+                for layer in in_order(row.localized.steps[0].localization)
+            ]
+            shared.setdefault(row.reference, []).append({"label": name_of(row, result), "points": points})
+    return [{"source": source, "targets": targets} for source, targets in shared.items() if len(targets) > 1]
 
 
 def _layer(row: LayerRow) -> dict[str, Any]:

@@ -322,24 +322,32 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
         sentence = f"Don't ship as it is: {', and '.join(bad)}."
     elif not judged:
         state, word, sentence = "unknown", "not compared", "Nothing was compared."
-    counts = Counter(str(row.verdict) for row in judged)
-    shares = [
-        Figure(value=str(count), label=name, note=f"of {len(rows)} rows") for name, count in counts.most_common(3)
-    ]
-    if failed:
-        shares = [*shares[:2], Figure(value=str(len(failed)), label="without a verdict", note="see the errors below")]
-    hints = (("Open what is wrong in the table below: each has its layers and its repair.", ""),) if wrong else ()
     return Overview(
         state=state,
         word=word,
         sentence=sentence,
-        figures=tuple(shares[:3]),
+        figures=_figures_of_several(rows, result, wrong=len(wrong), failed=len(failed)),
         guilty=guilty,
         more=more,
         repairs=_repairs(rows),
-        next=hints,
+        next=(("Open what is wrong in the table below: each has its layers and its repair.", ""),) if wrong else (),
         seen="; ".join(dict.fromkeys(about for about in result.datasets.values() if about)),
     )
+
+
+def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int, failed: int) -> tuple[Figure, ...]:
+    counts = Counter(str(row.verdict) for row in rows if row.verdict is not None)
+    judged, looked = counts.total(), [row.localized.result for row in rows if row.localized.result is not None]
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    figures = [Figure(value=f"{judged - wrong} of {judged}", label="targets are right", note=verdicts)]
+    if looked:
+        faults = sum(len(found.faults) for found in looked)
+        note = f"{len(looked)} targets were looked into"
+        figures.append(Figure(value=str(faults), label="layers are at fault", note=note))
+    if failed:
+        figures.append(Figure(value=str(failed), label="without a verdict", note="see the errors below"))
+    figures.append(Figure(value=f"{result.seconds:.0f} s", label="took the audit", note=f"{len(result.rows)} rows"))
+    return tuple(figures[:3])
 
 
 def _mended(row: Row) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from conrepair.report.encode import encode
+from conrepair.report.page.layers import targets_data
 from conrepair.report.page.overview import overview, state_of
 from conrepair.report.page.sections import matrix_of, provenance, sections
 from conrepair.report.result import AuditResult
@@ -20,7 +20,7 @@ __all__ = ["PAGE", "page_html"]
 
 PAGE = "report.html"
 
-_OWN = ("dom", "tables", "plot", "graph", "layer", "main")
+_OWN = ("dom", "tables", "plot", "targets", "graph", "layer", "main")
 _SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/dagre.min.js", *(f"script/{name}.js" for name in _OWN))
 _STYLES = ("vendor/uPlot.min.css", "style.css")
 _LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE")
@@ -46,7 +46,8 @@ def page_html(result: AuditResult) -> str:
             matrix=matrix_of(result),
             sections=shown,
             provenance=provenance(result),
-            data={section.anchor: encode(section.data) for section in shown if section.data},
+            data={section.anchor: section.data for section in shown if section.data},
+            targets=targets_data(result),
             styles=[_text(name) for name in _STYLES],
             scripts=scripts,
             policy=_policy(scripts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,22 @@ def test_names_of_others_are_shown_and_nothing_runs(browser: Any, tmp_path: Path
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 1280
         assert seen.page.locator("img").count() == 0
         assert seen.requests == [path.as_uri()]
+        assert seen.errors == []
+
+
+def test_several_targets_of_a_source_are_lines(browser: Any, tmp_path: Path) -> None:
+    run = localizations.run_of(localizations.made(30, {7: 0.5}), localizations.about(), tmp_path)
+    (row,) = run.rows
+    rows = tuple(dataclasses.replace(row, model=name, reference="net") for name in ("one", HOSTILE))
+    path = tmp_path / "report.html"
+    path.write_text(page_html(dataclasses.replace(run, kind="audit", rows=rows)), encoding="utf-8")
+    with opened(browser, path) as seen:
+        assert seen.page.locator(".targets .key").all_text_contents() == ["one", HOSTILE]
+        seen.page.locator(".targets").get_by_role("slider").focus()
+        for _ in range(7):
+            seen.page.keyboard.press("ArrowRight")
+        assert "one 0.5" in str(seen.page.locator(".targets .told").text_content())
+        assert seen.violations() == []
         assert seen.errors == []
 
 

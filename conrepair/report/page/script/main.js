@@ -57,6 +57,9 @@ function follow() {
   else row.scrollIntoView();
 }
 
+document.querySelectorAll("section.targets").forEach((section) => {
+  targetsPlot(section, JSON.parse(document.getElementById("data-targets").textContent)[Number(section.dataset.place)]);
+});
 document.querySelectorAll("table.sortable").forEach(sortable);
 document.querySelectorAll("div.inputs").forEach(filterable);
 document.querySelectorAll("details.row").forEach((row) => {

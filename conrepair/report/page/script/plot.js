@@ -3,11 +3,12 @@
 const LEAST = 1e-10;
 
 function errorPlot(place, layers, choose) {
+  if (!layers.length) {
+    place.append(element("p", { class: "missing" }, "No pair of tensors was compared."));
+    return;
+  }
   const told = element("p", { class: "told", role: "status" });
-  const holder = element("div", {
-    tabindex: 0, role: "slider", "aria-label": "Layer", "aria-valuemin": 0, "aria-valuemax": Math.max(layers.length - 1, 0),
-    "aria-valuenow": 0, "aria-valuetext": layers.length ? layerWords(layers[0], 0) : "no layer",
-  });
+  const holder = slider(layers.length, (number) => layerWords(layers[number], number), told, moved, choose);
   const reset = element("button", { type: "button", onclick: () => zoom(0, layers.length - 1) }, "Whole network");
   const nearer = element("button", { type: "button", onclick: () => scale(0.5) }, "Zoom in");
   const further = element("button", { type: "button", onclick: () => scale(2) }, "Zoom out");
@@ -17,7 +18,7 @@ function errorPlot(place, layers, choose) {
   const power = (value) => 10 ** Math.ceil(Math.log10(value)); // axes of uPlot are whole decades
   const top = power(Math.max(1e-6, ...finite.map((value) => 1.5 * value))), bottom = power(Math.max(Math.min(1e-7, ...finite) / 10, LEAST));
   const shown = (value) => (Number.isNaN(value) ? top : Math.min(Math.max(value, bottom), top));
-  let current = Math.max(layers.findIndex((layer) => layer.guilty), 0), plot = null;
+  let plot = null;
   const data = () => [
     layers.map((_, number) => number),
     values.map((row) => shown(row[2])),
@@ -26,12 +27,8 @@ function errorPlot(place, layers, choose) {
     values.map((row, number) => (layers[number].guilty ? shown(row[0]) : null)),
   ];
 
-  function tell(number) {
-    current = Math.min(Math.max(number, 0), layers.length - 1);
-    const words = layerWords(layers[current], current);
-    told.textContent = words;
-    holder.setAttribute("aria-valuenow", current);
-    holder.setAttribute("aria-valuetext", words);
+  function moved(number) {
+    plot.setCursor({ left: plot.valToPos(number, "x"), top: 40 }, false);
   }
 
   function zoom(from, to) {
@@ -41,7 +38,7 @@ function errorPlot(place, layers, choose) {
 
   function scale(factor) {
     const { min, max } = plot.scales.x, half = Math.max((factor * (max - min)) / 2, 2);
-    zoom(current - half, current + half);
+    zoom(holder.place() - half, holder.place() + half);
   }
 
   function draw() {
@@ -60,33 +57,43 @@ function errorPlot(place, layers, choose) {
         { stroke: colour("full"), width: 1.5, points: { show: false } }, dots(5, "introduced"), dots(10, "guilty"),
       ],
       cursor: { drag: { x: true, y: false } },
-      hooks: { setCursor: [(self) => { if (self.cursor.idx !== null && self.cursor.idx !== undefined) tell(self.cursor.idx); }] },
+      hooks: { setCursor: [(self) => { if (self.cursor.idx !== null && self.cursor.idx !== undefined) holder.tell(self.cursor.idx); }] },
     }, data(), holder);
     plot.setScale("x", { min: -0.5, max: Math.max(layers.length - 1, 1) + 0.5 });
-    plot.over.addEventListener("click", () => choose(current));
+    plot.over.addEventListener("click", () => choose(holder.place()));
   }
 
   holder.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
-    if (step) tell(current + step);
-    else if (event.key === "Home") tell(0);
-    else if (event.key === "End") tell(layers.length - 1);
-    else if (event.key === "Enter" || event.key === " ") choose(current);
-    else if (event.key === "+") scale(0.5);
-    else if (event.key === "-") scale(2);
+    if (event.key === "+") scale(0.5);
+    if (event.key === "-") scale(2);
+  });
+  draw();
+  holder.tell(Math.max(layers.findIndex((layer) => layer.guilty), 0));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  new ResizeObserver(() => plot.setSize({ width: Math.max(holder.clientWidth, 280), height: 300 })).observe(place);
+}
+
+// Something along the network that is read by pointing at it or with the arrow keys, and chosen with Enter.
+function slider(count, words, told, moved, choose) {
+  const holder = element("div", { tabindex: 0, role: "slider", "aria-label": "Layer", "aria-valuemin": 0, "aria-valuemax": Math.max(count - 1, 0) });
+  let current = 0;
+  holder.place = () => current;
+  holder.tell = (number) => {
+    current = Math.min(Math.max(number, 0), count - 1);
+    told.textContent = words(current);
+    holder.setAttribute("aria-valuenow", current);
+    holder.setAttribute("aria-valuetext", told.textContent);
+  };
+  holder.addEventListener("keydown", (event) => {
+    const ends = { Home: 0, End: count - 1 }, steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
+    if (event.key in ends || event.key in steps) {
+      holder.tell(ends[event.key] ?? current + steps[event.key]);
+      moved(current);
+    } else if (event.key === "Enter" || event.key === " ") choose(current);
     else return;
     event.preventDefault();
-    if (step || event.key === "Home" || event.key === "End") {
-      const left = plot.valToPos(current, "x");
-      plot.setCursor({ left, top: 40 }, false);
-    }
   });
-  if (layers.length) {
-    draw();
-    tell(current);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-    new ResizeObserver(() => plot.setSize({ width: Math.max(holder.clientWidth, 280), height: 300 })).observe(place);
-  } else told.textContent = "No pair of tensors was compared.";
+  return holder;
 }
 
 function decades(self, ticks) {
