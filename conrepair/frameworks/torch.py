@@ -22,6 +22,7 @@ from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.frameworks.torchscript_inputs import inputs_of_graph
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.recent import Recent
 from conrepair.runtime.user_modules import reach_modules
 
 __all__ = [
@@ -134,12 +135,15 @@ class TorchRunnable(Runnable):
         return {spec.name: array_from_tensor(tensor) for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
 
 
+_RECENT: Recent[TorchRunnable] = Recent(256 << 20)
+
+
 class TorchFramework:
     """See `conrepair.frameworks.runnable.Framework`."""
 
     def describe(self, model: Model) -> Description:
         """Operators are ATen ones where the file has a graph, leaf modules where a factory builds it."""
-        runnable = TorchRunnable(model)
+        runnable = _recent(model, double=False)
         module = runnable.module
         weights: Counter[str] = Counter()
         for tensor in [*module.parameters(), *module.buffers()]:
@@ -156,7 +160,18 @@ class TorchFramework:
 
     def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
         """The module; the second opinion computes in float64."""
-        return TorchRunnable(model, double=second_opinion)
+        return _recent(model, double=second_opinion)
+
+
+def _recent(model: Model, *, double: bool) -> TorchRunnable:
+    """A model, loaded and tried; a small exported program whose buffers stay as they are is held for the next."""
+    how = repr((replace(model, provenance=None), double))
+    return _RECENT.of(Path(model.path), how, lambda: TorchRunnable(model, double=double), stays=_stays)
+
+
+def _stays(runnable: TorchRunnable) -> bool:
+    exported = exported_program(runnable.module)
+    return exported is not None and not exported.graph_signature.buffers_to_mutate
 
 
 def example_inputs(inputs: tuple[TensorSpec, ...]) -> tuple[torch.Tensor, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import cast
 
 from conrepair.data.tensor_spec import TensorSpec
@@ -11,12 +13,15 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import FRAMEWORKS
 from conrepair.graph.sizes import without_sizes
 from conrepair.networks.network import Network
+from conrepair.runtime.recent import Recent
 
 __all__ = ["open_network"]
 
+_RECENT: Recent[Network] = Recent(256 << 20)
+
 
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
-    """Open a model as a network, whose graph leaves out what only computes sizes.
+    """Open a model as a network, whose graph leaves out what only computes sizes; small ones are held for the next.
 
     Args:
         model: What to open.
@@ -27,6 +32,11 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """
     if model.framework not in FRAMEWORKS:
         raise ValueError(f"unknown framework {model.framework!r}; known: {', '.join(FRAMEWORKS)}")
+    how = repr((dataclasses.replace(model, provenance=None), tuple(inputs)))
+    return _RECENT.of(Path(model.path), how, lambda: _opened(model, inputs))
+
+
+def _opened(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     module = importlib.import_module(f"conrepair.networks.{model.framework}")
     network = cast(Network, module.open_network(model, inputs))
     network.graph = without_sizes(network.graph)

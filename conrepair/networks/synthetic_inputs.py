@@ -81,7 +81,9 @@ class _Answers:
         )
 
 
-def choose_inputs(source: Reader, targets: Sequence[Reader], limits: SyntheticRange, count: int) -> Chosen:
+def choose_inputs(
+    source: Reader, targets: Sequence[Reader], limits: SyntheticRange, count: int, *, batch: int = _SIZE
+) -> Chosen:
     """Find out what inputs a source and its targets are made for, and whether its outputs depend on them.
 
     What the source's file says counts, then what a target's does. Where its outputs hardly depend on such inputs, or
@@ -92,8 +94,9 @@ def choose_inputs(source: Reader, targets: Sequence[Reader], limits: SyntheticRa
         targets: That get the same ones.
         limits: What is asked for.
         count: Number of samples.
+        batch: Of models that leave it open, as they are opened with later; more than one.
     """
-    said = [_said(reader) for reader in (source, *targets)]
+    said = [_said(reader, batch) for reader in (source, *targets)]
     ranges, notes = _agreed(source, targets, [item.ranges for item in said], limits)
     has_pictures = any(map(may_be_picture, source.inputs))
     # What's in few bits was calibrated on photos; noise of the same range saturates tensors inside.
@@ -202,10 +205,10 @@ class _Said:
     in_few_bits: bool
 
 
-def _said(reader: Reader) -> _Said:
+def _said(reader: Reader, batch: int) -> _Said:
     found = {}
     try:
-        network = open_network(reader.model, tuple(map(_of_some_size, reader.inputs)))
+        network = open_network(reader.model, tuple(_of_some_size(spec, batch) for spec in reader.inputs))
     except ConrepairError:
         network = None
     ranges = {} if network is None else input_ranges(network.graph)
@@ -221,5 +224,7 @@ def _said(reader: Reader) -> _Said:
     return _Said(found, any(tensor.quantization is not None for tensor in tensors))
 
 
-def _of_some_size(spec: TensorSpec) -> TensorSpec:
-    return replace(spec, shape=tuple(size if isinstance(size, int) else _SIZE for size in spec.shape))
+def _of_some_size(spec: TensorSpec, batch: int) -> TensorSpec:
+    sizes = (batch, *[_SIZE] * len(spec.shape))
+    known = [size if isinstance(size, int) else other for size, other in zip(spec.shape, sizes, strict=False)]
+    return replace(spec, shape=tuple(known))

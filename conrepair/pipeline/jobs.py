@@ -246,7 +246,7 @@ def draw_inputs(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Choose which inputs to draw for a model and what was made of it.
 
     Args:
-        payload: "source" and "targets" (each with "model" and "inputs"), "limits", "count".
+        payload: "source" and "targets" (each with "model" and "inputs"), "limits", "count", "batch".
         folder: Not used.
 
     Returns:
@@ -256,7 +256,8 @@ def draw_inputs(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     source = from_json(Reader, payload["source"])
     targets = [from_json(Reader, target) for target in payload["targets"]]
-    chosen = choose_inputs(source, targets, from_json(SyntheticRange, payload["limits"]), payload["count"])
+    limits = from_json(SyntheticRange, payload["limits"])
+    chosen = choose_inputs(source, targets, limits, payload["count"], batch=payload["batch"])
     for reader in (source, *targets):
         _check_unchanged(reader.model.path, reader.model.sha256)
     return {"chosen": to_json(chosen)}

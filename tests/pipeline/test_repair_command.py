@@ -13,6 +13,7 @@ import pytest
 import rewritten_networks as networks
 from documents import repair_in
 from localizations import about, made, run_of
+from localized import WEIGHTS, Variant
 from PIL import Image
 
 import conrepair
@@ -21,6 +22,7 @@ from conrepair.faults.catalogue import faults
 from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
 from conrepair.localization.opening import Opened, open_model
+from conrepair.networks.onnx import OnnxNetwork, open_network
 from conrepair.repairs.outcomes import Advice
 from conrepair.report.result import Problem, RepairedTarget
 from conrepair.report.results import Repaired
@@ -61,6 +63,21 @@ def test_a_repair_goes_on_from_the_localization(broken: Broken, monkeypatch: pyt
     assert found.exit_code == 0
     assert len(opened) == 1, "only the changed target is opened by the repair"
     assert not {right, wrong} & set(opened)
+
+
+def test_each_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = next(iter(WEIGHTS))
+    right = Variant(size=(12, 12)).write(tmp_path / "right.onnx").path
+    wrong = Variant(size=(12, 12), weights={layer: WEIGHTS[layer] * 1.5}).write(tmp_path / "wrong.onnx").path
+    opened = []
+
+    def noted(model: Model, *others: Any) -> OnnxNetwork:
+        opened.append(model.path)
+        return open_network(model, *others)
+
+    monkeypatch.setattr("conrepair.networks.onnx.open_network", noted)
+    assert conrepair.localize(right, wrong, samples=4, in_process=True).exit_code == 1
+    assert opened == [right, wrong]
 
 
 def test_a_fault_is_mended_written_and_can_be_applied_again(

@@ -60,12 +60,14 @@ def _task(state: State, name: str, group: list[Subject]) -> Task:
         raise ValueError("nothing is drawn")
     samples = state.data_for(group[0], first)[0].samples
     source = _reader(first, samples)
+    layers = state.settings.layers
     targets = [_reader(model, subject.open_sizes_filled(model)) for subject, model in made[1:]]
     payload = {
         "source": source,
         "targets": targets,
         "limits": to_json(dataset.limits),
         "count": dataset.count,
+        "batch": max(2, min(layers.batch_size, layers.samples, dataset.count)),
     }
     needs = frozenset[str]().union(*(framework_needs(item.model.framework) for _, item in made))
     return Task(f"{name}, inputs", "draw_inputs", lambda _: payload, needs=needs, timeout=state.settings.seconds)
