@@ -28,8 +28,7 @@ from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal, blame, end_early
 
 
-@pytest.fixture
-def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
+def leave_ends_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rule for CPUs as it was: a padding's ends stayed unwritten."""
     from conrepair.backends.tvm import cpu_rule
 
@@ -37,6 +36,12 @@ def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
         return [{9: 8}.get(int(item.dom.extent), int(item.dom.extent)) for item in block.iter_vars]
 
     monkeypatch.setattr(cpu_rule, "_extents", without_ends)
+
+
+@pytest.fixture
+def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedules are wrong."""
+    leave_ends_unwritten(monkeypatch)
 
 
 def break_pass(monkeypatch: pytest.MonkeyPatch, name: str, kernel: str, right: str, wrong: str) -> None:
@@ -69,11 +74,11 @@ def break_pass(monkeypatch: pytest.MonkeyPatch, name: str, kernel: str, right: s
 
 @pytest.fixture
 def misfused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fusion confuses minimum with maximum in one of the kernels that it makes: that of d and d6."""
-    break_pass(monkeypatch, "FuseTIR", "fused_conv2d4_maximum3_minimum3", "T.min(", "T.max(")
+    """Fusion confuses minimum with maximum in one of the kernels that it makes: that of c and c6."""
+    break_pass(monkeypatch, "FuseTIR", "fused_conv2d1_maximum1_minimum1", "T.min(", "T.max(")
 
 
-ANTIALIASED = 'p4 = Resize <antialias = 1, mode = "linear"> (p, , scales)'
+ANTIALIASED = 'p = Resize <antialias = 1, mode = "linear"> (c6, , scales)'
 """What TVM's importer reads wrongly."""
 
 HALVES = np.array([1, 1, 0.5, 0.5], np.float32)
@@ -84,6 +89,11 @@ IDLE = (
     "DeadCodeElimination",
     "DispatchSampling",
     "DispatchSortScan",
+    "FoldBatchnormToConv2D",
+    "CanonicalizeBindings",
+    "RewriteDataflowReshape",
+    "StaticPlanBlockMemory",
+    "KillAfterLastUse",
 )
 """Passes that change nothing here, and which nobody needs to try without."""
 
@@ -101,93 +111,93 @@ def options_of(build: str) -> dict[str, Any]:
 
 
 def test_a_wrong_schedule_is_left_out_where_it_is_wrong(tmp_path: Path, unwritten: None) -> None:
-    model = compiled.mobile(tmp_path)
+    model = compiled.short(tmp_path)
     build = compiled.built(model, tmp_path / "build", "O3")
     hashed = sha256_of(build)
     found = repaired(model, build, tmp_path / "out")
-    assert [fault.target_layers for fault in found.before.faults] == [("b", "b6", "bp")]
+    assert [fault.target_layers for fault in found.before.faults] == [("a", "a6", "ap")]
     assert found.mended
     assert found.tried == 4, "the smallest change comes first, after none; then it's made smaller"
     assert found.model is not None
     options = options_of(found.model.path)
-    assert options["unscheduled"] == ["bp"], "one operator is enough for the kernel that it's part of"
+    assert options["unscheduled"] == ["ap"], "one operator is enough for the kernel that it's part of"
     assert options["unfused"] == options["disabled_pass"] == []
     assert options["setting"] == "O3"
     assert found.unseen_after.samples == 4
     assert found.unseen_after.error < 1e-5
     record = json.loads((Path(found.model.path) / "build.json").read_text())
-    assert record["repair"]["change"]["unscheduled"] == ["bp"]
+    assert record["repair"]["change"]["unscheduled"] == ["ap"]
     assert json.loads((tmp_path / "out" / "patch.json").read_text())["build"] == record["repair"]["change"]
     assert sha256_of(build) == hashed
     # All other kernels are what they were.
     script = (Path(found.model.path) / "relax.py").read_text()
-    assert script.count("T.parallel") > 5
+    assert script.count("T.parallel") >= 2
 
 
 def test_a_wrong_fusion_is_left_out_where_it_is_wrong(tmp_path: Path, misfused: None) -> None:
-    model = compiled.mobile(tmp_path)
+    model = compiled.short(tmp_path)
     build = compiled.built(model, tmp_path / "build", "O2")
     found = repaired(model, build, tmp_path / "out")
-    assert [fault.target_layers for fault in found.before.faults] == [("d", "d6")]
+    assert [fault.target_layers for fault in found.before.faults] == [("c", "c6")]
     assert found.mended
-    assert found.edits == ("no fusion of `d6`",)
+    assert found.edits == ("no fusion of `c6`",)
     assert found.model is not None
     options = options_of(found.model.path)
-    assert options["unfused"] == ["d6"]
+    assert options["unfused"] == ["c6"]
     assert options["unscheduled"] == options["disabled_pass"] == []
     assert found.unseen_after.error < 1e-5 < found.unseen_before.error
 
 
-@pytest.mark.cpu_seconds(25)  # builds are compiled again
+@pytest.mark.cpu_seconds(8)  # builds are compiled again
 def test_a_wrong_pass_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kernels have what it writes wrongly inside, however they're fused."""
     break_pass(monkeypatch, "FoldConstant", "maximum3", "T.max(", "T.min(")
     model = compiled.mobile(tmp_path)
-    build = compiled.built(model, tmp_path / "build", "O2")
+    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=IDLE)
     found = repaired(model, build, tmp_path / "out")
     assert {fault.target_layers for fault in found.before.faults} == {("d", "d6"), ("e", "e6")}
     assert found.mended
     assert found.edits == ("without `FoldConstant`",)
     assert found.model is not None
-    assert options_of(found.model.path)["disabled_pass"] == ["FoldConstant"]
+    assert options_of(found.model.path)["disabled_pass"] == [*IDLE, "FoldConstant"]
     assert found.unseen_after.error < 1e-5 < found.unseen_before.error
 
 
-@pytest.mark.slow
+@pytest.mark.cpu_seconds(8)
 def test_faults_are_mended_each_by_what_it_needs(tmp_path: Path, unwritten: None, misfused: None) -> None:
-    model = compiled.mobile(tmp_path)
+    model = compiled.short(tmp_path)
     build = compiled.built(model, tmp_path / "build", "O3")
     found = repaired(model, build, tmp_path / "out")
-    assert {fault.target_layers for fault in found.before.faults} == {("b", "b6", "bp"), ("d", "d6")}
+    assert {fault.target_layers for fault in found.before.faults} == {("a", "a6", "ap"), ("c", "c6")}
     assert found.mended
     assert found.model is not None
     options = options_of(found.model.path)
-    assert (options["unscheduled"], options["unfused"], options["disabled_pass"]) == (["bp"], ["d6"], [])
+    assert (options["unscheduled"], options["unfused"], options["disabled_pass"]) == (["ap"], ["c6"], [])
     assert found.unseen_after.error < 1e-5
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # the next one ends so, too
 def test_what_can_be_mended_is_where_something_is_left(tmp_path: Path, misfused: None) -> None:
     """The importer's fault stays."""
-    model = compiled.mobile(tmp_path, ANTIALIASED, scales=HALVES)
+    model = compiled.short(tmp_path, ANTIALIASED, scales=HALVES)
     build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=IDLE)
     found = repaired(model, build, tmp_path / "out")
-    assert {fault.target_layers for fault in found.before.faults} == {("p4",), ("d", "d6")}
-    assert [fault.target_layers for fault in found.after.faults] == [("p4",)]
+    assert {fault.target_layers for fault in found.before.faults} == {("p",), ("c", "c6")}
+    assert [fault.target_layers for fault in found.after.faults] == [("p",)]
     assert not found.mended
-    assert found.edits == ("no fusion of `d6`",)
+    assert found.edits == ("no fusion of `c6`",)
     assert found.model is not None
-    assert options_of(found.model.path)["unfused"] == ["d6"]
+    assert options_of(found.model.path)["unfused"] == ["c6"]
     assert found.unseen_after.error < found.unseen_before.error
-    assert "no fusion of `d`, `d6`, `p4`: 2 kernels at fault before, 1 now" in found.effects[1]
+    assert "no fusion of `c`, `c6`, `p`: 2 kernels at fault before, 1 now" in found.effects[1]
 
 
-@pytest.mark.slow
+@pytest.mark.cpu_seconds(8)  # two searches of all passes
 def test_the_best_is_kept_where_the_search_is_ended(
     tmp_path: Path, misfused: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the second candidate, which mends one of two faults, is made; the next search goes on from there."""
-    model, kept = compiled.mobile(tmp_path, ANTIALIASED, scales=HALVES), tmp_path / "kept"
+    model, kept = compiled.short(tmp_path, ANTIALIASED, scales=HALVES), tmp_path / "kept"
     build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=IDLE)
 
     def end_at_fusion(build: Path, change: BuildChange) -> Any:
@@ -200,16 +210,20 @@ def test_the_best_is_kept_where_the_search_is_ended(
         found = repaired(model, build, tmp_path / "out", Journal(kept))
     assert (found.interrupted, found.tried, len(found.after.faults)) == (True, 2, 1)
     assert found.model is not None
-    assert set(options_of(found.model.path)["unfused"]) == {"d", "d6", "p4"}
+    assert set(options_of(found.model.path)["unfused"]) == {"c", "c6", "p"}
     end_early(kept, wanted=False)
     found = repaired(model, build, tmp_path / "again", Journal(kept))
-    assert (found.interrupted, found.recalled, found.edits) == (False, 1, ("no fusion of `d6`",))
+    assert (found.interrupted, found.recalled, found.edits) == (False, 1, ("no fusion of `c6`",))
+    assert [fault.target_layers for fault in found.before.faults] == [("c", "c6"), ("p",)]
+    assert [fault.target_layers for fault in found.after.faults] == [("p",)]
+    assert not found.mended
+    assert found.unseen_after.error < found.unseen_before.error
 
 
 def test_what_makes_others_worse_is_undone(tmp_path: Path, unwritten: None, monkeypatch: pytest.MonkeyPatch) -> None:
     told = iter([Agreement(4, 0.1, 1), Agreement(4, 0.2, 3)])
     monkeypatch.setattr("conrepair.repairs.unseen.agreement", lambda *_, **__: next(told))
-    model = compiled.mobile(tmp_path)
+    model = compiled.short(tmp_path)
     build = compiled.built(model, tmp_path / "build", "O3")
     found = repaired(model, build, tmp_path / "out")
     assert (found.edits, found.model, found.patch, found.mended) == ((), None, None, False)
@@ -219,12 +233,11 @@ def test_what_makes_others_worse_is_undone(tmp_path: Path, unwritten: None, monk
     assert not list((tmp_path / "out").iterdir())
 
 
-@pytest.mark.slow
 def test_a_search_goes_on_where_another_was_stopped(
     tmp_path: Path, unwritten: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """First it's asked to end at once; then its process dies of the second candidate."""
-    model, kept = compiled.mobile(tmp_path), tmp_path / "kept"
+    model, kept = compiled.short(tmp_path), tmp_path / "kept"
     build = compiled.built(model, tmp_path / "build", "O3")
     kept.mkdir()
     end_early(kept)
@@ -254,9 +267,8 @@ def test_a_search_goes_on_where_another_was_stopped(
     assert options_of(found.model.path)["unscheduled"] == []
 
 
-@pytest.mark.slow
 def test_what_no_pass_brought_in_is_left(tmp_path: Path) -> None:
-    model = compiled.mobile(tmp_path, ANTIALIASED, scales=HALVES)
+    model = compiled.short(tmp_path, ANTIALIASED, scales=HALVES)
     build = compiled.built(model, tmp_path / "build", "O0")
     found = repaired(model, build, tmp_path / "out")
     assert not found.mended
@@ -289,12 +301,12 @@ def test_changes_are_taken_together_and_apart() -> None:
     assert both.without(("disabled_pass", "FuseOps")) == BuildChange(("b",), ("a", "b"))
 
 
-@pytest.mark.slow
-@pytest.mark.workers
-def test_a_build_by_hand(tmp_path: Path, unwritten: None, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command's worker has the rule as it is now."""
-    model = compiled.mobile(tmp_path)
-    build, out = compiled.built(model, tmp_path / "build", "O3"), tmp_path / "out"
+def test_a_build_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command has the rule as it is now."""
+    model, out = compiled.short(tmp_path), tmp_path / "out"
+    with pytest.MonkeyPatch.context() as older:
+        leave_ends_unwritten(older)
+        build = compiled.built(model, tmp_path / "build", "O3")
     assert main(["repair", model.path, str(build), "-q", "--samples", "12", "-o", str(out)]) == 0
     printed = capsys.readouterr().out
     assert "repaired: 1 found, 0 left" in printed

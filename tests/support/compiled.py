@@ -79,6 +79,31 @@ def mobile(folder: Path, between: str = "p4 = Identity (p)", **weights: Array) -
     return small.model_of("onnx", networks.written(folder / "mobile.onnx", text, {**held, **weights}, opset=18))
 
 
+def short(folder: Path, between: str = "", **weights: Array) -> Model:
+    """Two convolutions, with what `mobile` has around them: bounds, and a padding at the end in front of a stride.
+
+    Args:
+        folder: For the file.
+        between: Nodes that compute p, which the last convolution reads, from c6, of shape [1, 6, 4, 4].
+        weights: That they read.
+    """
+    text = f"""short (float[1, 3, 8, 8] image) => (float[1, 5, h, w] y) {{
+        a = Conv <pads = [1, 1, 1, 1]> (image, stem)
+        a6 = Clip (a, low, high)
+        ap = Pad (a6, ends)
+        c = Conv <strides = [2, 2]> (ap, second)
+        c6 = Clip (c, low, high)
+        {between}
+        y = Conv ({"p" if between else "c6"}, last)
+    }}"""
+    drawn = networks.drawn
+    held = {
+        "stem": drawn(4, 3, 3, 3, seed=1), "second": drawn(6, 4, 3, 3, seed=2), "last": drawn(5, 6, 1, 1, seed=3),
+        "low": np.array(0, np.float32), "high": np.array(6, np.float32), "ends": np.array([0, 0, 0, 0, 0, 0, 1, 1]),
+    }  # fmt: skip
+    return small.model_of("onnx", networks.written(folder / "short.onnx", text, {**held, **weights}, opset=18))
+
+
 def feeds_of(inputs: Any, seed: int) -> dict[str, Array]:
     generator = np.random.default_rng(seed)
     return {
