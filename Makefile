@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: run setup dev test test-all lint schema mutants clean
+.PHONY: run setup dev test test-all lint schema mutants pictures clean
 
 run: setup
 	$(BIN)/python main.py
@@ -32,6 +32,9 @@ schema: setup
 
 mutants: dev
 	$(BIN)/python -m benchmarks.mutants
+
+pictures: dev
+	$(BIN)/python docs/pictures/screenshots.py $(if $(AUDIT),--audit $(AUDIT))
 
 clean:
 	rm -rf .venv generated

@@ -21,8 +21,8 @@ def pytest_addoption(parser: Any) -> None:
     parser.getgroup("conrepair").addoption(
         "--conrepair-reports",
         metavar="FOLDER",
-        help="Keep the localization of each failed conrepair.testing.assert_equivalent in a folder of its test's name "
-        f"below FOLDER (default: what the environment variable {REPORTS} names, else nothing is kept).",
+        help="Keep the localization of each failed conrepair.testing.assert_equivalent in a folder of its test's "
+        f"name below FOLDER (default: what the environment variable {REPORTS} names, else nothing is kept).",
     )
 
 

@@ -1,0 +1,56 @@
+"""Pictures of report.html for the docs: `make pictures AUDIT=generated/shipped`, with Debian's chromium.
+
+The page of a localization is made of MobileNetV2 with one convolution padded at the other edges, that of an audit is
+taken from a run that is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+
+from browser import chromium, opened  # noqa: E402 (found by the path above)
+
+_FOLDER = Path(__file__).parent
+_WIDTH, _HEIGHT = 1280, 800
+
+
+def main() -> None:
+    """Write the pictures beside this file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--audit", type=Path, help="Folder of an audit, whose page is taken, too.")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch, chromium() as browser:
+        folder = Path(scratch)
+        subprocess.run([sys.executable, "-m", "benchmarks.verbs_cost", "--make", scratch], cwd=ROOT, check=True)
+        for verb in ("localize", "repair"):
+            words = [verb, "source.onnx", "wrong.onnx", "-q", "-o", verb]
+            subprocess.run([sys.executable, "-m", "conrepair", *words], cwd=folder, check=False, env=_environment())
+        _take(browser, folder / "localize" / "report.html", "report-first-screen", "")
+        _take(browser, folder / "localize" / "report.html", "report-layers", ".localization", height=1500)
+        _take(browser, folder / "repair" / "report.html", "report-repair", "", scheme="dark")
+    if options.audit is not None:
+        with chromium() as browser:
+            _take(browser, options.audit.absolute() / "report.html", "report-audit", "")
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def _take(browser: Any, page: Path, name: str, selector: str, *, scheme: Any = "light", height: int = _HEIGHT) -> None:
+    with opened(browser, page, scheme=scheme, size=(_WIDTH, height)) as seen:
+        place = seen.page.locator(selector).first if selector else seen.page
+        place.screenshot(path=_FOLDER / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main()
