@@ -46,7 +46,9 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def _take(browser: Any, page: Path, name: str, selector: str, *, scheme: Any = "light", height: int = _HEIGHT) -> None:
+def _take(
+    browser: Any, page: Path, name: str, selector: str, *, scheme: Any = "light", height: int = _HEIGHT
+) -> None:
     with opened(browser, page, scheme=scheme, size=(_WIDTH, height)) as seen:
         place = seen.page.locator(selector).first if selector else seen.page
         place.screenshot(path=_FOLDER / f"{name}.png")

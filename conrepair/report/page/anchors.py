@@ -8,7 +8,7 @@ from pathlib import Path
 from conrepair.localization.result import LayerRow, Localization
 from conrepair.report.result import AuditResult, Row
 
-__all__ = ["anchor_of", "in_order", "layer_place", "name_of", "section_of"]
+__all__ = ["anchor_of", "in_order", "layer_place", "name_of", "section_of", "targets_of"]
 
 _OF_FILES = {"compare", "localize", "repair"}
 
@@ -16,6 +16,11 @@ _OF_FILES = {"compare", "localize", "repair"}
 def section_of(row: Row, result: AuditResult) -> str:
     """Of a row: it's the same however often the page is made."""
     return f"row-{result.rows.index(row)}"
+
+
+def targets_of(result: AuditResult) -> list[Row]:
+    """What was held against something else, or should have been: a source on another backend, too."""
+    return [row for row in result.rows if row.kind != "reference" or row.verdict or row.problem]
 
 
 def name_of(row: Row, result: AuditResult) -> str:

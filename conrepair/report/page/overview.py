@@ -13,10 +13,11 @@ from conrepair.localization.result import Localization, LocatedFault
 from conrepair.report.localization.about import about_step
 from conrepair.report.localization.advice import fault_advice, seen, verdict_advice
 from conrepair.report.localization.naming import names_of, names_of_fault
-from conrepair.report.page.anchors import anchor_of, layer_place, name_of, section_of
+from conrepair.report.page.anchors import anchor_of, layer_place, name_of, section_of, targets_of
 from conrepair.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.words import number, quoted, shortened
+from conrepair.runtime.workers import NO_DEVICE
 
 __all__ = ["Figure", "Guilty", "Overview", "Repair", "overview", "state_of"]
 
@@ -125,7 +126,7 @@ def overview(result: AuditResult) -> Overview:
     Args:
         result: Of any verb, or of an audit.
     """
-    targets = [row for row in result.rows if row.kind != "reference"]
+    targets = targets_of(result)
     if len(targets) == 1:
         return _of_one(targets[0], result)
     return _of_several(targets or list(result.rows), result)
@@ -305,7 +306,9 @@ def _seen(row: Row, result: AuditResult) -> str:
 def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     """An audit: what of it may ship."""
     judged = [row for row in rows if row.verdict is not None]
-    failed = [row for row in rows if row.verdict is None and row.problem is not None]
+    failed = [
+        row for row in rows if row.verdict is None and row.problem is not None and row.problem.kind != NO_DEVICE
+    ]
     wrong = [row for row in judged if row.verdict is not None and not row.verdict.is_right and not _mended(row)]
     doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
     guilty, more = _guilty(rows, result)

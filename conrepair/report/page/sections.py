@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.localization.suspiciousness import Suspiciousness
-from conrepair.report.page.anchors import name_of, section_of
+from conrepair.report.page.anchors import name_of, section_of, targets_of
 from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
 from conrepair.report.page.overview import state_of
@@ -16,6 +16,7 @@ from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.summary import row_notes
 from conrepair.runtime.words import number
+from conrepair.runtime.workers import NO_DEVICE
 
 __all__ = ["Cell", "Matrix", "Section", "matrix_of", "provenance", "sections"]
 
@@ -93,7 +94,7 @@ def sections(result: AuditResult) -> list[Section]:
     Args:
         result: Of any verb, or of an audit.
     """
-    rows = [row for row in result.rows if row.kind != "reference" or row.problem is not None]
+    rows = targets_of(result)
     return [_section(row, result, alone=len(rows) == 1) for row in rows]
 
 
@@ -122,14 +123,15 @@ def _section(row: Row, result: AuditResult, *, alone: bool) -> Section:
 
 
 def _state(row: Row) -> str:
-    return "wrong" if row.verdict is None and row.problem is not None else state_of(row.verdict)
+    failed = row.verdict is None and row.problem is not None and row.problem.kind != NO_DEVICE
+    return "wrong" if failed else state_of(row.verdict)
 
 
 def _word(row: Row) -> str:
     if row.verdict is not None:
         return str(row.verdict)
     if row.problem is not None:
-        return "error"
+        return "no device" if row.problem.kind == NO_DEVICE else "error"
     return "reference" if row.kind == "reference" else "not judged"
 
 
@@ -166,10 +168,8 @@ def matrix_of(result: AuditResult) -> Matrix | None:
 
 
 def _cell(row: Row, result: AuditResult) -> Cell:
-    shown = row.kind != "reference" or row.problem is not None
-    return Cell(
-        anchor=section_of(row, result) if shown else "", state=_state(row), word=_word(row), facts=_facts(row)
-    )
+    anchor = section_of(row, result) if row in targets_of(result) else ""
+    return Cell(anchor=anchor, state=_state(row), word=_word(row), facts=_facts(row))
 
 
 def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:
