@@ -207,12 +207,16 @@ def test_the_stage_repair_of_an_audit(folder: Path) -> None:
     assert main(["run", "config.json", "-q"]) == 4  # from the store
 
 
-@pytest.mark.cpu_seconds(40)  # every other way to convert is tried
-def test_what_could_not_be_compared_mends_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.cpu_seconds(15)  # Keras exports from processes of its own
+def test_what_could_not_be_compared_mends_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sizes are open, so there's no data: whether another way is right isn't known. Unless nobody wants to know."""
+    for name in set(CONVERTERS) - {"onnx-normalise", "onnx2torch", "onnx-keras", "keras-torch"}:
+        monkeypatch.delitem(CONVERTERS, name)
     text = "r = Relu (x) y = AveragePool <kernel_shape = [2, 2], pads = [0, 0, 1, 1]> (r)"
     save(text, opset=17, shape="n, 3, h, w")
-    command = ["convert", "net.onnx", "--to", "torch", "-o", "net.pt2", "-q", "--seconds", "20"]
+    command = ["convert", "net.onnx", "--to", "torch", "-o", "net.pt2", "-q"]
     assert main(command) == 4
     err = capsys.readouterr().err
     assert "not repaired: " in err
