@@ -15,9 +15,10 @@ from pages import HOSTILE, hostile
 import conrepair
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.page.page import page_html
-from conrepair.report.result import Row
+from conrepair.report.result import Problem, Row
 from conrepair.report.results import Localized
 from conrepair.report.saved import read_result
+from conrepair.runtime.workers import NO_DEVICE
 
 
 class _Page(HTMLParser):
@@ -114,13 +115,18 @@ def test_an_audit_has_a_matrix_that_leads_to_its_rows(tmp_path: Path) -> None:
         Row(
             model="net", conversion="c", backend="onnxruntime", kind="target", verdict=Verdict.NOISE, reference="net"
         ),
+        Row(model="net", conversion="", backend="tvm", kind="reference", verdict=Verdict.NOISE, reference="net"),
+        Row(
+            model="net", conversion="", backend="gpu", kind="reference", problem=Problem(message="x", kind=NO_DEVICE)
+        ),
     ]
     text = page_html(dataclasses.replace(run, kind="audit", rows=tuple(rows)))
     told = " ".join(" ".join(_Page(text).text).split())
-    assert "Don't ship as it is: 1 of 2 targets aren't what their sources are." in told
+    assert "Don't ship as it is: 1 of 3 targets aren't what their sources are." in told
     links = [values.get("href") for tag, values in _Page(text).tags if tag == "a"]
-    assert {"#row-1", "#row-2"} <= set(links)
+    assert {"#row-1", "#row-2", "#row-3", "#row-4"} <= set(links)
     assert "a > b" in told
+    assert "no device" in told
 
 
 def test_a_run_without_layers_says_how_to_get_them(tmp_path: Path) -> None:
