@@ -15,6 +15,7 @@ from onnx import numpy_helper
 
 from conrepair import api
 from conrepair.cli import main
+from conrepair.frameworks.identity import model_sha256
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.workers import Failure, Job, Workers
 
@@ -170,3 +171,19 @@ def test_what_dies_while_it_is_loaded_can_t_be_loaded(
         ["inspect", "net.tflite"] if verb == "inspect" else ["compare", "net.tflite", "net.onnx"], capsys
     )
     assert (code, "SIGSEGV" in text) == (3, True), text
+
+
+def test_a_patch_that_names_what_isn_t_there(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edit = {"edit": "Remove", "node": "gone", "input": 0}
+    patch = {"version": 1, "target_sha256": model_sha256(room / "net.onnx"), "arrays": None, "edits": [edit]}
+    (room / "patch.json").write_text(json.dumps(patch))
+    code, text = said(["repair", "net.onnx", "--apply", "patch.json", "-o", "out"], capsys)
+    assert (code, "patch.json can't be applied to" in text, "no node gone" in text) == (2, True, True), text
+    assert not (room / "out").exists()
+
+
+def test_a_recipe_of_pictures_larger_than_memory(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (room / "recipe.json").write_text(json.dumps({"base": "raw", "size": [2**31, 2**31]}))
+    (room / "photo.png").touch()
+    code, text = said(["execute", "net.onnx", "--data", ".", "--recipe", "recipe.json"], capsys)
+    assert (code, "less than or equal to 16384" in text) == (2, True), text

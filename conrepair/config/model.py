@@ -42,6 +42,7 @@ _STORE = "store"
 _LOCAL_DEVICE = "local"
 _NAME_LETTERS = 100  # files and folders are named after models, audits and backends
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_NAME_LETTERS)]
+_Pixels = Annotated[int, Field(ge=1, le=16384)]  # a picture of so many by so many has 805 MB
 _Seconds = Annotated[float, Field(le=MOST_SECONDS)]
 
 
@@ -81,13 +82,13 @@ class RecipeConfig(_Strict):
         "raw",
         description="torchvision, keras:tf, keras:torch, keras:caffe, tflite, efficientnet-lite or raw.",
     )
-    size: tuple[int, int] | None = Field(None, description="Height and width; default: the model's.")
+    size: tuple[_Pixels, _Pixels] | None = Field(None, description="Height and width; default: the model's.")
     fit: Literal["stretch", "crop", "pad", "none"] | None = Field(
         None,
         description="stretch to the size, resize the shorter side and centre-crop, keep the proportions and pad with "
         "zeros, or leave as it is.",
     )
-    resize_to: int | None = Field(None, description="Shorter side before the crop, in pixels.")
+    resize_to: _Pixels | None = Field(None, description="Shorter side before the crop, in pixels.")
     crop_ratio: float | None = Field(None, description="size / shorter side before the crop.")
     interpolation: Literal["nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"] | None = None
     resampler: Literal["pillow", "tensorflow"] | None = None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
@@ -19,7 +22,6 @@ from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.sources import framework_needs
 from conrepair.repairs.build_change import changed_options, read_build_patch, write_changed
 from conrepair.repairs.patch import CONVERTED, RECIPE, read_patch
-from conrepair.repairs.repair import apply_patch
 from conrepair.repairs.search import STEM
 from conrepair.report.folder import check_folder
 from conrepair.runtime.errors import ExitCode, UsageError
@@ -50,25 +52,28 @@ def apply(options: argparse.Namespace) -> int:
         return _apply_to_build(patch, real_path(target), model, folder, options.timeout, quiet=options.quiet)
     if options.target is not None:
         raise UsageError("--apply changes one model; name only that.")
-    return _apply_to_model(patch, _model(real_path(source)), folder)
+    return _apply_to_model(patch, _model(real_path(source)), folder, options.timeout, quiet=options.quiet)
 
 
 def _model(path: Path) -> Model:
     return Model(detect_framework(path), str(path), model_sha256(path))
 
 
-def _apply_to_model(path: Path, model: Model, folder: Path) -> int:
+def _apply_to_model(path: Path, model: Model, folder: Path, seconds: float, *, quiet: bool) -> int:
+    """Change a copy in a worker: what's in a file or a patch of somebody's isn't loaded here."""
     patch, target_hash = read_patch(path)
     converted = path.with_name(CONVERTED)
     if model.sha256 != target_hash and converted.is_file():
         raise UsageError(f"the patch is for {converted}, which a target was converted to; name that.")
-    with whole_output(folder) as temporary:
-        made = apply_patch(patch, target_hash, model, temporary)
-    names = [] if made is None else [Path(made.path).name]
-    for name in [*names, *([RECIPE] if patch.recipe is not None else [])]:
-        say(f"written: {folder / name}")
-    if made is not None:
-        tell_next(f"{command('inspect', folder / Path(made.path).name)} lists what it consists of")
+    payload = {"patch": str(path.absolute()), "model": to_json(model)}
+    needs = framework_needs(model.framework)
+    with _done("patch", payload, needs, seconds, quiet=quiet) as (value, made), whole_output(folder) as temporary:
+        shutil.copytree(made, temporary)
+    name = value["made"]
+    for written in [*([name] if name else []), *([RECIPE] if patch.recipe is not None else [])]:
+        say(f"written: {folder / written}")
+    if name:
+        tell_next(f"{command('inspect', folder / name)} lists what it consists of")
     return int(ExitCode.EQUIVALENT)
 
 
@@ -80,20 +85,32 @@ def _apply_to_build(
     imported = imported_model(build, model)
     values, batch = changed_options(build, change)
     payload = {"model": to_json(imported), "backend": "tvm", "options": values, "batch_size": batch}
-    with contextlib.ExitStack() as stack:
-        scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
-        made = scratch / "build"
-        made.mkdir()
-        needs = framework_needs(imported.framework) | {"tvm"}
-        job = Job("compile", payload, made, needs, seconds)
-        workers = stack.enter_context(Workers(1, jobs=JOBS, folders=(scratch,)))
-        with ProgressDisplay(quiet=quiet) as display, display.stage("compile", 1) as stage:
-            outcome = workers.call(job)
-            stage.advance()
-        if not isinstance(outcome, Success):
-            raise problem_of_failure(outcome).as_error("compile")
-        temporary = stack.enter_context(whole_output(folder))
+    needs = framework_needs(imported.framework) | {"tvm"}
+    with _done("compile", payload, needs, seconds, quiet=quiet) as (_, made), whole_output(folder) as temporary:
         temporary.mkdir()
         write_changed(build, change, made, temporary / STEM)
     say(f"written: {folder / STEM}")
     return int(ExitCode.EQUIVALENT)
+
+
+@contextlib.contextmanager
+def _done(
+    kind: str, payload: Mapping[str, Any], needs: frozenset[str], seconds: float, *, quiet: bool
+) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Do a job in a worker; what it returned, and the folder of what it made, which is gone after the block.
+
+    Raises:
+        ConrepairError: if it failed.
+    """
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
+        made = scratch / "made"
+        made.mkdir()
+        workers = stack.enter_context(Workers(1, jobs=JOBS, folders=(scratch,)))
+        with ProgressDisplay(quiet=quiet) as display, display.stage(kind, 1) as stage:
+            outcome = workers.call(Job(kind, payload, made, needs, seconds))
+            stage.advance()
+        if not isinstance(outcome, Success):
+            problem = problem_of_failure(outcome)
+            raise problem.as_error("" if problem.kind == "refused" else kind)
+        yield outcome.value, made

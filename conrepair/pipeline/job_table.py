@@ -23,6 +23,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "execute": f"{_MODULE}:execute",
         "localize": f"{_MODULE}:localize",
         "outline": f"{_MODULE}:outline",
+        "patch": "conrepair.pipeline.patching:patch",
         "probe": "conrepair.pipeline.probes:probe",
         "repair": f"{_MODULE}:repair",
         "rounding": f"{_MODULE}:rounding",
