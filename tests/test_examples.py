@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from conrepair.cli.main import command_line
+from conrepair.cli.parser import check_rest
 from conrepair.report.saved import read_result
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,3 +46,26 @@ def test_a_project_that_tests_its_export(tmp_path: Path) -> None:
     (row,) = read_result(project / "reports" / "test-the-export-is-right").rows[-1:]
     assert row.localized.result is not None
     assert row.localized.result.faults
+
+
+WORKFLOW = ROOT / "examples" / "ci" / "conrepair.yml"
+
+
+def test_commands_of_the_workflow_are_ours() -> None:
+    lines = [line.strip() for line in WORKFLOW.read_text(encoding="utf-8").splitlines()]
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("conrepair ")]
+    assert {words[0] for words in commands} == {"compare", "localize"}
+    for words in commands:
+        options, rest = command_line().parse_known_args(words)
+        check_rest(options, rest)
+        assert options.output in {"report", "answers"}
+
+
+def test_the_workflow_hands_on_what_was_found_where_the_command_fails() -> None:
+    text = WORKFLOW.read_text(encoding="utf-8")
+    steps = text.partition("    steps:\n")[2].split("\n      - ")
+    place = next(place for place, step in enumerate(steps) if "conrepair localize" in step)
+    after = steps[place + 1 :]
+    assert all("        if: always()\n" in step for step in after)
+    for name in ("results.sarif", "junit.xml", "summary.md"):
+        assert any(f"report/{name}" in step for step in after)

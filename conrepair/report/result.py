@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _LAST_WORDS = 5  # lines of what a tool printed
+_OF_LAYERS = {"localize", "repair"}
 
 
 @dataclass(frozen=True)
@@ -331,5 +332,22 @@ class AuditResult:
 
     @property
     def exit_code(self) -> int:
-        """The worst of the rows'."""
-        return max((row.exit_code for row in self.rows), default=int(ExitCode.USAGE))
+        """The worst of the rows'; of a localization and of a repair, that of what was asked about: the last one."""
+        asked = self.rows[-1:] if self.kind in _OF_LAYERS else self.rows
+        return max((self.exit_code_of(row) for row in asked), default=int(ExitCode.USAGE))
+
+    def exit_code_of(self, row: Row) -> int:
+        """What a row alone would make the command return: by its answers, its layers, or what a repair left.
+
+        Args:
+            row: Of this run.
+        """
+        found, done = row.localized.own, row.repaired
+        if found is None or self.kind not in _OF_LAYERS:
+            return row.exit_code
+        if done.problem is not None:
+            return done.problem.exit_code
+        if done.result is not None and done.result.interrupted:
+            return int(ExitCode.INTERRUPTED)
+        right = found.is_right if done.result is None else done.result.mended
+        return int(ExitCode.EQUIVALENT if right else ExitCode.DIFFERENT)

@@ -24,7 +24,7 @@ from conrepair.report.repair.files import made_anew, repair_files
 from conrepair.report.repair.summary import repair_line
 from conrepair.report.result import AuditResult, Problem, RepairedTarget, Row
 from conrepair.report.saved import result_json
-from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
+from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.store import RECORD
 from conrepair.runtime.words import shortened
 
@@ -298,7 +298,7 @@ class Localized(_Told):
     @property
     def exit_code(self) -> int:
         """As the command line's."""
-        return int(ExitCode.EQUIVALENT if self.localization.is_right else ExitCode.DIFFERENT)
+        return self.run.exit_code
 
     def save(self, folder: str | Path) -> Path:
         """Write result.json and what is made of it; the folder appears whole.
@@ -377,9 +377,7 @@ class Repaired(_Told):
     @property
     def exit_code(self) -> int:
         """As the command line's."""
-        if self.result is not None and self.result.interrupted:
-            return int(ExitCode.INTERRUPTED)
-        return int(ExitCode.EQUIVALENT if self.mended else ExitCode.DIFFERENT)
+        return self.run.exit_code
 
     @property
     def tells(self) -> bool:

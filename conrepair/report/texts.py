@@ -12,12 +12,15 @@ from conrepair.report.comparison_table import comparisons_csv, inputs_csv
 from conrepair.report.encode import encode
 from conrepair.report.localization.about import about_step
 from conrepair.report.localization.texts import step_texts
+from conrepair.report.machine.junit import junit_xml
+from conrepair.report.machine.markdown import summary_markdown
+from conrepair.report.machine.sarif import sarif_text
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["localization_folder", "looked_into", "texts_of"]
+__all__ = ["localization_folder", "looked_into", "machine_texts", "texts_of"]
 
 INPUTS = "inputs.csv"
 
@@ -33,7 +36,25 @@ def texts_of(result: AuditResult) -> dict[str, str]:
         Texts by their paths in the folder.
     """
     of_kind = _TEXTS.get(result.kind)
-    return {} if of_kind is None else of_kind(result)
+    return {} if of_kind is None else of_kind(result) | machine_texts(result)
+
+
+def machine_texts(result: AuditResult) -> dict[str, str]:
+    """What other programs read, of kinds of runs that judge a target.
+
+    Args:
+        result: Of any verb, or of an audit. Its models are named by where they are.
+
+    Returns:
+        Texts by their paths in the folder.
+    """
+    if result.kind not in _TEXTS:
+        return {}
+    return {
+        "junit.xml": junit_xml(result),
+        "results.sarif": sarif_text(result),
+        "summary.md": summary_markdown(result),
+    }
 
 
 def _of_localization(result: AuditResult) -> dict[str, str]:
@@ -122,4 +143,5 @@ _TEXTS: Mapping[str, Callable[[AuditResult], dict[str, str]]] = {
     "audit": _of_audit,
     "compare": _of_audit,
     "localize": _of_localization,
+    "repair": lambda _: {},
 }

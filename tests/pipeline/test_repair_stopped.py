@@ -23,6 +23,7 @@ import onnx
 import pytest
 from documents import repair_in
 from localized import WEIGHTS, Variant
+from told_runs import OF_EVERY_RUN
 
 from conrepair.runtime.files import sha256_of
 
@@ -56,7 +57,7 @@ def check_what_is_left(room: Path, before: list[str]) -> str:
     if not (room / "out").exists():
         return "nothing"
     if repair_in(room / "out")["model"] is None:
-        assert {path.name for path in (room / "out").iterdir()} == {"report.html", "result.json"}
+        assert {path.name for path in (room / "out").iterdir()} == OF_EVERY_RUN
         return "what is known"
     check_result(room / "out")
     return "the whole result"
@@ -66,10 +67,7 @@ def check_result(out: Path, of: Path | None = None) -> dict[str, Any]:
     """A whole result: its model loads, and is the one that the document (of an audit: in `of`) speaks of."""
     document = repair_in(of or out)
     names = {"patch.json", "patch.npz", "repaired.onnx"}
-    assert {path.name for path in out.iterdir()} - {
-        "report.html",
-        "result.json",
-    } == names  # an audit has these once, for all of it
+    assert {path.name for path in out.iterdir()} - OF_EVERY_RUN == names  # an audit has these once, for all of it
     assert sha256_of(out / "repaired.onnx") == document["model"]["sha256"]
     onnx.checker.check_model(str(out / "repaired.onnx"), full_check=True)
     return document

@@ -16,7 +16,7 @@ from conrepair.report.localization.about import About
 from conrepair.report.saved import read_result
 from conrepair.runtime.errors import StorageError, UsageError
 
-TEXTS = {"result.json", "report.html", "layers.csv", "error.svg"}
+TEXTS = {"result.json", "report.html", "layers.csv", "error.svg", "junit.xml", "results.sarif", "summary.md"}
 
 
 def write(found: Localization, folder: Path, about: About | None = None) -> None:

@@ -92,7 +92,8 @@ def test_console_tables_and_picture_follow_from_it(localized: tuple[Localized, P
     again = follows(found.run, folder)
     assert "`conv`" in shown(again)
     overlays = {"model_explorer_source.json", "model_explorer_target.json"}
-    assert texts_of(again).keys() == {"layers.csv", "error.svg", "inputs.csv"} | overlays
+    machine = {"junit.xml", "results.sarif", "summary.md"}
+    assert texts_of(again).keys() == {"layers.csv", "error.svg", "inputs.csv"} | overlays | machine
 
 
 def test_it_has_the_graphs_of_both_sides_once_and_what_pairs_in_them(localized: tuple[Localized, Path]) -> None:
@@ -199,7 +200,13 @@ def test_recipe_and_ranking_are_in_it_when_there_are_any(tmp_path: Path) -> None
     assert document["suspiciousness"]["layers"][0]["params_mean_diff"] == "nan"
     assert document["suspiciousness"]["settings"]["seed"] == 4
     assert document["recipe"]["recipe"]["mean"] == [0.485, 0.456, 0.406]
-    assert "layer_analysis.json" in texts_of(follows(run, tmp_path / "out"))
+    texts = texts_of(follows(run, tmp_path / "out"))
+    assert "layer_analysis.json" in texts
+    lines = list(csv.DictReader(io.StringIO(texts["ranking.csv"])))
+    assert [(line["rank"], line["target_layer"], line["share"]) for line in lines] == [
+        ("1", "guilty", "0.9"),
+        ("2", "innocent", "0.0"),
+    ]
 
 
 def test_numbers_that_json_lacks(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from conrepair.frameworks.model import Model
 from conrepair.localization.classic_analysis import classic_layer_analysis
 from conrepair.report.localization.about import About
 from conrepair.report.localization.plot import error_plot
-from conrepair.report.localization.table import layers_csv
+from conrepair.report.localization.table import layers_csv, ranking_csv
 from conrepair.report.result import LocalizedStep
 
 __all__ = ["step_texts"]
@@ -17,7 +17,8 @@ __all__ = ["step_texts"]
 def step_texts(step: LocalizedStep, about: About) -> dict[str, str]:
     """layers.csv, error.svg, and Model Explorer's overlays of models that it opens.
 
-    Where layers were ranked by their suspiciousness, layer_analysis.json has that as ConRepAIr writes it.
+    Where layers were ranked by their suspiciousness, ranking.csv has that, and layer_analysis.json as ConRepAIr
+    writes it.
 
     Args:
         step: What was found.
@@ -32,6 +33,7 @@ def step_texts(step: LocalizedStep, about: About) -> dict[str, str]:
     result = step.localization
     texts = {"layers.csv": layers_csv(result.layers), "error.svg": error_plot(result)}
     if result.suspiciousness is not None:
+        texts["ranking.csv"] = ranking_csv(result.suspiciousness)
         analysis = classic_layer_analysis(result.suspiciousness)
         texts["layer_analysis.json"] = json.dumps(analysis, indent=2, allow_nan=False) + "\n"
     sides: tuple[tuple[Side, Model], ...] = (("source", about.source), ("target", about.target))

@@ -1,0 +1,1 @@
+"""What other programs read of a run: JUnit, SARIF, a comment for a pull request."""

@@ -1,0 +1,105 @@
+"""junit.xml: a test case for each target and each place that it ran in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from xml.etree import ElementTree as ET
+
+from conrepair.report.machine.targets import Outcome, Target, targets_of
+from conrepair.report.result import AuditResult
+from conrepair.runtime.words import printable, shortened
+
+__all__ = ["junit_xml"]
+
+_NAME, _MESSAGE, _LAYERS = 200, 300, 20
+_TAGS = {Outcome.FAILED: "failure", Outcome.ERROR: "error", Outcome.SKIPPED: "skipped"}
+
+
+def junit_xml(result: AuditResult) -> str:
+    """As Jenkins, GitLab, Azure and GitHub's actions read it.
+
+    What would make the command end with 1 is a failure: faulty, undeployable, and undecided, as nothing is proven.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    targets = targets_of(result)
+    counts = _counts(targets) | {"time": f"{result.seconds:.3f}"}
+    root = ET.Element("testsuites", {"name": "conrepair"} | counts)
+    suite = ET.SubElement(root, "testsuite", {"name": shortened(f"{result.kind} {result.name}", _NAME)} | counts)
+    _properties(suite, [(f"version of {name}", version) for name, version in result.versions.items()])
+    for target in targets:
+        _case(suite, target)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _counts(targets: list[Target]) -> dict[str, str]:
+    counts = Counter(target.outcome for target in targets)
+    return {
+        "tests": str(len(targets)),
+        "failures": str(counts[Outcome.FAILED]),
+        "errors": str(counts[Outcome.ERROR]),
+        "skipped": str(counts[Outcome.SKIPPED]),
+    }
+
+
+def _case(suite: ET.Element, target: Target) -> None:
+    row = target.row
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        classname=shortened(target.source, _NAME),
+        name=shortened(f"{target.name} on {row.backend}", _NAME),
+    )
+    _properties(case, _figures(target))
+    if target.outcome is Outcome.PASSED:
+        return
+    layers = [layer for finding in target.findings for layer in finding.layers[:1]]
+    where = f" at {shortened(layers[0], _NAME)}" if layers else ""
+    first = target.findings[0].words if target.findings else target.reason
+    problem = ET.SubElement(
+        case,
+        _TAGS[target.outcome],
+        type=target.findings[0].kind if target.findings else target.word,
+        message=shortened(f"{target.word}{where}: {first}", _MESSAGE),
+    )
+    problem.text = "\n".join(map(_line, _details(target)))
+
+
+def _details(target: Target) -> list[str]:
+    """All that is known: the reason, each fault with its layers, what a tool said last."""
+    lines = target.reason.splitlines()
+    for finding in target.findings:
+        lines.append(f"{finding.kind}: {finding.words}")
+        lines += [f"  at {layer}" for layer in finding.layers[:_LAYERS]]
+        if len(finding.layers) > _LAYERS:
+            lines.append(f"  and {len(finding.layers) - _LAYERS} more layers")
+    if (problem := target.row.problem) is not None:
+        lines += [*problem.explanation.splitlines(), *problem.last_words.splitlines()]
+    return lines
+
+
+def _line(text: str) -> str:
+    return printable(text.rstrip())
+
+
+def _figures(target: Target) -> list[tuple[str, str]]:
+    """What was measured, as far as it was."""
+    row, told = target.row, [("verdict", target.word), *([("repaired", "true")] if target.repaired else [])]
+    worst = None if row.comparison is None else row.comparison.worst
+    if worst is not None and worst.answers is not None:
+        told += [("answers_differing", str(worst.answers.top1_differs)), ("answers", str(worst.answers.samples))]
+    if worst is not None:
+        told += [("relative_error", f"{worst.error.relative_l2:.6g}"), ("rounding_explains", f"{worst.floor:.6g}")]
+    if row.ran.accuracy is not None:
+        told += [("answered_rightly", str(row.ran.accuracy[0])), ("labelled", str(row.ran.accuracy[1]))]
+    if row.ran.times is not None:
+        told.append(("median_seconds", f"{row.ran.times.median:.6g}"))
+    return told
+
+
+def _properties(parent: ET.Element, told: list[tuple[str, str]]) -> None:
+    properties = ET.SubElement(parent, "properties")
+    for name, value in told:
+        ET.SubElement(properties, "property", name=printable(name), value=printable(value))

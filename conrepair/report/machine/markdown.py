@@ -1,0 +1,108 @@
+"""summary.md: what a run came to, as a comment of a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from conrepair.report.machine.targets import Outcome, Target, targets_of
+from conrepair.report.page.overview import overview
+from conrepair.report.result import AuditResult
+from conrepair.runtime.words import number, printable, shortened
+
+__all__ = ["MOST", "summary_markdown"]
+
+MOST = 65_536
+"""Letters that GitHub takes of a comment."""
+
+_ROOM = 60_000  # for tables; what stands around them needs far less than the rest
+_NAME, _WORDS, _COMMAND = 80, 300, 1000
+_MARKS = {"right": "✅", "warning": "⚠️", "wrong": "❌", "unknown": "❔"}
+_ORDER = (Outcome.FAILED, Outcome.ERROR, Outcome.SKIPPED, Outcome.PASSED)
+_ACTED_ON = re.compile(r"[^\w\s.,;/=%()'+-]|_|(?<=www)\.", re.IGNORECASE)
+_LINKS = re.compile("&#64;|&#35;")
+_HEAD = ("target", "ran by", "verdict", "answers that differ", "relative error", "rounding explains", "ms")
+
+
+def summary_markdown(result: AuditResult) -> str:
+    """The verdict, a table of targets, the layers at fault, what to do next; always short enough for a comment.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    told = overview(result)
+    targets = sorted(targets_of(result), key=lambda target: _ORDER.index(target.outcome))
+    parts = [f"### {_MARKS[told.state]} conrepair {result.kind}: {_text(told.word)}", "", _text(told.sentence), ""]
+    ends = [f"**next:** {_text(words)} {_code(command, _COMMAND)}".rstrip() + "\n" for words, command in told.next]
+    if told.repairs:
+        ends[:0] = [f"**repair:** {_text(item.words)}; before: {_text(item.before)}; now: {_text(item.after)}\n"
+                    for item in told.repairs[:3]]  # fmt: skip
+    versions = ", ".join(f"conrepair {text}" for name, text in result.versions.items() if name == "conrepair")
+    ends.append(f"<sub>{_text(told.seen)} {result.seconds:.0f} s. {_text(versions)}</sub>\n")
+    room = _ROOM - sum(map(len, [*parts, *ends]))
+    table, left = _fitting([_line(target) for target in targets], room // 2)
+    faults, more = _fitting([line for target in targets for line in _faults(target)], room // 2)
+    parts += [_row(_HEAD), _row(["---"] * len(_HEAD)), *table, ""] if table else []
+    parts += [f"and {left} more targets, in result.json\n"] if left else []
+    parts += ["**At fault:**", "", *faults, ""] if faults else []
+    parts += [f"and {more} more faults, in result.json\n"] if more else []
+    return "\n".join([*parts, *ends])
+
+
+def _fitting(lines: Sequence[str], room: int) -> tuple[list[str], int]:
+    """The first lines that have room, and how many haven't."""
+    kept: list[str] = []
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return kept, len(lines) - len(kept)
+
+
+def _line(target: Target) -> str:
+    row = target.row
+    worst = None if row.comparison is None else row.comparison.worst
+    answers = None if worst is None else worst.answers
+    return _row(
+        [
+            _code(target.name, _NAME),
+            _code(row.backend, _NAME),
+            _text(f"{target.word}, repaired" if target.repaired else target.word),
+            "" if answers is None else f"{answers.top1_differs} of {answers.samples}",
+            "" if worst is None else number(worst.error.relative_l2),
+            "" if worst is None else number(worst.floor),
+            "" if row.ran.times is None else f"{1000 * row.ran.times.median:.3g}",
+        ]
+    )
+
+
+def _faults(target: Target) -> Iterable[str]:
+    for finding in target.findings:
+        more = f" and {len(finding.layers) - 1} more" if len(finding.layers) > 1 else ""
+        where = f" at {_code(finding.layers[0], _NAME)}{more}" if finding.layers else ""
+        yield f"- {_code(target.name, _NAME)}: **{finding.kind}**{where}: {_text(finding.words)}"
+    if not target.findings and target.outcome in {Outcome.FAILED, Outcome.ERROR}:
+        yield f"- {_code(target.name, _NAME)}: **{_text(target.word)}**: {_text(target.reason)}"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _code(text: str, most: int) -> str:
+    """A name or a command: within `<code>` nobody is mentioned and nothing linked."""
+    return f"<code>{_escaped(shortened(text, most))}</code>" if text else ""
+
+
+def _text(text: str) -> str:
+    """A sentence, in which names may stand: nobody is mentioned (@) in it, and no issue linked (#)."""
+    return _LINKS.sub("\\g<0>\u200b", _escaped(shortened(text, _WORDS)))
+
+
+def _escaped(text: str) -> str:
+    return _ACTED_ON.sub(_entity, printable(text))
+
+
+def _entity(found: re.Match[str]) -> str:
+    return f"&#{ord(found[0])};" if found[0].isascii() else found[0]

@@ -1,0 +1,127 @@
+"""What a run says of each of its targets, as programs ask for it: passed or not, and by which faults."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from conrepair.localization.result import Localization
+from conrepair.report.localization.naming import names_of, names_of_fault
+from conrepair.report.page.anchors import name_of
+from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.words import number, quoted
+from conrepair.runtime.workers import NO_DEVICE
+
+__all__ = ["Finding", "Outcome", "Target", "findings_of", "targets_of"]
+
+
+class Outcome(enum.StrEnum):
+    """What a test's report calls it; a row that alone would make the command end with 1 has failed."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A fault, or faults that one rule stands for.
+
+    Attributes:
+        kind: Of fault; of a target without one, its verdict.
+        words: What is wrong, in a sentence.
+        layers: Of the target, whole names, the guiltiest first; none where no layer can be accused.
+        figures: What was measured there, by name.
+    """
+
+    kind: str
+    words: str
+    layers: tuple[str, ...] = ()
+    figures: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A row, as programs ask for it.
+
+    Attributes:
+        row: All of it.
+        name: Of the model, with its conversion.
+        source: Name of the model that it's held against.
+        outcome: Whether it passed.
+        word: Its verdict, or what there is in its place.
+        reason: In words.
+        repaired: Whether a repair made it right.
+        findings: What is at fault.
+    """
+
+    row: Row
+    name: str
+    source: str
+    outcome: Outcome
+    word: str
+    reason: str
+    repaired: bool
+    findings: tuple[Finding, ...]
+
+
+def targets_of(result: AuditResult) -> list[Target]:
+    """All rows but references that ran, in their order.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    rows = (row for row in result.rows if row.kind != "reference" or row.problem is not None)
+    return [_target(row, result) for row in rows]
+
+
+def _target(row: Row, result: AuditResult) -> Target:
+    found, problem = row.localized.result, row.problem
+    by_layers = found is not None and result.kind in {"localize", "repair"}
+    verdict = found.verdict if found is not None and by_layers else row.verdict
+    reason = found.reason if found is not None and by_layers else row.reason
+    outcome = Outcome.PASSED if result.exit_code_of(row) == ExitCode.EQUIVALENT else Outcome.FAILED
+    word = "not judged" if verdict is None else str(verdict)
+    if verdict is None and problem is not None:
+        outcome = Outcome.SKIPPED if problem.kind == NO_DEVICE else Outcome.ERROR
+        word = "no device" if problem.kind == NO_DEVICE else "error"
+    elif verdict is None:
+        outcome = Outcome.SKIPPED
+    names, done = {} if found is None else names_of(found), row.repaired.result
+    return Target(
+        row=row,
+        name=name_of(row, result),
+        source=_source(row, result),
+        outcome=outcome,
+        word=word,
+        reason=quoted(reason, names=names),
+        repaired=done is not None and done.mended and bool(done.before.faults),
+        findings=tuple(findings_of(found)) if found is not None else (),
+    )
+
+
+def _source(row: Row, result: AuditResult) -> str:
+    name = row.reference or row.model
+    return next((name_of(other, result) for other in result.rows if other.label == name), name)
+
+
+def findings_of(found: Localization) -> Iterator[Finding]:
+    """Rules, then the faults that are alone.
+
+    Args:
+        found: In a target.
+    """
+    for rule in found.rules:
+        yield Finding(kind=str(rule.kind), words=quoted(rule.text), layers=rule.layers)
+    for fault in found.alone:
+        words = fault.evidence[0] if fault.evidence else f"introduces an error of {number(fault.introduced_error)}"
+        figures = ("introduced_error", "full_run_error", "noise_floor", "confidence")
+        yield Finding(
+            kind=str(fault.kind),
+            words=quoted(words, names=names_of_fault(fault)),
+            layers=fault.target_layers or (fault.target_tensor,),
+            figures=tuple((name, float(getattr(fault, name))) for name in figures),
+        )
