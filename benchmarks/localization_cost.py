@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.common.jobs import JOBS
 from benchmarks.common.making import FOLDED, KEPT
 from benchmarks.common.running import result_of
 from conrepair.data.feeds import DataReference, batches, open_feeds
@@ -51,12 +52,12 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch:
         folder = Path(scratch)
-        with Workers(1) as workers:
+        with Workers(1, jobs=JOBS) as workers:
             payload = _photo_models(folder / "fast", options.photos, workers)
             seconds = _call(workers, "time_both", payload | {"repeats": options.repeats}, folder / "timed")
-        with Workers(1) as workers:
+        with Workers(1, jobs=JOBS) as workers:
             made = _make(workers, _LARGE, _LARGE_BATCH, folder / "large")
-        with Workers(1) as workers:  # whose memory holds nothing of how the models were made
+        with Workers(1, jobs=JOBS) as workers:  # whose memory holds nothing of how the models were made
             payload = {"source": made["sides"][FOLDED], "target": made["sides"][KEPT], "data": made["data"]}
             memory = _call(workers, "measure_memory", payload, folder / "measured")
     if options.json:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.common.jobs import JOBS
 from benchmarks.onnx_models import Origin, made, origins
 from conrepair.converters.onnx_keras_onnx2keras import lambda_layers, make_network
 from conrepair.converters.registry import converter
@@ -71,7 +72,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, help="write the table there")
     options = parser.parse_args()
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, Workers(1) as workers:
+    with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, Workers(1, jobs=JOBS) as workers:
         for number, origin in enumerate(origins()):
             title = f"{origin.name}, {' > '.join(origin.via)}"
             if options.names and not any(name in title for name in options.names):

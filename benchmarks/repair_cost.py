@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common.jobs import JOBS
 from benchmarks.common.making import FOLDED
 from benchmarks.common.running import result_of
 from benchmarks.common.target import Data, made_target, subject
@@ -70,7 +71,7 @@ def measure(model: str, fault: str, photos: int, seed: int, folder: Path) -> dic
     Raises:
         RuntimeError: if a model can't be made, or a repair fails.
     """
-    with Workers(1) as workers:
+    with Workers(1, jobs=JOBS) as workers:
         made = result_of(
             workers, "benchmarks.common.making:make", {"model": model, "samples": photos}, folder / "made"
         )
@@ -95,7 +96,7 @@ def measure(model: str, fault: str, photos: int, seed: int, folder: Path) -> dic
             "route": [],
             "agree": True,
         }
-        with Workers(1) as workers:  # that has made no models
+        with Workers(1, jobs=JOBS) as workers:  # that has made no models
             costs[name] = result_of(workers, "benchmarks.repair_cost:time_repair", payload, folder / f"timed-{name}")
     return costs
 

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from benchmarks.common.jobs import JOBS
 from conrepair.config.model import DatasetConfig
 from conrepair.data.named_recipes import named_recipe
 from conrepair.data.photos import read_photo_folder
@@ -53,7 +54,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = []
-    with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, Workers(1) as workers:
+    with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, Workers(1, jobs=JOBS) as workers:
         room = Path(scratch)
         folders = {
             "first": _photo_folder(room / "photos", options.copies),

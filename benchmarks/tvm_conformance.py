@@ -27,6 +27,7 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
+from benchmarks.common.jobs import JOBS
 from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, operator_table
 from conrepair.backends.tvm.import_onnx import definite_onnx, relax_of_onnx
 from conrepair.backends.tvm.runnable import arrays_of
@@ -191,7 +192,7 @@ def outcomes(names: Sequence[str], *, expanded: bool) -> Iterator[dict[str, tupl
     """Judge cases in a worker, whose crashes are results."""
     root = str(Path(__file__).parents[1])
     waiting = [list(names[start : start + _AT_ONCE]) for start in range(0, len(names), _AT_ONCE)]
-    with tempfile.TemporaryDirectory() as scratch, Workers(1, (root,)) as workers:
+    with tempfile.TemporaryDirectory() as scratch, Workers(1, (root,), jobs=JOBS) as workers:
         for number, group in enumerate(waiting):
             whole = _call(workers, Path(scratch), f"{number}", group, expanded=expanded)
             if not isinstance(whole, Failure):

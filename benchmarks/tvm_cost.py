@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.common.jobs import JOBS
 from benchmarks.throughput import mobilenets, worker_value
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.runtime.workers import Workers
@@ -46,7 +47,7 @@ def main() -> int:
     parser.add_argument("--target", action="append", help="may be repeated; default: " + ", ".join(TARGETS))
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, Workers(1) as workers:
+    with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, Workers(1, jobs=JOBS) as workers:
         room = Path(scratch)
         payload = {"model": to_json(mobilenets(room, workers)["onnxruntime"]), "rounds": options.rounds}
         payload["targets"] = options.target or TARGETS

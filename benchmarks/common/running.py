@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.cases import DEVELOPMENT_SEEDS, REPORTING_SEEDS, Case
+from benchmarks.common.jobs import JOBS
 from benchmarks.common.lanes import run_all
 from benchmarks.common.models import MODELS, models_of
 from benchmarks.common.sides import Sides
@@ -108,7 +109,7 @@ def chosen_cases(options: argparse.Namespace, plan: Plan) -> list[Case]:
 
 def some_workers(count: int) -> Workers:
     """Worker processes with a bound on their memory."""
-    return Workers(count, memory_gb=_MEMORY_GB)
+    return Workers(count, memory_gb=_MEMORY_GB, jobs=JOBS)
 
 
 def run_cases(

@@ -94,7 +94,7 @@ def _end_with(parent: int) -> None:
 
 
 def run_job(
-    function: str, payload: dict[str, Any], folder: str, log: str, jobs: Mapping[str, str] | None
+    function: str, payload: dict[str, Any], folder: str, log: str, jobs: Mapping[str, str]
 ) -> tuple[str, dict[str, Any]]:
     """Do a job in this process, and say how it ended.
 
@@ -118,7 +118,7 @@ def run_job(
         return "success", {"value": value, "seconds": time.perf_counter() - started}
 
 
-def called(name: str, payload: dict[str, Any], folder: Path, jobs: Mapping[str, str] | None) -> Any:
+def called(name: str, payload: dict[str, Any], folder: Path, jobs: Mapping[str, str]) -> Any:
     """Do a job in this process.
 
     Args:
@@ -133,9 +133,9 @@ def called(name: str, payload: dict[str, Any], folder: Path, jobs: Mapping[str, 
     Raises:
         UsageError: if there's no job of that name.
     """
-    if jobs is not None and name not in jobs:
+    if name not in jobs:
         raise UsageError(f"there's no job {name!r}: executors run {', '.join(sorted(jobs))}, and nothing else")
-    module, _, function = (name if jobs is None else jobs[name]).partition(":")
+    module, _, function = jobs[name].partition(":")
     with handed_on(name):
         return getattr(importlib.import_module(module), function)(payload, folder)
 

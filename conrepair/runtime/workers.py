@@ -198,8 +198,7 @@ class Workers:
     Args:
         count: How many.
         module_folders: Where a user's own modules are looked for, after Python's own places.
-        jobs: Which jobs there are: "package.module:function" by name, and no others run. None: a job's name is that
-            itself, for benchmarks and tests of workers with functions of their own.
+        jobs: Which jobs there are: "package.module:function" by name, and no others run.
         memory_gb: A worker that holds more (resident, in GiB) is stopped by `stop_oversized`; None: all together may
             hold what's free when the first job starts, less a reserve; where they hold more, the largest is stopped.
         folders: Where jobs write, beside a folder for temporary files that each worker has to itself. None: the
@@ -211,7 +210,7 @@ class Workers:
         count: int,
         module_folders: tuple[str, ...] = (),
         *,
-        jobs: Mapping[str, str] | None = None,
+        jobs: Mapping[str, str],
         memory_gb: float | None = None,
         folders: Sequence[Path] | None = None,
     ) -> None:
@@ -219,7 +218,7 @@ class Workers:
         self._free: int | None = None
         self._count = count
         self._setup = {
-            "jobs": None if jobs is None else dict(jobs),
+            "jobs": dict(jobs),
             "modules": list(module_folders),
             "folders": [str(Path(folder).resolve()) for folder in folders or (Path(tempfile.gettempdir()), Path())],
         }

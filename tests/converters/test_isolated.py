@@ -19,6 +19,7 @@ from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Factory, Model, from_json
 from conrepair.frameworks.registry import framework
+from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
@@ -31,7 +32,7 @@ LITERT = "torch-tflite-litert"
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
-    with Workers(1) as workers, ProgressDisplay(quiet=True) as display:
+    with Workers(1, jobs=JOBS) as workers, ProgressDisplay(quiet=True) as display:
         for name in NAMES:
             converter(name).prepare(display)
         yield workers
@@ -55,7 +56,7 @@ def call(workers: Workers, source: Model, name: str, folder: Path, **options: An
     inputs = framework(source.framework).describe(source).inputs
     payload = conversion_payload(source, step, step.complete(options), inputs)
     (folder / "out").mkdir()
-    return workers.call(Job("conrepair.pipeline.jobs:convert", payload, folder / "out", step.needs, 600.0))
+    return workers.call(Job("convert", payload, folder / "out", step.needs, 600.0))
 
 
 def convert(workers: Workers, source: Model, name: str, folder: Path, **options: Any) -> tuple[Model, Description]:

@@ -12,6 +12,7 @@ import small_models as small
 from conrepair.converters.registry import converter
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
+from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
@@ -30,8 +31,8 @@ def convert(source: Model, folder: Path) -> tuple[Outcome, Path]:
     out = folder / "out"
     out.mkdir()
     payload = conversion_payload(source, STEP, {}, framework("keras").describe(source).inputs)
-    with Workers(1) as workers:
-        return workers.call(Job("conrepair.pipeline.jobs:convert", payload, out, STEP.needs, 300.0)), out
+    with Workers(1, jobs=JOBS) as workers:
+        return workers.call(Job("convert", payload, out, STEP.needs, 300.0)), out
 
 
 def converted(source: Model, folder: Path) -> Model:
@@ -113,8 +114,8 @@ def test_code_in_the_file_is_refused(tmp_path: Path) -> None:
     source = small.model_of("keras", tmp_path / "net.keras", trust=False)
     payload = conversion_payload(source, STEP, {}, ())
     (tmp_path / "out").mkdir()
-    with Workers(1) as workers:
-        outcome = workers.call(Job("conrepair.pipeline.jobs:convert", payload, tmp_path / "out", STEP.needs, 300.0))
+    with Workers(1, jobs=JOBS) as workers:
+        outcome = workers.call(Job("convert", payload, tmp_path / "out", STEP.needs, 300.0))
     assert isinstance(outcome, Failure)
     assert "holds code (a Lambda layer)" in str(outcome)
     assert outcome.exit_code == ExitCode.EXECUTION

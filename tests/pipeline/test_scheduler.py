@@ -8,11 +8,11 @@ import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import pytest
 import worker_jobs
+from job_tables import jobs_of
 
 from conrepair.pipeline import scheduler as module
 from conrepair.pipeline.job_table import JOBS
@@ -25,7 +25,7 @@ from conrepair.runtime.workers import Workers
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.workers]
 
-OWN = {name: f"worker_jobs:{name}" for name, value in vars(worker_jobs).items() if isinstance(value, FunctionType)}
+OWN = jobs_of(worker_jobs)
 
 
 @pytest.fixture(scope="module")

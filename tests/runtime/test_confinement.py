@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import reaching_jobs
+from job_tables import jobs_of
 
 from conrepair.runtime.confinement import CONFINED, NETWORK, OPEN, Hold, within_reach
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
+JOBS = jobs_of(reaching_jobs)
 pytestmark = [pytest.mark.timeout(60), pytest.mark.workers]
 HERE = within_reach(CONFINED)
 needs_files = pytest.mark.skipif(not HERE.files, reason="this kernel has no Landlock")
@@ -32,14 +35,14 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def workers(room: Path) -> Iterator[Workers]:
-    with Workers(1, folders=(room,)) as workers:
+    with Workers(1, folders=(room,), jobs=JOBS) as workers:
         yield workers
 
 
 def value(workers: Workers, room: Path, function: str, reach: str = CONFINED, **payload: Any) -> dict[str, Any]:
     folder = room / f"{function}-{time.monotonic_ns()}"
     folder.mkdir()
-    outcome = workers.call(Job(f"reaching_jobs:{function}", payload, folder, reach=reach))
+    outcome = workers.call(Job(function, payload, folder, reach=reach))
     assert isinstance(outcome, Success), outcome
     return outcome.value
 
@@ -110,7 +113,7 @@ def test_what_libraries_do_works(workers: Workers, room: Path) -> None:
 
 
 def test_temporary_files_go_with_the_workers(room: Path) -> None:
-    with Workers(1, folders=(room,)) as workers:
+    with Workers(1, folders=(room,), jobs=JOBS) as workers:
         temporary = Path(value(workers, room, "allowed")["temporary"])
         assert temporary.is_dir()
     assert not temporary.exists()
@@ -170,10 +173,10 @@ def test_an_answer_is_never_more_than_json(room: Path, tmp_path: Path, what: str
         "list": b"[]",
         "deep": b"[" * 100_000,
     }
-    with Workers(1, folders=(room,)) as workers:
+    with Workers(1, folders=(room,), jobs=JOBS) as workers:
         folder = room / what
         folder.mkdir()
-        outcome = workers.call(Job("reaching_jobs:say", {"bytes": answers[what].hex()}, folder))
+        outcome = workers.call(Job("say", {"bytes": answers[what].hex()}, folder))
         assert isinstance(outcome, Failure)
         assert outcome.kind == "crash"
         assert not canary.exists()
@@ -202,7 +205,7 @@ def ran(folder: Path) -> str:
 
 
 def test_workers_find_no_module_in_the_current_folder(room: Path, littered: Path) -> None:
-    with Workers(1, (str(littered),), folders=(room,)) as workers:
+    with Workers(1, (str(littered),), folders=(room,), jobs=JOBS) as workers:
         found = value(workers, room, "imported", names=_NAMES)
     assert found["safe"]
     assert str(littered) not in found["path"]

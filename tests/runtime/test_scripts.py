@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import worker_jobs
+from job_tables import jobs_of
 
 from conrepair.runtime import environments
 from conrepair.runtime.environments import (
@@ -26,6 +28,7 @@ from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scripts import run_script
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
+JOBS = jobs_of(worker_jobs)
 pytestmark = pytest.mark.timeout(120)
 
 
@@ -191,14 +194,14 @@ def test_an_environment_isnt_removed_under_a_script(tmp_path: Path, monkeypatch:
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
-    with Workers(1) as workers:
+    with Workers(1, jobs=JOBS) as workers:
         yield workers
 
 
 def job(folder: Path, *lines: str, timeout: float = 60.0) -> Job:
     script = write(folder, *lines)
     (folder / "job").mkdir()
-    return Job("worker_jobs:script", {"script": str(script)}, folder / "job", timeout=timeout)
+    return Job("script", {"script": str(script)}, folder / "job", timeout=timeout)
 
 
 @pytest.mark.workers
@@ -219,7 +222,7 @@ def test_a_death_is_not_stored_and_costs_no_worker(workers: Workers, tmp_path: P
     assert outcome.kind == kind
     assert not outcome.repeatable
     assert "layer 7" in outcome.last_words
-    assert isinstance(workers.call(Job("worker_jobs:echo", {}, tmp_path / "job")), Success)
+    assert isinstance(workers.call(Job("echo", {}, tmp_path / "job")), Success)
 
 
 @pytest.mark.workers
@@ -227,7 +230,7 @@ def test_the_process_ends_with_its_worker(tmp_path: Path) -> None:
     """A worker that runs out of time is killed, and can't end the process itself."""
     pid_file = tmp_path / "pid"
     lines = f"open({str(pid_file)!r}, 'w').write(str(os.getpid()))", "time.sleep(100)"
-    with Workers(1) as workers:
+    with Workers(1, jobs=JOBS) as workers:
         outcome = workers.call(job(tmp_path, *lines, timeout=10.0))
     assert isinstance(outcome, Failure)
     assert outcome.kind == "timeout"

@@ -14,26 +14,29 @@ from typing import Any
 
 import killing
 import pytest
+import worker_jobs
+from job_tables import jobs_of
 
 from conrepair.runtime import free_memory, workers
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.executor import InProcess
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
+JOBS = jobs_of(worker_jobs)
 pytestmark = [pytest.mark.timeout(60), pytest.mark.workers]
 
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Workers]:
     """One warm process for all tests that leave it usable."""
-    with Workers(1) as workers:
+    with Workers(1, jobs=JOBS) as workers:
         yield workers
 
 
 def job(folder: Path, function: str, *, timeout: float = 30.0, needs: str = "", **payload: Any) -> Job:
     folder = folder / "job"
     folder.mkdir(exist_ok=True)
-    return Job(f"worker_jobs:{function}", payload, folder, frozenset(needs.split()), timeout)
+    return Job(function, payload, folder, frozenset(needs.split()), timeout)
 
 
 def failure(workers: Workers, wanted: Job) -> Failure:
@@ -76,14 +79,14 @@ def test_waiting_threads_of_openmp_are_passive_unless_asked_otherwise(
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     if wanted is not None:
         monkeypatch.setenv("OMP_WAIT_POLICY", wanted)
-    with Workers(1) as workers:
+    with Workers(1, jobs=JOBS) as workers:
         outcome = workers.call(job(tmp_path, "variable", name="OMP_WAIT_POLICY"))
     assert isinstance(outcome, Success)
     assert outcome.value == {"value": wanted or "passive"}
 
 
 def test_leaving_the_block_ends_the_processes(tmp_path: Path) -> None:
-    with Workers(1) as workers:
+    with Workers(1, jobs=JOBS) as workers:
         worker = pid(workers, tmp_path)
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
@@ -91,7 +94,7 @@ def test_leaving_the_block_ends_the_processes(tmp_path: Path) -> None:
 
 def test_leaving_the_block_by_an_error_doesnt_wait_for_the_job(tmp_path: Path) -> None:
     def run() -> None:
-        with Workers(1) as workers:
+        with Workers(1, jobs=JOBS) as workers:
             pid(workers, tmp_path)
             lane = workers.idle_lane(frozenset())
             assert lane is not None
@@ -164,9 +167,10 @@ def test_an_exception_that_cant_say_what_it_is(shared: Workers, tmp_path: Path) 
     assert (result.kind, result.error_type) == ("exception", "_Speechless")
 
 
-@pytest.mark.parametrize("name", ["worker_jobs:no_such_function", "no_such_module_at_all:run"])
-def test_a_function_that_doesnt_exist(shared: Workers, tmp_path: Path, name: str) -> None:
-    result = failure(shared, Job(name, {}, tmp_path / "job"))
+@pytest.mark.parametrize("place", ["worker_jobs:no_such_function", "no_such_module_at_all:run"])
+def test_a_function_that_doesnt_exist(tmp_path: Path, place: str) -> None:
+    with Workers(1, jobs={"missing": place}) as workers:
+        result = failure(workers, Job("missing", {}, tmp_path / "job"))
     assert result.kind == "exception"
     assert result.error_type in {"AttributeError", "ModuleNotFoundError"}
 
@@ -200,7 +204,7 @@ def test_a_value_that_json_cant_hold_is_the_jobs_failure(shared: Workers, tmp_pa
 
 
 def test_a_value_that_cant_be_unpickled_doesnt_hang(tmp_path: Path) -> None:
-    with Workers(1) as workers:
+    with Workers(1, jobs=JOBS) as workers:
         result = failure(workers, job(tmp_path, "answer", what="bomb", timeout=2.0))
         assert result.kind == "exception", "it's no matter of time"
         following = job(tmp_path, "echo")
@@ -275,7 +279,7 @@ def test_native_code_that_ends_the_process_as_if_all_were_well(shared: Workers, 
 
 def test_a_worker_that_dies_while_it_is_idle_is_replaced(tmp_path: Path) -> None:
     """The kernel's out-of-memory killer takes the largest process, busy or not."""
-    with Workers(1) as workers:
+    with Workers(1, jobs=JOBS) as workers:
         worker = pid(workers, tmp_path)
         os.kill(worker, signal.SIGKILL)
         time.sleep(0.5)  # for the pool to notice
@@ -308,7 +312,7 @@ def test_a_job_that_doesnt_end_when_asked_is_killed(shared: Workers, tmp_path: P
 
 
 def test_output_of_python_and_of_native_code_is_captured(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with Workers(1) as workers:  # started while capfd watches, so that a leak would be seen
+    with Workers(1, jobs=JOBS) as workers:  # started while capfd watches, so that a leak would be seen
         assert isinstance(workers.call(job(tmp_path, "talk")), Success)
         spoken = (tmp_path / "job.log").read_text().splitlines()
         assert sorted(spoken) == ["native err", "native out", "python err", "python out"]
@@ -339,7 +343,7 @@ def test_a_log_that_cant_be_written_doesnt_stop_the_job(shared: Workers, tmp_pat
 
 
 def test_the_lane_that_has_imported_the_needs_is_preferred() -> None:
-    workers = Workers(3)
+    workers = Workers(3, jobs=JOBS)
     first = workers.idle_lane(frozenset())
     assert first is not None
     first.imported |= {"torch"}
@@ -360,7 +364,7 @@ def test_the_lane_that_has_imported_the_needs_is_preferred() -> None:
 
 
 def test_jobs_go_back_to_the_process_that_has_what_they_need(tmp_path: Path) -> None:
-    with Workers(2) as workers:
+    with Workers(2, jobs=JOBS) as workers:
 
         def run(needs: str) -> int:
             outcome = workers.call(job(tmp_path, "echo", needs=needs))
@@ -376,7 +380,7 @@ def test_jobs_go_back_to_the_process_that_has_what_they_need(tmp_path: Path) -> 
 
 
 def test_a_lane_is_busy_until_its_outcome_is_taken(tmp_path: Path) -> None:
-    with Workers(1) as workers:
+    with Workers(1, jobs=JOBS) as workers:
         wanted = job(tmp_path, "echo")
         lane = workers.idle_lane(frozenset())
         assert lane is not None
@@ -390,7 +394,7 @@ def test_a_lane_is_busy_until_its_outcome_is_taken(tmp_path: Path) -> None:
 
 def test_no_process_is_started_before_it_is_needed() -> None:
     before = threading.active_count()
-    with Workers(64):
+    with Workers(64, jobs=JOBS):
         assert threading.active_count() == before
 
 
@@ -409,7 +413,7 @@ def watched(workers: Workers, wanted: Job) -> Success | Failure:
 
 
 def test_a_job_that_takes_too_much_memory_is_stopped(tmp_path: Path) -> None:
-    with Workers(1, memory_gb=0.5) as workers:
+    with Workers(1, memory_gb=0.5, jobs=JOBS) as workers:
         outcome = watched(workers, job(tmp_path, "swell", mib=4096))
         assert isinstance(outcome, Failure)
         assert outcome.kind == "memory"
@@ -420,7 +424,7 @@ def test_a_job_that_takes_too_much_memory_is_stopped(tmp_path: Path) -> None:
 
 
 def test_what_a_worker_kept_is_not_the_next_job_s_to_answer_for(tmp_path: Path) -> None:
-    with Workers(1, memory_gb=0.5) as workers:
+    with Workers(1, memory_gb=0.5, jobs=JOBS) as workers:
         first = watched(workers, job(tmp_path, "swell", mib=320, keeps=True))
         second = watched(workers, job(tmp_path, "swell", mib=320))
         assert isinstance(first, Success)
@@ -430,7 +434,7 @@ def test_what_a_worker_kept_is_not_the_next_job_s_to_answer_for(tmp_path: Path) 
 
 def test_by_default_the_machine_s_memory_is_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "free_for_jobs", lambda: 1 << 29)
-    with Workers(2) as some:
+    with Workers(2, jobs=JOBS) as some:
         outcome = watched(some, job(tmp_path, "swell", mib=4096))
         assert isinstance(outcome, Failure)
         assert outcome.kind == "memory"
@@ -446,7 +450,7 @@ def test_of_several_the_largest_is_stopped_and_what_idle_ones_kept_goes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "free_for_jobs", lambda: 1 << 30)
-    with Workers(2) as some:
+    with Workers(2, jobs=JOBS) as some:
         kept = watched(some, job(tmp_path, "swell", mib=700, keeps=True, needs="kept"))
         second = watched(some, job(tmp_path, "swell", mib=600, needs="other"))
         assert isinstance(kept, Success)
@@ -486,7 +490,8 @@ from conrepair.runtime.workers import Job, Workers
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) / "job"
     folder.mkdir()
-    Workers(1).call(Job("worker_jobs:{function}", {{"tally": str(folder / "tally")}}, folder))
+    jobs = {{"wanted": "worker_jobs:{function}"}}
+    Workers(1, jobs=jobs).call(Job("wanted", {{"tally": str(folder / "tally")}}, folder))
 """
     (tmp_path / "main.py").write_text(program)
     process = subprocess.Popen(

@@ -147,11 +147,11 @@ def test_threads_reach_the_kernels(model: Model, tmp_path: Path, monkeypatch: py
     (tmp_path / "build").mkdir()
     BACKEND.compile(model, {"setting": "O0"}, 1, tmp_path / "build")
     found = []
-    with Workers(1) as workers:
+    with Workers(1, jobs={"threads": "worker_jobs:tvm_threads"}) as workers:
         for place, threads in enumerate((None, 1, 3, None)):
             options = TvmConfig(name="tvm", threads=threads).options | {"build": {"path": str(tmp_path / "build")}}
             (tmp_path / str(place)).mkdir()
-            outcome = workers.call(Job("worker_jobs:tvm_threads", {"options": options}, tmp_path / str(place)))
+            outcome = workers.call(Job("threads", {"options": options}, tmp_path / str(place)))
             assert isinstance(outcome, Success), outcome
             found.append(outcome.value["threads"])
     default, *wished, again = found
