@@ -61,6 +61,24 @@ class Answers:
             for name, tensor in names.items():
                 held[name].append(np.array(side[tensor]))
 
+    def are_of(self, source: str, target: str) -> bool:
+        """Whether two tensors are outputs, which were taken.
+
+        Args:
+            source: Of the network that is right.
+            target: Of the network in question.
+        """
+        return bool(_held(self._reference.network, self._ours, source) and _held(self._target, self._theirs, target))
+
+    def first(self, source: str, target: str) -> tuple[Array, Array]:
+        """Two outputs for the first batch.
+
+        Args:
+            source: A tensor of the network that is right.
+            target: A tensor of the network in question.
+        """
+        return _held(self._reference.network, self._ours, source)[0], _held(self._target, self._theirs, target)[0]
+
     def measure_rounding(self, right: Activations) -> None:
         """Judge by what rounding on the way does to the outputs, too, from now on.
 
@@ -95,6 +113,11 @@ class Answers:
         """The source by other means."""
         held = None if outputs is None else {name: [array] for name, array in outputs.items()}
         return None if held is None else _run("second", self._reference.network, held, self._rows, exact=exact)
+
+
+def _held(network: Network, held: Mapping[str, list[Array]], tensor: str) -> list[Array]:
+    """What was taken of a tensor; nothing of one that's no output."""
+    return next((held[name] for name, output in network.output_names.items() if output == tensor), [])
 
 
 def _tolerance_of(options: Options) -> Tolerance:

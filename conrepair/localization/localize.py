@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.evaluate.compare import ComparedOutputs
-from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import Answers
 from conrepair.localization.alignment import Alignment
@@ -22,6 +22,8 @@ from conrepair.localization.doubtful import with_other_layers
 from conrepair.localization.exchanged_behind import exchanged_behind
 from conrepair.localization.hidden import Explained, explain_outputs
 from conrepair.localization.judgement import Judged, acquit_unread_bodies, judge_cut
+from conrepair.localization.keeping import kept_layers
+from conrepair.localization.kept import KeptLayer
 from conrepair.localization.latent import Latent, latent_faults
 from conrepair.localization.located import Guilty, located_faults
 from conrepair.localization.measurement import Cut, Feeds, measure
@@ -29,7 +31,8 @@ from conrepair.localization.options import Options
 from conrepair.localization.quantization import QuantizationErrors, ranges_of
 from conrepair.localization.quantization_notes import quantization_notes
 from conrepair.localization.reference import DISTURBANCE, Reference
-from conrepair.localization.result import LayerRow, Localization, LocatedFault
+from conrepair.localization.result import Localization, LocatedFault
+from conrepair.localization.rows import layers_of, rows_of
 from conrepair.localization.rules import rules_of
 from conrepair.localization.saturation import told_by_drawn, with_saturation
 from conrepair.networks.network import Network
@@ -47,6 +50,7 @@ class Found:
         graph: The target's.
         guilty: Pieces of the target that introduce more than rounding, in its order.
         latent: How many of them no sample shows.
+        kept: What reports show of activations, where that was asked for.
     """
 
     result: Localization
@@ -54,6 +58,7 @@ class Found:
     graph: LayerGraph
     guilty: tuple[Guilty, ...]
     latent: int = 0
+    kept: tuple[KeptLayer, ...] = ()
 
 
 def localize_networks(
@@ -88,6 +93,7 @@ def localize_target(
     folder: Path,
     options: Options,
     *,
+    keep: bool = False,
     advance: Callable[[str], None] = lambda _: None,
 ) -> Found:
     """The same, where several targets are compared with one source.
@@ -98,6 +104,7 @@ def localize_target(
         batches: Inputs of both; the same ones for each target.
         folder: For the target's activations; the caller removes it.
         options: Margins.
+        keep: Keep for reports what both sides have at layers at fault and at outputs.
         advance: Called with what is being done.
     """
     source = reference.network
@@ -168,7 +175,9 @@ def localize_target(
     if options.quantized:
         notes += quantization_notes(target.graph, judged)
     result = dataclasses.replace(result, notes=notes, latent=tuple(item.fault for item in latent))
-    return Found(result, alignment, target.graph, tuple(guilty), len(of_rules))
+    pairs = [item.cut.pair for item in judged]
+    kept = kept_layers(source.graph, located.guilty, pairs, answers) if keep else ()
+    return Found(result, alignment, target.graph, tuple(guilty), len(of_rules), kept)
 
 
 def _is_alike(fault: LocatedFault, others: Sequence[LocatedFault]) -> bool:
@@ -242,9 +251,9 @@ def _result(
         verdict=verdict,
         reason=reason,
         faults=tuple(faults),
-        layers=tuple(_rows_of(source, target, alignment, judged)),
-        unmatched_source=_layers_of(source, alignment.unpaired_sources),
-        unmatched_target=_layers_of(target, alignment.unpaired_targets),
+        layers=tuple(rows_of(source, target, alignment, judged)),
+        unmatched_source=layers_of(source, alignment.unpaired_sources),
+        unmatched_target=layers_of(target, alignment.unpaired_targets),
         samples=samples,
         output_error=worst,
         notes=(),
@@ -254,47 +263,3 @@ def _result(
         output_floor=max((output.floor for output in compared.outputs), default=0.0),
         rules=rules,
     )
-
-
-def _rows_of(source: Network, target: Network, alignment: Alignment, judged: Sequence[Judged]) -> Iterator[LayerRow]:
-    pairs = alignment.pairs
-    ours = frozenset({*(pair.source for pair in pairs), *source.graph.inputs})
-    theirs = known_of(target.graph, pairs)
-    for item in judged:
-        pair = item.cut.pair
-        pieces = source.graph.between(ours, [pair.source]), target.graph.between(theirs, [pair.target])
-        yield _row(source, target, item, pieces)
-
-
-def _row(source: Network, target: Network, item: Judged, pieces: Sequence[Sequence[Node]]) -> LayerRow:
-    pair = item.cut.pair
-    ours, theirs = source.graph.producers.get(pair.source), target.graph.producers.get(pair.target)
-    introduced, full = item.cut.introduced, item.cut.full
-    return LayerRow(
-        source_tensor=pair.source,
-        target_tensor=pair.target,
-        source_layer=pair.source if ours is None else ours.layer,
-        target_layer=pair.target if theirs is None else theirs.layer,
-        source_operator="" if ours is None else ours.native,
-        target_operator="" if theirs is None else theirs.native,
-        introduced_error=item.introduced,
-        introduced_cosine=introduced.cosine,
-        introduced_max_abs=introduced.max_abs,
-        full_run_error=item.full,
-        full_run_cosine=full.cosine,
-        full_run_norm_ratio=full.norm_ratio,
-        noise_floor=item.floor,
-        inherited=item.inherited,
-        mismatched=introduced.mismatched,
-        layout=str(pair.layout),
-        confidence=pair.confidence,
-        guilty=item.guilty,
-        order=source.graph.order[pair.source],
-        source_nodes=tuple(node.name for node in pieces[0]),
-        target_nodes=tuple(node.name for node in pieces[1]),
-    )
-
-
-def _layers_of(network: Network, tensors: Sequence[str]) -> tuple[str, ...]:
-    producers = network.graph.producers
-    return tuple(dict.fromkeys(producers[name].layer for name in tensors if name in producers))

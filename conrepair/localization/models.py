@@ -93,12 +93,13 @@ def _localize(
     sides = (source, ours), (target, theirs)
     reference = Reference(ours.network, work / "source", second_opinion=lambda: second_opinion(ours))
     feeds = feeds_of(*sides, size, samples)
-    found = localize_target(reference, theirs.network, feeds, work, options, advance=advance)
+    found = localize_target(reference, theirs.network, feeds, work, options, keep=True, advance=advance)
     if source is given and target.build is None:
         leave(Looked((source, target), options, (ours, theirs), reference, found))
     notes = tuple(filter(None, (ours.note, theirs.note)))
     graphs = {sha256: graph_record(opened.network.graph) for sha256, (_, opened) in zip(whose, sides, strict=True)}
-    result = dataclasses.replace(found.result, notes=(*found.result.notes, *notes), samples=samples, graphs=graphs)
+    notes = (*found.result.notes, *notes)
+    result = dataclasses.replace(found.result, notes=notes, samples=samples, graphs=graphs, kept=found.kept)
     if target.photos and any(fault.kind in OF_INPUTS for fault in result.faults):
         advance("searching recipes")
         result = _with_recipe(result, sides, size, samples, options)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
 from conrepair.graph.record import GraphRecord
+from conrepair.localization.kept import KeptLayer
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.suspiciousness import Suspiciousness
@@ -182,6 +183,7 @@ class Localization:
         rules: Faults that are alike, as one finding with its places; that with the most first.
         suspiciousness: Layers by how much more they differ where the models disagree, where that was asked for.
         graphs: What was looked into, by the SHA-256 of the model (or the build) that it's of.
+        kept: What both sides have at the guiltiest layers, and at outputs.
     """
 
     verdict: Verdict
@@ -203,6 +205,7 @@ class Localization:
     latent: tuple[LocatedFault, ...] = ()
     first: tuple[int, ...] = ()
     graphs: Mapping[str, GraphRecord] = field(default_factory=dict)
+    kept: tuple[KeptLayer, ...] = ()
 
     @property
     def alone(self) -> tuple[LocatedFault, ...]:

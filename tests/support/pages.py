@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import math
 from pathlib import Path
 
 import localizations
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.record import GraphRecord, NodeRecord, TensorRecord
+from conrepair.localization.kept import Element, Histogram, KeptLayer, KeptParameter, Picture
 from conrepair.report.result import AuditResult, Problem, Row
 
 __all__ = ["HOSTILE", "deep", "hostile"]
@@ -19,12 +22,34 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u2
 def hostile(folder: Path) -> AuditResult:
     found = localizations.made(3, {1: 0.5})
     found = localizations.with_names(found, HOSTILE, [0, 1, 2])
-    found = dataclasses.replace(found, reason=HOSTILE, notes=(HOSTILE,))
+    found = dataclasses.replace(found, reason=HOSTILE, notes=(HOSTILE,), kept=(_kept(),))
     run = localizations.run_of(found, localizations.about(f"/x/{HOSTILE[:200]}.onnx"), folder)
     problem = Problem(message=HOSTILE, explanation=HOSTILE, last_words=HOSTILE)
     row = dataclasses.replace(run.rows[0], reason=HOSTILE, verdict=Verdict.FAULTY)
     other = Row(model=HOSTILE, conversion=HOSTILE, backend=HOSTILE, kind="target", problem=problem, reason=HOSTILE)
     return dataclasses.replace(run, rows=(row, other, other), notes=(HOSTILE,), name=HOSTILE, command=HOSTILE)
+
+
+def _kept() -> KeptLayer:
+    """Of the layer at fault, whose difference is small, and in part no number."""
+    values = Histogram(low=-1.0, high=1.0, source=(1, 2), target=(2, 1), odd=(0, 1))
+    source, difference = (base64.b64encode(bytes(levels)).decode() for levels in ((0, 127, 129, 5), (0, 128, 127, 1)))
+    return KeptLayer(
+        source_tensor="s1",
+        target_tensor="t1",
+        full_run=False,
+        dtype=HOSTILE,
+        target_dtype=HOSTILE,
+        shape=(1, 1, 2, 2),
+        target_shape=(1, 1, 2, 2),
+        values=values,
+        sample=0,
+        scale=2.0,
+        difference_scale=1e-3,
+        pictures=(Picture(channel=0, error=math.inf, height=2, width=2, source=source, difference=difference),),
+        worst=(Element(index=(0, 0, 0, 1), source=2.0, target=math.nan),),
+        parameters=(KeptParameter(role=HOSTILE, source_node=HOSTILE, target_node=HOSTILE, values=values),),
+    )
 
 
 def deep(count: int, folder: Path) -> AuditResult:

@@ -1,4 +1,4 @@
-"""What the page draws of localizations: errors along the network, and both graphs with what pairs in them."""
+"""What the page draws of localizations: errors along the network, both graphs, and what was kept of layers."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def layers_data(step: LocalizedStep, result: AuditResult) -> dict[str, Any]:
         "nodes": [_nodes(graph) for graph in sides],
         "guilty": [place for place, row in enumerate(rows) if row.guilty],
         "faults": _faults(found, rows),
+        "kept": _kept(found, rows),
     }
 
 
@@ -95,6 +96,13 @@ def _faults(found: Localization, rows: Sequence[LayerRow]) -> list[dict[str, Any
         }
         for fault in found.faults
     ]
+
+
+def _kept(found: Localization, rows: Sequence[LayerRow]) -> dict[str, Any]:
+    """What was kept of layers, by their places."""
+    kept = {(item.source_tensor, item.target_tensor): item for item in found.kept}
+    pairs = [(row.source_tensor, row.target_tensor) for row in rows]
+    return {str(place): encode(kept[pair]) for place, pair in enumerate(pairs) if pair in kept}
 
 
 def _nodes(graph: GraphRecord | None) -> dict[str, Any]:

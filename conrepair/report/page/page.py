@@ -20,7 +20,7 @@ __all__ = ["PAGE", "page_html"]
 
 PAGE = "report.html"
 
-_OWN = ("dom", "tables", "plot", "targets", "graph", "layer", "main")
+_OWN = ("dom", "tables", "plot", "targets", "graph", "activations", "layer", "main")
 _SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/dagre.min.js", *(f"script/{name}.js" for name in _OWN))
 _STYLES = ("vendor/uPlot.min.css", "style.css")
 _LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE")

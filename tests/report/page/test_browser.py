@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,29 @@ def test_a_layer_is_chosen_in_graph_plot_table_and_by_its_link(browser: Any, pag
         assert seen.errors == []
 
 
+def test_activations_are_shown_of_what_was_kept(browser: Any, page_path: Path) -> None:
+    with opened(browser, page_path) as seen:
+        layer = seen.page.locator(".layer")
+        maps = layer.locator("canvas.map")
+        assert maps.count() == 3 * layer.locator(".pictures figure").count() > 0
+        colours = maps.first.evaluate(
+            "e => new Set(new Uint32Array(e.getContext('2d').getImageData(0, 0, e.width, e.height).data.buffer)).size"
+        )
+        assert colours > 10
+        assert re.match(r"Channel \d+, source: -?[\d.]+ to [\d.]+$", str(maps.first.get_attribute("aria-label")))
+        assert layer.locator("svg.histogram").count() == 2, "activations and weight"
+        numbers = [float(text) for text in layer.locator("td.number").all_text_contents()[:3]]
+        assert numbers[1] - numbers[0] == pytest.approx(numbers[2], rel=1e-5)
+        for name, words in (("light", "both models ran from their inputs on"), ("dark", "and not of this one")):
+            seen.page.emulate_media(color_scheme=name)  # type: ignore[arg-type]
+            seen.page.locator(".layers td button").nth(-1 if name == "light" else 1).click()
+            assert words in str(layer.text_content())
+            assert seen.violations() == []
+        layer.get_by_role("button", name="conv", exact=True).click()
+        assert chosen(seen) == "conv"
+        assert seen.errors == []
+
+
 def test_dragging_zooms_and_a_button_shows_all_again(browser: Any, page_path: Path) -> None:
     with opened(browser, page_path) as seen:
         seen.page.locator(".plot").scroll_into_view_if_needed()
@@ -162,6 +186,10 @@ def test_names_of_others_are_shown_and_nothing_runs(browser: Any, tmp_path: Path
         assert HOSTILE in str(seen.page.locator(".notes li").first.text_content())
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 1280
         assert seen.page.locator("img").count() == 0
+        layer = str(seen.page.locator(".layer").first.text_content())
+        assert "Differences are shown 1000 times as large as they are." in layer
+        assert "black: no finite number" in layer
+        assert "no finite number: 0 in the source, 1 in the target" in layer
         assert seen.requests == [path.as_uri()]
         assert seen.errors == []
 

@@ -7,6 +7,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import localizations
 import pytest
@@ -80,6 +81,17 @@ def test_cards_hold_every_node_once_and_follow_the_edges(localized: tuple[Locali
     for place, card in enumerate(cards):
         assert all(int(before) < place for before in card["after"])
     assert sum(len(card["after"]) for card in cards) >= len(cards) - 1
+
+
+def test_what_was_kept_stands_at_its_layer(localized: tuple[Localized, Path]) -> None:
+    run = read_result(localized[1])
+    data: dict[str, Any] = data_in(page_html(run), 1)
+    (guilty,) = data["guilty"]
+    step = run.rows[-1].localized.steps[0].localization
+    assert set(map(int, data["kept"])) == {guilty, len(data["layers"]) - 1}, "and the output"
+    kept = data["kept"][str(guilty)]
+    assert (kept["source_tensor"], kept["full_run"]) == (data["layers"][guilty]["source_tensor"], False)
+    assert kept["worst"][0]["index"] == list(step.kept[0].worst[0].index)
 
 
 def test_nothing_is_asked_of_a_network_and_no_other_script_runs(localized: tuple[Localized, Path]) -> None:

@@ -1,7 +1,7 @@
 "use strict";
 // One layer on both sides: operators, attributes and parameters, with what differs marked.
 
-function layerDetails(place, data, number) {
+function layerDetails(place, data, number, choose) {
   const layer = data.layers[number], card = data.cards.find((item) => item.layer === number);
   const faults = data.faults.filter((fault) => fault.layer === number);
   const title = layer.source_layer === layer.target_layer ? layer.source_layer : `${layer.source_layer} / ${layer.target_layer}`;
@@ -18,7 +18,7 @@ function layerDetails(place, data, number) {
     element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Both sides of the layer" }, element("table", {},
       element("thead", {}, element("tr", {}, ...["what", "source", "target"].map((word) => element("th", { scope: "col" }, word)))),
       element("tbody", {}, ...rows))),
-    ...activationsOf(data, number),
+    ...activationsOf(data, number, choose),
   );
 }
 
@@ -58,8 +58,4 @@ function parameterWords(parameter) {
   const bits = parameter.bits ? `, ${parameter.bits} bits` : "", spread = parameter.spread;
   const numbers = spread ? `: ${figure(spread.minimum)} to ${figure(spread.maximum)}, mean ${figure(spread.mean)}, deviation ${figure(spread.std)}` : "";
   return `${parameter.dtype}[${parameter.shape.join(", ")}]${bits}${numbers}`;
-}
-
-function activationsOf() {
-  return [];
 }

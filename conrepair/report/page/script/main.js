@@ -8,7 +8,7 @@ function localization(section) {
   const choose = (number, focus = true) => {
     if (number === null || number === undefined) return;
     chosen?.classList.remove("chosen");
-    layerDetails(details, data, number);
+    layerDetails(details, data, number, choose);
     focusGraph(number);
     chosen = section.querySelector(`tr[data-layer="${number}"]`);
     chosen?.classList.add("chosen");

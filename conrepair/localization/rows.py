@@ -1,0 +1,72 @@
+"""The rows of a localization: what was measured at each pair, with the names of what computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conrepair.graph.layer_graph import Node
+from conrepair.localization.alignment import Alignment
+from conrepair.localization.cuts import known_of
+from conrepair.localization.judgement import Judged
+from conrepair.localization.result import LayerRow
+from conrepair.networks.network import Network
+
+__all__ = ["layers_of", "rows_of"]
+
+
+def rows_of(source: Network, target: Network, alignment: Alignment, judged: Sequence[Judged]) -> Iterator[LayerRow]:
+    """A row for each cut, in the given order.
+
+    Args:
+        source: The network that is right.
+        target: The network in question.
+        alignment: Of both.
+        judged: All cuts.
+    """
+    pairs = alignment.pairs
+    ours = frozenset({*(pair.source for pair in pairs), *source.graph.inputs})
+    theirs = known_of(target.graph, pairs)
+    for item in judged:
+        pair = item.cut.pair
+        pieces = source.graph.between(ours, [pair.source]), target.graph.between(theirs, [pair.target])
+        yield _row(source, target, item, pieces)
+
+
+def _row(source: Network, target: Network, item: Judged, pieces: Sequence[Sequence[Node]]) -> LayerRow:
+    pair = item.cut.pair
+    ours, theirs = source.graph.producers.get(pair.source), target.graph.producers.get(pair.target)
+    introduced, full = item.cut.introduced, item.cut.full
+    return LayerRow(
+        source_tensor=pair.source,
+        target_tensor=pair.target,
+        source_layer=pair.source if ours is None else ours.layer,
+        target_layer=pair.target if theirs is None else theirs.layer,
+        source_operator="" if ours is None else ours.native,
+        target_operator="" if theirs is None else theirs.native,
+        introduced_error=item.introduced,
+        introduced_cosine=introduced.cosine,
+        introduced_max_abs=introduced.max_abs,
+        full_run_error=item.full,
+        full_run_cosine=full.cosine,
+        full_run_norm_ratio=full.norm_ratio,
+        noise_floor=item.floor,
+        inherited=item.inherited,
+        mismatched=introduced.mismatched,
+        layout=str(pair.layout),
+        confidence=pair.confidence,
+        guilty=item.guilty,
+        order=source.graph.order[pair.source],
+        source_nodes=tuple(node.name for node in pieces[0]),
+        target_nodes=tuple(node.name for node in pieces[1]),
+    )
+
+
+def layers_of(network: Network, tensors: Sequence[str]) -> tuple[str, ...]:
+    """What computes some tensors, as it's called in the file; inputs are left out.
+
+    Args:
+        network: That they are of.
+        tensors: By name.
+    """
+    producers = network.graph.producers
+    return tuple(dict.fromkeys(producers[name].layer for name in tensors if name in producers))
