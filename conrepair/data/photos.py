@@ -360,6 +360,8 @@ def _labels_from_csv(file: Path, names: Sequence[str]) -> _Labels:
 
 def _csv_rows(file: Path) -> list[tuple[int, list[str]]]:
     """Returns the rows that are not blank, stripped, each with its line number."""
+    if file.exists() and not file.is_file():
+        raise DataError(f"The labels file {file} is no file, but a folder, a device or a pipe. Name a CSV file.")
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream)

@@ -82,6 +82,13 @@ def test_links_to_photos_are_photos_and_links_to_folders_are_not_followed(tmp_pa
     assert names(read_photo_folder(tmp_path)) == ["a.jpg", "b.jpg"]
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_labels_that_would_be_waited_for_or_have_no_end(tmp_path: Path, kind: str) -> None:
+    _make(fill(tmp_path, "a.jpg") / "labels.txt", kind)
+    with pytest.raises(DataError, match=r"labels\.txt is no file"):
+        read_photo_folder(tmp_path, labels=tmp_path / "labels.txt")
+
+
 def test_names_that_are_not_utf_8_are_shown_as_escapes(tmp_path: Path) -> None:
     raw = os.fsdecode(b"caf\xe9")
     fill(tmp_path, f"{raw}/1.jpg", "b/1.jpg")
