@@ -44,9 +44,21 @@ def read_valid(model: Model) -> onnx.ModelProto:
     try:
         proto = onnx.load(model.path, load_external_data=False)
         onnx.checker.check_model(model.path)
+        _check_names(proto.graph)
     except Exception as error:
         raise load_error(model, "an ONNX model", error) from error
     return proto
+
+
+def _check_names(graph: onnx.GraphProto) -> None:
+    """Refuse outputs of one name, which the checker lets pass: nobody could tell their values apart.
+
+    Raises:
+        ValueError: naming one.
+    """
+    for name, count in Counter(value.name for value in graph.output).items():
+        if count > 1:
+            raise ValueError(f"{count} of its outputs are called '{name}'")
 
 
 def describe_proto(

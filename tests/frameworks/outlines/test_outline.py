@@ -202,6 +202,16 @@ def test_what_onnx_lets_pass_and_nobody_can_read_is_refused(
     assert "net.onnx can't be loaded as an ONNX model" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("verb", ["inspect", "execute"])
+def test_outputs_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[4] x) => (float[4] y) { y = Relu(x) }'
+    model = onnx.parser.parse_model(text)
+    model.graph.output.add().CopyFrom(model.graph.output[0])
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    assert main([verb, str(tmp_path / "net.onnx"), "-q"]) == ExitCode.MODEL_LOAD
+    assert "2 of its outputs are called 'y'" in capsys.readouterr().err
+
+
 def test_inspect_lists_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = foreign_onnx(tmp_path)
     assert main(["inspect", str(path)]) == ExitCode.MODEL_LOAD
