@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib  # and nothing that isn't loaded yet: `python -m conrepair` might find it in the current folder
+import importlib
+import os  # and nothing that isn't loaded yet: `python -m conrepair` might find it in the current folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 _ERRORS = "conrepair.runtime.errors"
+
+# ONNX Runtime would leave an identifier in the user's cache and send events, from when it's imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from conrepair.runtime.errors import ConrepairError, ExitCode, ModelLoadError
 from conrepair.runtime.invocation import invoked_by
 from conrepair.runtime.libraries import missing_library
 from conrepair.runtime.timings import recorded
+from conrepair.runtime.words import complain
 
 __all__ = ["command_line", "main"]
 
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
         _check_files(options)
         return _run(options)
     except ConrepairError as error:
-        sys.stderr.write(f"conrepair: {error}\n")
+        complain(f"conrepair: {error}")
         return int(error.exit_code)
     except BrokenPipeError:
         return int(ExitCode.EXECUTION)
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     # Our own mistake must not look like "a difference was found", which is what Python's exit code 1 means here.
     except Exception as error:  # noqa: BLE001
         if missing := missing_library(error):
-            sys.stderr.write(f"conrepair: {missing}\n")
+            complain(f"conrepair: {missing}")
             return int(missing.exit_code)
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("conrepair"):
             sys.stderr.write(
@@ -66,10 +67,8 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
                 "(pip install conrepair); in a checkout run `make setup` and use .venv/bin/conrepair.\n"
             )
             return int(ExitCode.USAGE)
-        traceback.print_exc()
-        sys.stderr.write(
-            "conrepair: this is a fault of conrepair, not yours; please report it with the lines above\n"
-        )
+        complain(traceback.format_exc())
+        complain("conrepair: this is a fault of conrepair, not yours; please report it with the lines above")
         return int(ExitCode.EXECUTION)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.path_text import path_problem
+from conrepair.runtime.words import harmless
 
 __all__ = ["EXIT_CODES", "Parser", "Verbs", "check_paths", "check_rest", "nearest", "path_kind"]
 
@@ -89,7 +90,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with what was wrong and where help is; argparse's own message shows all options first."""
-        self.exit(int(ExitCode.USAGE), f"conrepair: {message}\nSee `{self.prog} --help`.\n")
+        self.exit(int(ExitCode.USAGE), harmless(f"conrepair: {message}\nSee `{self.prog} --help`.\n"))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Say what may have been meant by a word that isn't one of those allowed."""

@@ -81,7 +81,13 @@ def add_inputs(parser: Parser, *, drawn: int, of_data: int | None = None) -> Non
 
 
 def add_declared(parser: Parser) -> None:
-    """Shapes that a model's file doesn't say."""
+    """What a model's file doesn't say: shapes, and whether it comes from somebody whose programs one would run."""
+    parser["models"].add_argument(
+        "--trust",
+        action="store_true",
+        help="Load files that hold code or reach beyond the model: only your own, or those of somebody whose programs "
+        "you would run (docs/security.md). Ordinary files need none of it.",
+    )
     parser["inputs"].add_argument(
         "--input",
         action="append",

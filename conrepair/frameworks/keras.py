@@ -15,6 +15,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.keras_legacy import readable_by_keras3
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admit
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.user_modules import reach_modules
 
@@ -44,6 +45,7 @@ def load_keras(model: Model) -> Any:
     Raises:
         ModelLoadError: if it can't be read, or asks for what only trusted files may, and isn't.
     """
+    admit(model)
     if model.trust:
         reach_modules()
     try:
@@ -51,7 +53,7 @@ def load_keras(model: Model) -> Any:
             network = keras.saving.load_model(path, compile=False, safe_mode=not model.trust)
     except Exception as error:
         if "safe_mode" in str(error) or "unsafe" in str(error).lower():
-            raise ModelLoadError(f"{model.path} {_refused(str(error))}, or set `trust` if you made it.") from error
+            raise ModelLoadError(f"{model.path} {_refused(str(error))}. {HOW_TO_TRUST}.") from error
         # Keras quotes the whole configuration before it comes to the reason.
         reason = str(error).rpartition("Exception encountered: ")[2]
         raise load_error(model, "a Keras model", ValueError(reason)) from error

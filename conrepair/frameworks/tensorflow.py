@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,18 @@ import tensorflow as tf
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
+from conrepair.frameworks.screening.admission import admit
 from conrepair.frameworks.tensorflow_tables import table_sizes
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["FRAMEWORK", "TensorFlowFramework", "TensorFlowRunnable", "callable_by_position", "load_function"]
+__all__ = [
+    "FRAMEWORK",
+    "TensorFlowFramework",
+    "TensorFlowRunnable",
+    "callable_by_position",
+    "load_function",
+    "preferred_signature",
+]
 
 _PREFERRED_SIGNATURES = ("serving_default", "serve")
 _NOT_OUTPUTS = {"Assert", "Const", "NoOp", "Placeholder"}
@@ -34,20 +42,26 @@ def load_function(model: Model) -> tuple[Any, Any]:
         ModelLoadError: if the file can't be read or has nothing to call.
     """
     path = Path(model.path)
+    admit(model)
     if path.is_dir():
         try:
             loaded = tf.saved_model.load(str(path))
         except Exception as error:
             raise load_error(model, "a SavedModel", error) from error
-        names = list(loaded.signatures)
-        if not names:
+        name = preferred_signature(list(loaded.signatures))
+        if name is None:
             raise ModelLoadError(
                 f"{path} has no signature, so nothing says how to call it. Save it with "
                 "tf.saved_model.save(..., signatures=...) or keras Model.export()."
             )
-        name = next((name for name in _PREFERRED_SIGNATURES if name in names), names[0])
         return loaded.signatures[name], loaded
     return _load_frozen(model), None
+
+
+def preferred_signature(names: Sequence[str]) -> str | None:
+    """The signature that is called, of those that a SavedModel has; None where none is for callers."""
+    own = [name for name in names if not name.startswith("__")]
+    return next((name for name in _PREFERRED_SIGNATURES if name in own), own[0] if own else None)
 
 
 def callable_by_position(function: Any) -> Any:

@@ -19,6 +19,7 @@ from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admit
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.frameworks.torchscript_inputs import inputs_of_graph
 from conrepair.runtime.errors import ModelLoadError
@@ -32,6 +33,7 @@ __all__ = [
     "array_from_tensor",
     "dtype_name",
     "example_inputs",
+    "exported_inputs",
     "exported_program",
     "flatten",
     "load_module",
@@ -57,6 +59,7 @@ def load_module(model: Model) -> torch.nn.Module:
         ModelLoadError: if the file can't be read, holds only weights, or is a pickle that isn't trusted.
     """
     path = Path(model.path)
+    admit(model)
     if model.factory is not None:
         return _build(model)
     if path.suffix == ".pt2":
@@ -275,14 +278,14 @@ def _read_error(model: Model, what: str, error: Exception) -> ModelLoadError:
 def _pickle_error(model: Model) -> ModelLoadError:
     return ModelLoadError(
         f"{model.path} holds pickled objects: loading it would run code. Save it with torch.export.save (.pt2) or "
-        "as a state dict with a factory, or set `trust` if you made it."
+        f"as a state dict with a factory. {HOW_TO_TRUST}."
     )
 
 
 def _possible_inputs(model: Model, module: torch.nn.Module) -> list[tuple[TensorSpec, ...]]:
     """What a network may take: what its file says, or is declared, else what its first layers tell."""
     if isinstance(module, _Inference):
-        return [_exported_inputs(module.exported)]
+        return [exported_inputs(module.exported)]
     names = _argument_names(module)
     if not model.inputs and isinstance(module, torch.jit.ScriptModule):
         found = list(inputs_of_graph(module, names))
@@ -299,7 +302,12 @@ def _possible_inputs(model: Model, module: torch.nn.Module) -> list[tuple[Tensor
     return [tuple(replace(spec, name=spec.name or name) for spec, name in zip(model.inputs, names, strict=False))]
 
 
-def _exported_inputs(program: torch.export.ExportedProgram) -> tuple[TensorSpec, ...]:
+def exported_inputs(program: torch.export.ExportedProgram) -> tuple[TensorSpec, ...]:
+    """What an exported program takes.
+
+    Args:
+        program: As it was loaded.
+    """
     names = program.graph_signature.user_inputs
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     ranges = {str(symbol): limits for symbol, limits in program.range_constraints.items()}

@@ -19,6 +19,7 @@ from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.stages.state import State
 from conrepair.report.folder import check_folder
 from conrepair.report.result import AuditResult
+from conrepair.runtime.confinement import CONFINED, within_reach
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Store
 from conrepair.runtime.workers import Workers
@@ -86,6 +87,8 @@ def _run_parts(
     """Run all models together, then each architecture by itself."""
     photos, settings = PhotoRoom(store, reuse=config.reuse), settings_of(config)
     folders = str(Path.cwd()), str(base)
+    if not (hold := within_reach(CONFINED)).full:
+        display.note(f"workers are {hold}: see docs/security.md")
     parts: list[Part] = []
     with Workers(
         config.limits.workers, folders, jobs=JOBS, memory_gb=config.limits.memory_gb, folders=(store.work,)

@@ -40,7 +40,7 @@ def build(options: argparse.Namespace) -> int:
     if not options.output:
         raise UsageError("name the folder to write (-o), or list the passes (--explain)")
     check_build_folder(path, output, force=options.force)
-    model = Subject(name=slug(path), origin=OnDisk(path), declared=input_specs(options.input))
+    model = Subject(name=slug(path), origin=OnDisk(path, options.trust), declared=input_specs(options.input))
     with Session(quiet=options.quiet) as session:
         done = build_model(model, compiler, session, batch_size=options.batch_size, timeout=options.timeout)
         done.save(output, force=options.force)

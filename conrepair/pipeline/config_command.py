@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import sys
 from pathlib import Path
 
 from conrepair.config.legacy.account import Outcome
@@ -20,6 +19,7 @@ from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
 from conrepair.runtime.files import write_json
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
+from conrepair.runtime.words import complain
 
 __all__ = ["check_config", "load_for_run", "migrate_config"]
 
@@ -45,7 +45,7 @@ def load_for_run(path: Path, *, quiet: bool) -> AuditConfig:
                 *lines,
                 f"`conrepair config migrate {path} -o NEW.json` writes the new form, and says all of this.",
             ]
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
+        complain("\n".join(lines))
     return config
 
 

@@ -51,7 +51,7 @@ class Described:
 def read_file(
     path: Path, session: Session, inputs: Sequence[TensorSpec] = (), *, timeout: float = 600.0, trust: bool = False
 ) -> Described:
-    """Describe a file; one that can't be run as far as it can be read. Of an ONNX file nothing is run.
+    """Describe a file; one that can't be run as far as it can be read. Nothing of it is run unless it's trusted.
 
     Args:
         path: Of the file or folder.
@@ -89,7 +89,7 @@ def _opened(model: Model, session: Session, timeout: float) -> Described:
     from conrepair.pipeline.sources import framework_needs
     from conrepair.runtime.workers import Failure
 
-    payload = {"model": to_json(model)}
+    payload = {"model": to_json(model), "unrun": True}
     needs = framework_needs(model.framework)
     outcome, problem = session.call("describe", payload, needs=needs, timeout=timeout), None
     read = outcome

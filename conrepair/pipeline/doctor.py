@@ -18,6 +18,7 @@ from conrepair.converters.base import Converter
 from conrepair.converters.registry import CONVERTERS
 from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.next_step import command, tell_next
+from conrepair.runtime.confinement import CONFINED, within_reach
 from conrepair.runtime.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.libraries import EXTRAS, extra_of_distribution
@@ -41,6 +42,10 @@ _PROBES = {  # the package that each stands for
 }
 _TIMEOUT = 180.0
 _LOW_SPACE_GIB = 2
+_NO_CONFINEMENT = (
+    "models whose files reach beyond them need --trust; Linux 5.13 or later with Landlock and seccomp confines workers "
+    "(docs/security.md)"
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,8 @@ def _next(findings: Sequence[Finding]) -> str:
 
 def _findings(*, quiet: bool) -> Iterator[Finding]:
     yield Finding("python", True, sys.version.split()[0])
+    hold = within_reach(CONFINED)
+    yield Finding("confinement", hold.full, f"workers are {hold}", _NO_CONFINEMENT, missing=not hold.full)
     absent = {package: extra for extra in EXTRAS for package in extra.missing}
     for extra in EXTRAS:
         lacks = ", ".join(extra.missing)

@@ -31,7 +31,13 @@ def inspect(options: argparse.Namespace) -> int:
         ConrepairError: why it can't be run, once what could be read was shown.
     """
     with Session(quiet=options.quiet) as session:
-        found = read_file(real_path(options.model), session, input_specs(options.input), timeout=options.timeout)
+        found = read_file(
+            real_path(options.model),
+            session,
+            input_specs(options.input),
+            timeout=options.timeout,
+            trust=options.trust,
+        )
     if found.description is not None:
         _show(found.description, found.model, found.missing, as_json=options.format == "json")
     found.checked()

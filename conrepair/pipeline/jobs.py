@@ -24,6 +24,8 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
+from conrepair.frameworks.outlines.outline import Outline
+from conrepair.frameworks.outlines.unrun import describe_unrun
 from conrepair.frameworks.registry import framework
 from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
@@ -69,16 +71,16 @@ def describe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Describe an existing model.
 
     Args:
-        payload: "model".
+        payload: "model"; "unrun" where nothing of it may be run for that.
         folder: Not used.
 
     Returns:
-        "model" as given, and "description".
+        "model" as given, "description", and what isn't said of one that isn't run, as "missing".
     """
     model = from_json(Model, payload["model"])
-    description = to_json(_description(model))
+    found = describe_unrun(model) if payload.get("unrun") else Outline(_description(model))
     _check_unchanged(model.path, model.sha256)
-    return {"model": payload["model"], "description": description}
+    return {"model": payload["model"], "description": to_json(found.description), "missing": list(found.missing)}
 
 
 def conversion_payload(

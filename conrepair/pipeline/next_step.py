@@ -130,7 +130,8 @@ def _pair(verb: str, options: argparse.Namespace, source: str | Path, target: st
     for name, usual in _DRAWN.items() if options.data is None else ():
         if getattr(options, name) != usual:
             words += [f"--{name}", f"{getattr(options, name):g}"]
-    return command(verb, *words, *more, inputs=options.input)
+    trusted = ["--trust"] if options.trust else []
+    return command(verb, *words, *trusted, *more, inputs=options.input)
 
 
 def _typed(word: str | Path) -> str:

@@ -58,6 +58,7 @@ def asked_of(options: argparse.Namespace, *, layers: bool) -> Asked:
         low=options.low,
         high=options.high,
         batch_size=16 if layers else options.batch_size,
+        trust=options.trust,
     )
 
 
@@ -87,7 +88,7 @@ def subject_of(options: argparse.Namespace, *, labels: str = "auto", **more: Any
     recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
     subject = Subject(
         name=slug(path),
-        origin=OnDisk(path),
+        origin=OnDisk(path, options.trust),
         declared=input_specs(options.input),
         dataset=dataset,
         recipe=recipe,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from conrepair.pipeline.options import slug
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.progress import say
+from conrepair.runtime.words import complain
 
 __all__ = ["each_target"]
 
@@ -36,7 +36,7 @@ def each_target(options: argparse.Namespace, look: Callable[[argparse.Namespace]
         try:
             code = look(_with(options, target, folder))
         except ConrepairError as error:
-            sys.stderr.write(f"conrepair: {target}: {error}\n")
+            complain(f"conrepair: {target}: {error}")
             code = int(error.exit_code)
         worst = max(worst, code)
     return worst

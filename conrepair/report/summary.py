@@ -16,6 +16,7 @@ from conrepair.report.localization.naming import names_of
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.repair.summary import advice_line, repair_line
 from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.terminal import SafeConsole
 from conrepair.runtime.words import quoted
 from conrepair.runtime.workers import NO_DEVICE
 
@@ -49,7 +50,7 @@ def print_summary(result: AuditResult, console: Console, *, files: bool = True) 
 def summary_text(result: AuditResult) -> str:
     """The same as plain text."""
     stream = io.StringIO()
-    console = Console(file=stream, width=_TEXT_WIDTH, no_color=True, highlight=False)
+    console = SafeConsole(file=stream, width=_TEXT_WIDTH, no_color=True, highlight=False)
     console.print(_render(result, _TEXT_WIDTH))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 

@@ -28,6 +28,7 @@ _MAIN = (
     "sys.path[:] = setup['path']; from conrepair.runtime.worker_process import serve; "
     "serve(setup, requests, int(sys.argv[2]))"
 )
+_OWN_FOLDERS = ("TMPDIR", "POCL_CACHE_DIR")  # for temporary files, and for kernels that PoCL compiles
 _START_SECONDS = 120.0
 _END_SECONDS = 10.0
 _LONGEST = 1 << 30  # bytes of an answer
@@ -71,7 +72,7 @@ class WorkerProcess:
                     stdout=log,  # no terminal of the user's: what's printed there may be commands to it
                     stderr=log,
                     pass_fds=(theirs, answers),
-                    env=os.environ | isolated() | {"TMPDIR": str(temporary)},
+                    env=os.environ | isolated() | {name: str(temporary) for name in _OWN_FOLDERS},
                 )
         finally:
             os.close(theirs)

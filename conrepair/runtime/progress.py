@@ -11,24 +11,25 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
 
-__all__ = ["ProgressDisplay", "error_console", "output_console", "say"]
+from conrepair.runtime.terminal import FILE_WIDTH, SafeConsole
+from conrepair.runtime.words import harmless
 
-_FILE_WIDTH = 160  # columns, when nobody's terminal says how many there are
+__all__ = ["ProgressDisplay", "error_console", "output_console", "say"]
 
 
 def output_console() -> Console:
     """The console of results (standard output); honours NO_COLOR."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    return SafeConsole(highlight=False, width=None if sys.stdout.isatty() else FILE_WIDTH)
 
 
 def error_console() -> Console:
     """The console of progress and errors (standard error); honours NO_COLOR."""
-    return Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _FILE_WIDTH)
+    return SafeConsole(stderr=True, highlight=False, width=None if sys.stderr.isatty() else FILE_WIDTH)
 
 
 def say(text: str) -> None:
     """Write one result to standard output."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{harmless(text)}\n")
 
 
 class ProgressDisplay:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 
-__all__ = ["number", "printable", "quoted", "shortened"]
+__all__ = ["complain", "harmless", "number", "printable", "quoted", "shortened"]
 
 _NAME = 48  # letters of a name that a person takes in
 
@@ -14,6 +15,18 @@ _NAME = 48  # letters of a name that a person takes in
 def printable(text: str) -> str:
     r"""Characters that a terminal or an XML parser acts on, as escapes (`\x1b`): names come from files."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def harmless(text: str) -> str:
+    """The same for what has lines: their ends and tabs stay."""
+    return (
+        text if text.isprintable() else "".join(letter if letter in "\n\t" else printable(letter) for letter in text)
+    )
+
+
+def complain(text: str) -> None:
+    """Write to standard error."""
+    sys.stderr.write(f"{harmless(text)}\n")
 
 
 def shortened(text: str, length: int) -> str:

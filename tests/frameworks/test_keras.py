@@ -281,7 +281,7 @@ def with_lambda() -> Any:
 
 def test_code_is_refused_without_trust(tmp_path: Path, suffix: str) -> None:
     model = saved(with_lambda(), tmp_path / f"net.{suffix}")
-    with pytest.raises(ModelLoadError, match=rf"net\.{suffix} holds code \(a Lambda layer\).*`trust`"):
+    with pytest.raises(ModelLoadError, match=rf"net\.{suffix} holds code \(a Lambda layer\).*--trust"):
         FRAMEWORK.describe(model)
 
 
@@ -298,7 +298,7 @@ def test_a_vocabulary_outside_of_the_file_is_called_so(tmp_path: Path) -> None:
         for name, content in (members | {"config.json": json.dumps(config).encode()}).items():
             archive.writestr(name, content)
     with pytest.raises(
-        ModelLoadError, match=r"net\.keras reads a vocabulary from a file outside of it.*`trust`"
+        ModelLoadError, match=r"net\.keras reads a vocabulary from a file outside of it.*--trust"
     ) as raised:
         FRAMEWORK.describe(model)
     assert "Lambda" not in str(raised.value)

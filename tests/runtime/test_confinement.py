@@ -152,6 +152,14 @@ def test_confinement_takes_no_time(tmp_path: Path) -> None:
     assert min(times) < 0.1, "its imports included"
 
 
+def test_onnx_runtime_leaves_nothing_in_the_users_folders(tmp_path: Path) -> None:
+    variables = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    program = [sys.executable, "-c", "import conrepair, onnxruntime, time; time.sleep(0.5)"]
+    paths = os.pathsep.join(filter(None, sys.path))
+    subprocess.run(program, check=True, env=variables | {"HOME": str(tmp_path), "PYTHONPATH": paths})
+    assert list(tmp_path.rglob("*")) == []
+
+
 # --- What comes back ---
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from tensorflow.python.framework import op_def_registry
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.screening.tensorflow import called_nodes
+from conrepair.frameworks.tensorflow import preferred_signature
 
 __all__ = ["outline"]
 
@@ -22,19 +25,26 @@ def outline(model: Model) -> Outline:
     """See `conrepair.frameworks.outlines.outline.outline`."""
     path = Path(model.path)
     weights: Counter[str] = Counter()
+    producer = ""
     inputs: tuple[TensorSpec, ...] = ()
     outputs: tuple[TensorSpec, ...] = ()
     if path.is_dir():
         saved = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
         content = saved.meta_graphs[0]
         graph = content.graph_def
-        for signature in list(content.signature_def.values())[-1:]:
+        name = preferred_signature(list(content.signature_def)) or ""
+        for signature in [content.signature_def[name]] if name else []:
             inputs = tuple(_spec(name, item) for name, item in sorted(signature.inputs.items()))
             outputs = tuple(_spec(name, item) for name, item in sorted(signature.outputs.items()))
-        weights = _variables(path)
+        producer = f"tensorflow {content.meta_info_def.tensorflow_version}".strip()
     else:
         graph = tf.compat.v1.GraphDef.FromString(path.read_bytes())
-    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    if inputs or outputs:
+        nodes = called_nodes(content, [content.signature_def[name]])
+    else:
+        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    if path.is_dir():
+        weights = _handles(nodes) or _variables(path)
     if not nodes:
         raise ValueError("it has no operators")
     own = {function.signature.name for function in graph.library.function}
@@ -52,8 +62,19 @@ def outline(model: Model) -> Outline:
         operators=dict(sorted(Counter(node.op for node in nodes).items())),
         parameters=sum(weights.values()),
         weights=dict(weights),
+        producer=producer,
     )
     return Outline(description, tuple(missing))
+
+
+def _handles(nodes: Sequence[Any]) -> Counter[str]:
+    """Numbers in the variables that some nodes make handles of, by dtype."""
+    found: Counter[str] = Counter()
+    for node in nodes:
+        if node.op == "VarHandleOp":
+            sizes = [dim.size for dim in node.attr["shape"].shape.dim]
+            found[tf.as_dtype(node.attr["dtype"].type).name] += int(np.prod(sizes))
+    return found
 
 
 def _variables(path: Path) -> Counter[str]:

@@ -13,6 +13,7 @@ import torch
 
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.outlines.torchscript_weights import weights_of
 
 __all__ = ["outline"]
 
@@ -27,12 +28,14 @@ def outline(model: Model) -> Outline:
         if damaged is not None:
             raise ValueError(f"{damaged} in it is damaged")
         names = archive.namelist()
+        weights: Counter[str] = Counter()
         program = next((name for name in names if name.endswith(_PROGRAM)), None)
         if program is not None:
             calls = _of_program(json.loads(archive.read(program)))
         else:
             code = [archive.read(name).decode() for name in names if "/code/" in f"/{name}" and name.endswith(".py")]
             calls = [f"{call['space'] or 'aten'}.{call['name']}" for text in code for call in _CALL.finditer(text)]
+            weights = weights_of(archive)
     if not calls:
         raise ValueError("there's no graph and no code in it")
     unknown = [name for name in calls if not _is_known(name)]
@@ -47,8 +50,8 @@ def outline(model: Model) -> Outline:
         inputs=(),
         outputs=(),
         operators=dict(sorted(Counter(name.removeprefix("aten.") for name in calls).items())),
-        parameters=0,
-        weights={},
+        parameters=sum(weights.values()),
+        weights=dict(weights),
     )
     return Outline(description, tuple(missing))
 

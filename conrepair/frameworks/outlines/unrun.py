@@ -1,0 +1,65 @@
+"""What a model consists of, as far as nothing of it is run for that."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from pathlib import Path
+from typing import Any
+
+from conrepair.frameworks.detect import is_torchscript
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.outlines.outline import Outline
+from conrepair.frameworks.registry import framework
+from conrepair.frameworks.runnable import load_error
+from conrepair.frameworks.screening.admission import admit
+
+__all__ = ["describe_unrun"]
+
+
+def describe_unrun(model: Model) -> Outline:
+    """Describe a file. Loading TorchScript and SavedModels runs what's in them, so they are only read.
+
+    Args:
+        model: Of any framework; of a trusted one, everything is said, whatever has to run for it.
+
+    Raises:
+        ModelLoadError: if it can't be read.
+    """
+    path = Path(model.path)
+    if model.trust or model.factory is not None:
+        return Outline(framework(model.framework).describe(model))
+    if model.framework == "torch" and path.suffix == ".pt2":
+        reader: Any = importlib.import_module("conrepair.frameworks.outlines.exported")
+        found: Outline = reader.read(model)
+        return found
+    if model.framework == "torch" and is_torchscript(path):
+        return _read(model, "TorchScript", "inputs and outputs")
+    if model.framework == "tensorflow" and path.is_dir():
+        return _read(model, "a SavedModel", "")
+    return Outline(framework(model.framework).describe(model))
+
+
+def _read(model: Model, what: str, unsaid: str) -> Outline:
+    """Read a file; what it lacks makes it one that can't be run.
+
+    Args:
+        model: The file.
+        what: Its format.
+        unsaid: What the format doesn't say.
+    """
+    reader: Any = importlib.import_module(f"conrepair.frameworks.outlines.{model.framework}")
+    admit(model)
+    try:
+        found: Outline = reader.outline(model)
+    # Reading a damaged file raises whatever its bytes make of it.
+    except Exception as error:
+        raise load_error(model, what, error) from error
+    if found.missing:
+        raise load_error(model, what, ValueError("it needs what isn't here"))
+    description = found.description
+    if not description.inputs and model.inputs:
+        description = dataclasses.replace(description, inputs=model.inputs)
+        unsaid = unsaid.replace("inputs and ", "")
+    note = f"{unsaid}: not tried, as that would run it (`conrepair execute` does; so does --trust)"
+    return Outline(description, (note,) if unsaid else ())

@@ -1,0 +1,23 @@
+"""Where styled text leaves for a terminal: names come from files, and none moves its cursor or renames its window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.segment import Segment
+
+from conrepair.runtime.words import harmless
+
+__all__ = ["FILE_WIDTH", "SafeConsole"]
+
+FILE_WIDTH = 160
+"""Columns, when nobody's terminal says how many there are."""
+
+
+class SafeConsole(Console):
+    """A console that styles text, and shows control characters in the text itself as escapes."""
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        clean = (item if item.control else Segment(harmless(item.text), item.style) for item in buffer)
+        return super()._render_buffer(clean)

@@ -1,0 +1,287 @@
+"""Exported programs (.pt2) that hold code: each would leave a mark if any of it ran, and none is left."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from conrepair.frameworks.identity import model_sha256  # noqa: E402
+from conrepair.frameworks.model import Model  # noqa: E402
+from conrepair.frameworks.outlines.unrun import describe_unrun  # noqa: E402
+from conrepair.frameworks.screening.admission import admit  # noqa: E402
+from conrepair.frameworks.screening.expressions import is_guard, is_size  # noqa: E402
+from conrepair.frameworks.torch import FRAMEWORK  # noqa: E402
+from conrepair.runtime.errors import ModelLoadError  # noqa: E402
+
+Program = dict[str, Any]
+
+
+class _Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(11, 4)
+        self.layer = torch.nn.Conv2d(3, 4, 3, 2, 1)
+
+    def forward(self, x: Any, words: Any) -> Any:
+        found = self.layer(x).flatten(2)
+        halves = torch.nn.functional.interpolate(x, scale_factor=2.0)
+        return {"a": found[:, :, :1] + self.table(words).sum((1, 2))[:, None, None], "b": halves}
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("programs") / "net.pt2"
+    size = torch.export.Dim.AUTO
+    shapes = {"x": {0: size, 2: size, 3: size}, "words": {0: size}}
+    arguments = (torch.randn(4, 3, 16, 16), torch.zeros(4, 5, dtype=torch.int64))
+    torch.export.save(torch.export.export(_Net(), arguments, dynamic_shapes=shapes), path)
+    return path
+
+
+def model(path: Path, **options: Any) -> Model:
+    return Model("torch", str(path), model_sha256(path), **options)
+
+
+def rewritten(source: Path, path: Path, change: Callable[[Program], Any]) -> Path:
+    """The archive with another program in it."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w") as new:
+        for info in old.infolist():
+            content = old.read(info)
+            if info.filename.endswith("models/model.json"):
+                program = json.loads(content)
+                change(program)
+                content = json.dumps(program).encode()
+            new.writestr(info.filename, content)
+    return path
+
+
+def first(value: Any, key: str) -> dict[str, Any]:
+    """The first mapping that has a key with a text."""
+    if isinstance(value, dict):
+        if isinstance(value.get(key), str):
+            return value
+        value = list(value.values())
+    for item in value if isinstance(value, list) else ():
+        if found := first(item, key):
+            return found
+    return {}
+
+
+def put(key: str, text: str) -> Callable[[Program], None]:
+    def change(program: Program) -> None:
+        first(program["graph_module"], key)[key] = text
+
+    return change
+
+
+def guard(text: str) -> Callable[[Program], None]:
+    return lambda program: program["guards_code"].insert(0, text)
+
+
+def placeholder(text: str) -> Callable[[Program], None]:
+    def change(program: Program) -> None:
+        graph = program["graph_module"]["graph"]
+        old = graph["inputs"][-1]["as_tensor"]["name"]
+        graph["inputs"][-1]["as_tensor"]["name"] = text
+        graph["tensor_values"][text] = graph["tensor_values"].pop(old)
+
+    return change
+
+
+def node(**fields: Any) -> Callable[[Program], None]:
+    return lambda program: program["graph_module"]["graph"]["nodes"][0].update(fields)
+
+
+def spec(text: str) -> Callable[[Program], None]:
+    def change(program: Program) -> None:
+        for entry in program["graph_module"]["module_call_graph"]:
+            if entry.get("signature"):
+                entry["signature"]["in_spec"] = text
+
+    return change
+
+
+RUN = "__import__('os').mkdir('MARK')"
+LOOKUP = {
+    "type": "collections.defaultdict",
+    "context": json.dumps({"default_factory_module": "os", "default_factory_name": "mkdir", "dict_context": ["x"]}),
+    "children_spec": [{"type": None, "context": None, "children_spec": []}],
+}
+ENUMERATION = {
+    "type": "builtins.dict",
+    "context": json.dumps([{"__enum__": True, "fqn": "antigravity:Flight", "name": "UP"}]),
+    "children_spec": [{"type": None, "context": None, "children_spec": []}],
+}
+HOSTILE = {
+    "a size": put("expr_str", RUN),
+    "a size by attributes": put("expr_str", "().__class__.__base__.__subclasses__()"),
+    "a size by a function": put("expr_str", f"Max(1, {RUN})"),
+    "a size's name": put("expr_str", f'Symbol("{RUN}")'),
+    "a size's setting": put("expr_str", f"Symbol('s1', integer={RUN})"),
+    "a size by a comprehension": put("expr_str", f"[{RUN} for s1 in (1,)][0]"),
+    "a size by a lambda": put("expr_str", f"(lambda: {RUN})()"),
+    "a size that takes for ever": put("expr_str", "9**9**9**9"),
+    "a guard": guard(f"{RUN} is None"),
+    "a guard that ends its text": guard("L[\"' , 1) or " + RUN.replace("'", "\\'") + ' #"].size()[0] == 1'),
+    "a guard by attributes": guard("L['x'].__class__.__init__.__globals__ != 1"),
+    "a placeholder": placeholder(f"words={RUN}"),
+    "a node's name": node(name=f"a; {RUN}; b"),
+    "an argument's name": put("forward_arg_names", RUN),
+    "an operator of Python's": node(target="torch.serialization.os.mkdir"),
+    "an operator that calls": node(target="_operator.call"),
+    "an operator that loads a library": node(target="torch.ops.load_library.__call__"),
+    "an operator that imports": node(target="torch.ops.import_module.__call__"),
+    "a parameter's name": put("parameter_name", f'weight") or {RUN} or ("'),
+    "a class among inputs": spec(json.dumps([1, LOOKUP])),
+    "an enumeration among inputs": spec(json.dumps([1, ENUMERATION])),
+}
+
+
+def _set_arguments(program: Program) -> None:
+    for entry in program["graph_module"]["module_call_graph"]:
+        if entry.get("signature"):
+            entry["signature"]["forward_arg_names"] = ["x", RUN]
+
+
+HOSTILE["an argument's name"] = _set_arguments
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+def test_code_in_a_program_is_found_and_not_run(
+    how: str, ordinary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = rewritten(ordinary, tmp_path / "net.pt2", HOSTILE[how])
+    for look in (FRAMEWORK.describe, FRAMEWORK.load, describe_unrun):
+        with pytest.raises(ModelLoadError, match="holds code where its format has none.*--trust"):
+            look(model(path))
+    assert not Path("MARK").exists()
+
+
+class _Marking:
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("MARK",)
+
+
+def added(name: str, content: bytes) -> Callable[[zipfile.ZipFile], None]:
+    return lambda archive: archive.writestr(name, content)
+
+
+def a_pickle() -> bytes:
+    buffer = io.BytesIO()
+    torch.save(_Marking(), buffer)
+    return buffer.getvalue()
+
+
+def config(kind: str, path: str) -> bytes:
+    entry = {"path_name": path, "is_param": False, "use_pickle": True, "tensor_meta": None}
+    return json.dumps({"config": {kind: entry}}).encode()
+
+
+MEMBERS = {
+    "example inputs": {"net/data/sample_inputs/model.pt": a_pickle},
+    "weights of old": {"net/data/weights/model.pt": a_pickle},
+    "constants of old": {"net/data/constants/model.pt": a_pickle},
+    "a pickled weight": {
+        "net/data/weights/model_weights_config.json": lambda: config("layer.weight", "weight_9"),
+        "net/data/weights/weight_9": a_pickle,
+    },
+    "an opaque object": {
+        "net/data/constants/model_constants_config.json": lambda: config("thing", "opaque_obj_0"),
+        "net/data/constants/opaque_obj_0": lambda: pickle.dumps(_Marking()),
+    },
+    "a compiled program": {"net/data/aotinductor/model/model.so": lambda: b"\x7fELF"},
+    "two programs of a name": {"net/MODELS/model.json": lambda: b"{}"},
+    "a program elsewhere": {
+        "net/models/other.txt": lambda: json.dumps({"graph_module": {"expr_str": RUN}}).encode(),
+    },
+}
+
+
+@pytest.mark.parametrize("how", MEMBERS)
+def test_members_that_hold_code_are_not_run(
+    how: str, ordinary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "net.pt2"
+    with zipfile.ZipFile(ordinary) as old, zipfile.ZipFile(path, "w") as new:
+        for info in old.infolist():
+            if info.filename not in MEMBERS[how]:
+                new.writestr(info.filename, old.read(info))
+        for name, make in MEMBERS[how].items():
+            new.writestr(name, make())
+    with pytest.raises(ModelLoadError):
+        FRAMEWORK.describe(model(path))
+    assert not Path("MARK").exists()
+
+
+def test_an_archive_that_readers_see_in_two_ways(ordinary: Path, tmp_path: Path) -> None:
+    path = tmp_path / "net.pt2"
+    path.write_bytes(b"something else first" + ordinary.read_bytes())
+    with pytest.raises(ModelLoadError, match="before, behind or beside"):
+        FRAMEWORK.describe(model(path))
+
+
+def test_an_ordinary_program_asks_for_nothing_and_is_described_without_being_run(
+    ordinary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit(model(ordinary))
+    ran = FRAMEWORK.describe(model(ordinary))
+    monkeypatch.setattr(torch.export.ExportedProgram, "module", lambda *_, **__: pytest.fail("it was run"))
+    found = describe_unrun(model(ordinary))
+    assert found.missing == ()
+    assert found.description.inputs == ran.inputs
+    assert [spec.high for spec in found.description.inputs] == [None, 11]
+    assert [(spec.shape, spec.dtype) for spec in found.description.outputs] == [
+        (spec.shape, spec.dtype) for spec in ran.outputs
+    ]
+    assert found.description.weights == ran.weights
+    assert found.description.operators == ran.operators
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2*s0", "Max(1, s0)", "(s0 - 1)//2 + 1", "s0**2", "Mod(s0, 4)", "u0 + 1", "Eq(s0, 3)", "(s0 > 2) & (s1 < 4)",
+        "Add(FloorDiv(Add(Symbol('s48', positive=True, integer=True), Integer(-1)), Integer(2)), Integer(1))",
+        "Pow(Symbol('s0', integer=True), Integer(2))", "Float('0.5', precision=53)", "Rational(1, 2)",
+    ],
+)  # fmt: skip
+def test_sizes_as_pytorch_writes_them(text: str) -> None:
+    assert is_size(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "L['y'].size()[0] == L['x'].size()[0]", "(1 + (((-1) + L['y'].size()[3]) // 2)) != 1",
+        "(4 % ((1 + L['x'][0].size()[2])*4)) != 0", "not (L['x'].size()[0] <= 1)",
+        "math.floor(L['x'].size()[0]) >= 2", "Max(L['a']['b'].size()[0], 2) == 4",
+    ],
+)  # fmt: skip
+def test_guards_as_pytorch_writes_them(text: str) -> None:
+    assert is_guard(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "x", "L['x'].data", "L['x'].__len__()", "open('x')", "L[L['x']]", "L['x'].size", "L.size()", "1; 2",
+        "math.floor.__call__(1)", "L['a\\'b'].size()[0]", "L['a\"b'].size()[0]", "L['a\\\\'].size()[0]", "f'{1}'",
+        "(x := 1)", "1 if L['x'].size()[0] else 2", "9**9**9", "'a' * 99999999999999999999999", "2**1000000", None, 5,
+        "(" * 10_000 + ")" * 10_000,
+    ],
+)  # fmt: skip
+def test_what_is_neither(text: Any) -> None:
+    assert not is_size(text)
+    assert not is_guard(text) or text == "L.size()"
