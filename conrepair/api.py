@@ -2,7 +2,7 @@
 
 Models are paths or objects (modules, exported programs, Keras and ONNX models, TensorFlow functions, TFLite bytes);
 data are paths, arrays, mappings of arrays by input, or anything that gives batches. Libraries run in a worker
-process, so a script must guard its main part (`if __name__ == "__main__":`), unless `in_process=True` is given.
+process that is confined (docs/security.md), unless `in_process=True` is given.
 """
 
 from __future__ import annotations
@@ -97,9 +97,10 @@ def compare(
         high: The upper end.
         batch_size: For models that leave it open.
         timeout: Seconds for each model; not in process.
-        trust: Whether code and pickles in the files may run.
+        trust: Whether code and pickles in the files may run; they're yours, or somebody's whose programs you'd run.
         in_process: Whether everything runs in this process, for objects and for files of one's own: a debugger
-            works, but a library that crashes takes the process along, and nothing is stopped for its time.
+            works, but a library that crashes takes the process along, nothing is stopped for its time, and what a
+            file makes a library do is kept from nothing (docs/security.md).
 
     Returns:
         With `verdict`, `reason`, `faults`, `save(folder)`.

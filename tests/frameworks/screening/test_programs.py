@@ -163,7 +163,7 @@ def test_code_in_a_program_is_found_and_not_run(
     monkeypatch.chdir(tmp_path)
     path = rewritten(ordinary, tmp_path / "net.pt2", HOSTILE[how])
     for look in (FRAMEWORK.describe, FRAMEWORK.load, describe_unrun):
-        with pytest.raises(ModelLoadError, match="holds code where its format has none.*--trust"):
+        with pytest.raises(ModelLoadError, match=r"holds code where its format has none.*--trust"):
             look(model(path))
     assert not Path("MARK").exists()
 
