@@ -19,6 +19,7 @@ def add_audit_verbs(verbs: Verbs[Parser], default_config: str) -> None:
         default_config: What `run` runs when no configuration is named.
     """
     _add_run(verbs, default_config)
+    _add_report(verbs)
     _add_architectures(verbs)
     _add_matrix(verbs)
     _add_config(verbs)
@@ -57,6 +58,59 @@ def _add_run(verbs: Verbs[Parser], default_config: str) -> None:
         return run_config(options.config, fresh=options.fresh, output=options.output, quiet=options.quiet)
 
     parser.runs(run)
+
+
+def _add_report(verbs: Verbs[Parser]) -> None:
+    parser: Parser = verbs.add_parser(
+        "report",
+        help="Make the report of a saved run again, or compare two runs.",
+        prog="conrepair report",
+        about="Make the page and all files of a saved run again, without running a model; with other thresholds, if "
+        "asked, as far as what was saved can be judged by them. The exit code is the run's, as it's judged now. "
+        "Of two runs it says what got better, worse, new or is gone; the exit code is 1 if something got worse.",
+        takes="RUN [RUN_B] [OPTIONS]",
+        examples=[
+            ("conrepair report findings", "make the page and all files again"),
+            ("conrepair report findings --margin 30 -o looser", "who's at fault from 30 times the rounding on?"),
+            ("conrepair report release-6 release-7 -o changes", "what got better, what got worse?"),
+        ],
+    )
+    parser["models"].add_argument(
+        "runs", metavar="PATH", nargs="+", help="Folder that a run wrote, or its result.json. Two are compared."
+    )
+    parser["tolerances"].add_argument(
+        "--margin",
+        type=real,
+        metavar="X",
+        help="A layer is at fault if its error is X times what rounding explains (default: the run's).",
+    )
+    parser["tolerances"].add_argument(
+        "--rtol", type=real, metavar="X", help="Relative tolerance of each element of an output (default: the run's)."
+    )
+    parser["tolerances"].add_argument(
+        "--atol", type=real, metavar="X", help="Absolute tolerance of each element of an output (default: the run's)."
+    )
+    parser["tolerances"].add_argument(
+        "--relative-l2",
+        type=real,
+        metavar="X",
+        help="Relative error that an output as a whole may have (default: the run's, none with --rtol or --atol).",
+    )
+    parser["output"].add_argument(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        help="Write to FOLDER (default: into the run's own, whose result.json stays as it is; of two, the last's).",
+    )
+    add_format(parser)
+    add_quiet(parser)
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.report_command import report
+
+        return report(options)
+
+    parser.runs(run, keeps=False)
 
 
 def _add_architectures(verbs: Verbs[Parser]) -> None:

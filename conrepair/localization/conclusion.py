@@ -11,7 +11,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.localization.hidden import Explained
 from conrepair.localization.result import Coverage, LocatedFault, Rule
 
-__all__ = ["concluded"]
+__all__ = ["concluded", "fault_words"]
 
 _WITHIN = "every layer that was compared is within its noise floor"
 _NAMED = 3  # layers that are named in a sentence
@@ -42,7 +42,7 @@ def concluded(
         beyond: In words, which layers only values of drawn inputs saturate.
     """
     if faults:
-        return Verdict.FAULTY, _of_faults(faults, rules)
+        return Verdict.FAULTY, fault_words(faults, rules)
     if beyond:
         return Verdict.UNDECIDED, (
             f"inputs are drawn, and no layer is at fault but for values that its range doesn't hold: {beyond}. "
@@ -70,7 +70,13 @@ def _changed(compared: ComparedOutputs) -> str:
     return f"; {share:.0%} of the answers changed ({most.top1_differs} of {most.samples})"
 
 
-def _of_faults(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
+def fault_words(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
+    """Why a target is faulty, in a sentence.
+
+    Args:
+        faults: The guiltiest first; at least one.
+        rules: Those of them that are alike.
+    """
     if rules:
         most, *others = rules
         known = {rule.words for rule in rules}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -136,7 +137,7 @@ class Session:
             [part],
             name=name,
             folder=folder or self.room / name,
-            config=asked or {},
+            config={**asked, "tolerance": dataclasses.asdict(settings.tolerance)} if asked else {},
             seconds=time.perf_counter() - started,
             top_k=settings.top_k,
             kind=kind,

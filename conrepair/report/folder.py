@@ -13,16 +13,17 @@ from conrepair.runtime.files import put_text, whole_output
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import real_path
 
-__all__ = ["check_folder", "write_folder"]
+__all__ = ["check_folder", "pages_of", "write_folder"]
 
 _SORTS = {
     "audit": "audit",
     "compare": "comparison",
+    "convert": "conversion",
     "execute": "run",
     "localize": "localization",
     "repair": "repair",
 }
-_WITH_PAGE = _SORTS.keys() - {"execute"}
+_WITH_PAGE = _SORTS.keys() - {"convert", "execute"}
 
 
 def check_folder(folder: Path, kind: str, inputs: Iterable[str | Path] = ()) -> None:
@@ -50,8 +51,12 @@ def check_folder(folder: Path, kind: str, inputs: Iterable[str | Path] = ()) -> 
             raise UsageError(f"{path} lies in {folder}, which this {sort} would replace. Choose another output (-o).")
 
 
-def _pages(result: AuditResult) -> dict[str, str]:
-    """The page, of kinds of runs that have one."""
+def pages_of(result: AuditResult) -> dict[str, str]:
+    """The page, of kinds of runs that have one, by its path in the folder.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
     if result.kind not in _WITH_PAGE:
         return {}
     from conrepair.report.page.page import PAGE, page_html  # Jinja2 takes a while to import
@@ -85,7 +90,7 @@ def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult]) -> Au
     with whole_output(result.folder) as temporary:
         temporary.mkdir()
         placed = fill(temporary)
-        for name, text in {**texts_of(result), **machine_texts(placed), **_pages(placed)}.items():
+        for name, text in {**texts_of(result), **machine_texts(placed), **pages_of(placed)}.items():
             file = temporary / name
             file.parent.mkdir(parents=True, exist_ok=True)
             put_text(file, text)

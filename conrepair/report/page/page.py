@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import functools
-import hashlib
-from importlib import resources
-from typing import Any
-
-import jinja2
-
 from conrepair.report.page.layers import targets_data
 from conrepair.report.page.overview import overview, state_of
+from conrepair.report.page.rendering import policy, rendered, text_of
 from conrepair.report.page.sections import matrix_of, provenance, sections
 from conrepair.report.result import AuditResult
-from conrepair.runtime.words import number
 
 __all__ = ["PAGE", "page_html"]
 
@@ -35,53 +27,20 @@ def page_html(result: AuditResult) -> str:
     Returns:
         A self-contained HTML document.
     """
-    scripts = [_text(name) for name in _SCRIPTS]
+    scripts = [text_of(name) for name in _SCRIPTS]
     shown = sections(result)
-    return (
-        _templates()
-        .get_template("page.html")
-        .render(
-            result=result,
-            overview=overview(result),
-            matrix=matrix_of(result),
-            sections=shown,
-            provenance=provenance(result),
-            data={section.anchor: section.data for section in shown if section.data},
-            targets=targets_data(result),
-            styles=[_text(name) for name in _STYLES],
-            scripts=scripts,
-            policy=_policy(scripts),
-            licences=[_text(name) for name in _LICENCES],
-            state_of=state_of,
-        )
+    return rendered(
+        "page.html",
+        result=result,
+        overview=overview(result),
+        matrix=matrix_of(result),
+        sections=shown,
+        provenance=provenance(result),
+        data={section.anchor: section.data for section in shown if section.data},
+        targets=targets_data(result),
+        styles=[text_of(name) for name in _STYLES],
+        scripts=scripts,
+        policy=policy(scripts),
+        licences=[text_of(name) for name in _LICENCES],
+        state_of=state_of,
     )
-
-
-def _policy(scripts: list[str]) -> str:
-    """What the browser may do: run these scripts and no others, load nothing from anywhere."""
-    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
-    nothing = "default-src 'none'; base-uri 'none'; form-action 'none'"
-    return f"{nothing}; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
-
-
-@functools.cache
-def _text(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
-
-
-@functools.cache
-def _templates() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__, "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["figure"] = _figure
-    return environment
-
-
-def _figure(value: Any) -> str:
-    return number(float(value))

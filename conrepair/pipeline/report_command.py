@@ -1,0 +1,95 @@
+"""What `conrepair report` does: all of a saved run's report made again, without running a model; or two compared."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+
+from rich.text import Text
+
+from conrepair.report.again.run import Thresholds, judged_again, missing_of
+from conrepair.report.console import print_result
+from conrepair.report.encode import encode
+from conrepair.report.folder import check_folder, pages_of, write_folder
+from conrepair.report.result import AuditResult
+from conrepair.report.saved import read_result, result_text
+from conrepair.report.texts import texts_of
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import make_folder, storage_error, write_json, write_text
+from conrepair.runtime.progress import output_console, say
+
+__all__ = ["report"]
+
+_MOST = 2  # runs that are compared
+
+
+def report(options: argparse.Namespace) -> int:
+    """Make a run's report again, or compare two runs.
+
+    Returns:
+        The exit code: the run's, as it's judged now; of two runs 1 where something got worse.
+
+    Raises:
+        ConrepairError: if a run can't be read, or nothing can be written.
+    """
+    thresholds = Thresholds(
+        margin=options.margin, rtol=options.rtol, atol=options.atol, relative_l2=options.relative_l2
+    )
+    for name, value in thresholds.given.items():
+        if value < 0:
+            raise UsageError(f"--{name.replace('_', '-')} is {value:g}: give at least 0.")
+    if len(options.runs) > _MOST:
+        raise UsageError(f"{len(options.runs)} runs are named: give one, or two to compare.")
+    runs = [judged_again(read_result(run), thresholds) for run in options.runs]
+    output = None if options.output is None else Path(options.output).absolute()
+    as_json = options.format == "json"
+    if len(runs) == _MOST:
+        return _compare(runs[0], runs[1], output, as_json=as_json)
+    return _again(runs[0], output, as_json=as_json)
+
+
+def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as_json: bool) -> int:
+    from conrepair.report.changes.changes import changes_between
+    from conrepair.report.changes.console import print_changes
+    from conrepair.report.page.comparison import COMPARISON, comparison_html
+
+    changes, folder = changes_between(before, after), output or after.folder
+    with storage_error(folder):
+        make_folder(folder)
+        write_text(folder / COMPARISON, comparison_html(changes))
+        write_json(folder / "comparison.json", encode(changes.to_dict()))
+    if as_json:
+        say(json.dumps(encode(changes.to_dict()), indent=1, ensure_ascii=False))
+    else:
+        print_changes(changes, output_console(), folder / COMPARISON)
+    return changes.exit_code
+
+
+def _again(result: AuditResult, output: Path | None, *, as_json: bool) -> int:
+    missing, told = missing_of(result), result.notes
+    result = dataclasses.replace(result, notes=tuple(dict.fromkeys([*told, *missing])))
+    if output is not None and output != result.folder:
+        check_folder(output, result.kind, [result.folder])
+        result = dataclasses.replace(result, folder=output)
+        write_folder(result, lambda _: result)
+    else:
+        _rewrite(result)
+    if as_json:
+        say(result_text(result))
+        return result.exit_code
+    console = output_console()
+    print_result(dataclasses.replace(result, notes=told), console, result.folder)
+    for words in missing:
+        console.print(Text.assemble(("missing: ", "bold"), words))
+    return result.exit_code
+
+
+def _rewrite(result: AuditResult) -> None:
+    """The texts and the page of a run's folder; its document stays, and whatever else lies there."""
+    with storage_error(result.folder):
+        for name, text in {**texts_of(result), **pages_of(result)}.items():
+            file = result.folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_text(file, text)

@@ -1,0 +1,127 @@
+"""A whole run judged again, and what is missing of one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from conrepair.evaluate.tolerance import Tolerance
+from conrepair.report.again.answers import comparison_again
+from conrepair.report.again.layers import layers_again
+from conrepair.report.page.inputs import shown_inputs
+from conrepair.report.result import AuditResult, LocalizedStep, Row
+
+__all__ = ["Thresholds", "judged_again", "missing_of"]
+
+_QUANTIZED = "in few bits, of which what's allowed isn't saved"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """Others than a run was judged by; None: as it was.
+
+    Attributes:
+        margin: How many times what rounding explains an error may be, of a layer and of an output.
+        rtol: Relative, of each element of an output.
+        atol: Absolute, of the same.
+        relative_l2: Of an output as a whole.
+    """
+
+    margin: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    relative_l2: float | None = None
+
+    @property
+    def given(self) -> dict[str, float]:
+        """Those that somebody chose."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+    def tolerance(self, old: Tolerance) -> Tolerance:
+        """For outputs: elements decide alone where somebody says what they may differ by, as in `compare`."""
+        changes: dict[str, Any] = {name: value for name, value in self.given.items() if name != "margin"}
+        if ("rtol" in changes or "atol" in changes) and "relative_l2" not in changes:
+            changes["relative_l2"] = None
+        return replace(old, **changes, noise_margin=old.noise_margin if self.margin is None else self.margin)
+
+
+def judged_again(result: AuditResult, thresholds: Thresholds) -> AuditResult:
+    """Judge by other thresholds what can be judged without running a model; what can't is noted.
+
+    Args:
+        result: As it was saved.
+        thresholds: By which it's to be judged.
+    """
+    if not thresholds.given:
+        return result
+    old = _tolerance(result.config.get("tolerance"))
+    few_bits = {row.model for row in result.rows if row.kind == "reference" and _few_bits(row)}
+    rows, notes = [], []
+    for row in result.rows:
+        again, why = _row(row, old, thresholds, quantized=_few_bits(row) or row.reference in few_bits)
+        rows.append(again)
+        notes += [f"{row.label} on {row.backend} wasn't judged again: {words}" for words in why]
+    pairs = tuple(comparison_again(pair, old, thresholds.tolerance(old))[0] for pair in result.pairs)
+    told = ", ".join(f"{name} {value:g}" for name, value in thresholds.given.items())
+    notes = [*result.notes, f"judged again with {told}", *dict.fromkeys(notes)]
+    return replace(result, rows=tuple(rows), pairs=pairs, notes=tuple(notes))
+
+
+def _tolerance(saved: object) -> Tolerance:
+    known = {item.name for item in dataclasses.fields(Tolerance)}
+    given = saved if isinstance(saved, Mapping) else {}
+    return Tolerance(**{name: value for name, value in given.items() if name in known})
+
+
+def _few_bits(row: Row) -> bool:
+    return row.ran.run is not None and row.ran.run.budgeted
+
+
+def _row(row: Row, old: Tolerance, thresholds: Thresholds, *, quantized: bool) -> tuple[Row, list[str]]:
+    why = []
+    if row.comparison is not None and quantized:
+        why.append(_QUANTIZED)
+    elif row.comparison is not None and (row.verdict, row.reason) == (row.comparison.verdict, row.comparison.reason):
+        comparison, words = comparison_again(row.comparison, old, thresholds.tolerance(old))
+        row = replace(row, comparison=comparison, verdict=comparison.verdict, reason=comparison.reason)
+        why += [words] if words else []
+    elif row.comparison is not None:
+        why.append("its verdict says more than its outputs do")
+    if thresholds.margin is None:
+        return row, why
+    steps = []
+    for step in row.localized.steps:
+        found, unjudged = layers_again(step.localization, thresholds.margin)
+        steps.append(LocalizedStep(step.compared, found))
+        why += unjudged
+    row = replace(row, localized=replace(row.localized, steps=tuple(steps)))
+    if (done := row.repaired.result) is not None:
+        before, after = (layers_again(found, thresholds.margin)[0] for found in (done.before, done.after))
+        row = replace(row, repaired=replace(row.repaired, result=replace(done, before=before, after=after)))
+    return row, why
+
+
+def missing_of(result: AuditResult) -> list[str]:
+    """What a report can't show, since it wasn't done or isn't there any more; each in a sentence.
+
+    Args:
+        result: As it was read.
+    """
+    return list(dict.fromkeys(_missing(result)))
+
+
+def _missing(result: AuditResult) -> Iterator[str]:
+    targets = [row for row in result.rows if row.kind != "reference"]
+    if targets and not any(row.localized.steps for row in targets):
+        yield "layers weren't looked at in this run: `conrepair localize` names those at fault"
+    for row in targets:
+        for step in row.localized.steps:
+            for model in (step.compared.source, step.compared.target):
+                if not Path(model.path).exists():
+                    yield f"{model.path} isn't there any more, so its overlay for Model Explorer stays as it was"
+        shown = shown_inputs(row, result)
+        if shown is not None and shown.missing:
+            yield f"of {shown.missing} inputs the photo isn't on disk any more"
