@@ -604,7 +604,7 @@ class AuditConfig(_Strict):
     repair: RepairConfig = RepairConfig()
     limits: LimitsConfig = LimitsConfig()
     batch_size: int = Field(16, ge=1)
-    top_k: int = Field(5, ge=1)
+    top_k: int = Field(5, ge=1, le=1000)
     reuse: bool = Field(True, description="Take stored results whose inputs are unchanged.")
 
     @model_validator(mode="before")

@@ -26,10 +26,11 @@ def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> 
         folder: Exists already.
     """
     answers = _answers(run, top_k)
-    columns = [f"{what}_{rank + 1}" for rank in range(top_k) for what in ("class", "score")]
+    ranks = 0 if answers is None else answers.labels.shape[1]
+    columns = [f"{what}_{rank + 1}" for rank in range(ranks) for what in ("class", "score")]
     with (folder / "answers.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["index", "input", "seconds", *(columns if answers else [])])
+        writer.writerow(["index", "input", "seconds", *columns])
         for index, name in enumerate(names[: run.count]):
             seconds = float(run.seconds[index])
             best = _best(answers, index)

@@ -389,9 +389,10 @@ def test_what_can_be_no_path_is_refused_at_once(key: str, text: str) -> None:
         ({"models": [{"name": "x" * 101, "path": "a.onnx"}]}, r"\$\.models\[0\]\.name"),
         ({"name": "x" * 101, "models": [{"name": "a", "path": "a.onnx"}]}, r"\$\.name"),
         ({"output": "x" * 201, "models": [{"name": "a", "path": "a.onnx"}]}, r"\$\.output"),
+        ({"top_k": 2**63 - 1, "models": [{"name": "a", "path": "a.onnx"}]}, r"\$\.top_k"),
     ],
 )
-def test_names_that_no_file_could_be_named_after_are_refused_at_once(value: Any, path: str) -> None:
+def test_what_would_end_a_run_behind_all_the_work_is_refused_at_once(value: Any, path: str) -> None:
     with pytest.raises(ConfigError, match=path):
         parse_config(value, "config.json")
 
