@@ -65,7 +65,6 @@ def test_the_other_exporter_avoids_a_fault(folder: Path) -> None:
     ).read_text().replace("\n", " ")
 
 
-@pytest.mark.slow
 def test_a_file_is_made_anew(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small.keras_convnet().save(folder / "net.keras")
     assert main(["convert", "net.keras", "--to", "tflite", "-o", "net.tflite", "-q", "--no-check"]) == 0

@@ -90,9 +90,7 @@ def run(pair: tuple[Model, Model], folder: Path, out: str, journal: Path) -> Rep
     return repair_models(right, wrong, folder / out, _OPTIONS, Journal(journal))
 
 
-@pytest.mark.parametrize(
-    "when", ["middle", *(pytest.param(when, marks=pytest.mark.slow) for when in ("early", "late"))]
-)
+@pytest.mark.parametrize("when", ["early", "middle", "late"])
 def test_no_candidate_is_judged_again(
     when: str, pair: tuple[Model, Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,7 +88,6 @@ def test_a_right_target_that_cant_be_edited_is_left_alone(tmp_path: Path, monkey
     assert result.model is None
 
 
-@pytest.mark.slow
 def test_what_an_editor_refuses_is_mended_in_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = tflite_file("image", tmp_path)
     fault = next(fault for fault in faults() if fault.name == "weights-scaled")
@@ -107,7 +106,6 @@ def test_what_an_editor_refuses_is_mended_in_onnx(tmp_path: Path, monkeypatch: p
     assert result.unseen_after.error < 1e-4
 
 
-@pytest.mark.slow
 def test_a_conversion_that_changes_more_is_not_delivered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = subject(traced(tmp_path, 1.5), tmp_path, channels_last=False)
     other = subject(torch_file("image", tmp_path), tmp_path, channels_last=False)
