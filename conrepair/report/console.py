@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from conrepair.report.localization.about import about_step
 from conrepair.report.localization.summary import print_localization
 from conrepair.report.repair.summary import print_repair, print_untouched
 from conrepair.report.result import AuditResult
+from conrepair.report.saved import PAGE, has_page
 from conrepair.report.summary import print_summary
 from conrepair.report.verdict_table import print_verdicts
+from conrepair.runtime.words import printable
 
 __all__ = ["print_result"]
 
@@ -22,7 +25,7 @@ def print_result(result: AuditResult, console: Console, folder: Path | None) -> 
     Args:
         result: Of any verb, or of an audit; read from a document, it's shown as it was.
         console: Where to.
-        folder: Where its files are; None where none were written.
+        folder: Where its files are; None where none were written. The page in it is named at the end.
     """
     row = result.rows[-1] if result.rows else None
     if result.kind == "repair" and row is not None and (repaired := row.repaired.result) is not None:
@@ -38,3 +41,6 @@ def print_result(result: AuditResult, console: Console, folder: Path | None) -> 
             print_summary(result, console, files=folder is not None)
         if result.architectures:
             print_verdicts(result, console)
+    if folder is not None and has_page(result):
+        # Whole, so that it can be opened: a path that's broken into lines is two for a terminal.
+        console.print(Text(f"Page: {printable(str(folder / PAGE))}"), soft_wrap=True)

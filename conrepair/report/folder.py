@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from conrepair.report.result import AuditResult
-from conrepair.report.saved import DOCUMENT, result_text
+from conrepair.report.saved import DOCUMENT, PAGE, has_page, result_text
 from conrepair.report.texts import machine_texts, texts_of
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import put_text, whole_output
@@ -23,7 +23,6 @@ _SORTS = {
     "localize": "localization",
     "repair": "repair",
 }
-_WITH_PAGE = _SORTS.keys() - {"convert", "execute"}
 
 
 def check_folder(folder: Path, kind: str, inputs: Iterable[str | Path] = ()) -> None:
@@ -57,9 +56,9 @@ def pages_of(result: AuditResult) -> dict[str, str]:
     Args:
         result: Of any verb, or of an audit.
     """
-    if result.kind not in _WITH_PAGE:
+    if not has_page(result):
         return {}
-    from conrepair.report.page.page import PAGE, page_html  # Jinja2 takes a while to import
+    from conrepair.report.page.page import page_html  # Jinja2 takes a while to import
 
     return {PAGE: page_html(result)}
 

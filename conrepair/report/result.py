@@ -325,6 +325,12 @@ class AuditResult:
         rows = tuple(row if (item.name, item.backend) == who else item for item in self.rows)
         return replace(self, rows=rows)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from conrepair.report.page.notebook import notebook_html  # it's made of this
+
+        return notebook_html(self)
+
     @property
     def comparisons(self) -> list[Comparison]:
         """Of the rows with their reference, then the pairs."""

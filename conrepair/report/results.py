@@ -62,7 +62,17 @@ class _Told:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Judged(_Told):
+class _Shown(_Told):
+    """What a notebook shows, too."""
+
+    def _repr_html_(self) -> str:
+        from conrepair.report.page.notebook import notebook_html  # Jinja2 takes a while to import
+
+        return notebook_html(self.run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judged(_Shown):
     """What a run says of one of its models beside its source."""
 
     @property
@@ -267,7 +277,7 @@ def check_run_folder(folder: Path, *, force: bool) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Localized(_Told):
+class Localized(_Shown):
     """Where a target stops being its source."""
 
     @property
@@ -326,7 +336,7 @@ class Localized(_Told):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repaired(_Told):
+class Repaired(_Shown):
     """What a repair came to."""
 
     @property

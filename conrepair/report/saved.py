@@ -21,12 +21,23 @@ from conrepair.runtime.errors import DataError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import checked_path
 
-__all__ = ["DOCUMENT", "SCHEMA_VERSION", "read_result", "result_json", "result_text"]
+__all__ = ["DOCUMENT", "PAGE", "SCHEMA_VERSION", "has_page", "read_result", "result_json", "result_text"]
 
 DOCUMENT = "result.json"
+PAGE = "report.html"
+_WITH_PAGE = {"audit", "compare", "localize", "repair"}
 SCHEMA_VERSION = 1
 _PLACES = 3  # of what is wrong in a file
 _JSON: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Any)
+
+
+def has_page(result: AuditResult) -> bool:
+    """Whether a run of that kind leaves a page beside its document: runs that judge a target do.
+
+    Args:
+        result: Of any verb, or of an audit.
+    """
+    return result.kind in _WITH_PAGE
 
 
 def result_json(result: AuditResult) -> dict[str, Any]:

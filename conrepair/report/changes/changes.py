@@ -95,7 +95,7 @@ class Changes:
         words = {sort: str(sort) for sort in Sort} | {Sort.SAME: "as before"}
         counts = Counter(row.sort for row in self.rows)
         told = ", ".join(f"{counts[sort]} {words[sort]}" for sort in Sort if counts[sort])
-        return f"{told or 'nothing to compare'} of {len(self.rows)} targets"
+        return f"{told or 'nothing to compare'} of {len(self.rows)} {'target' if len(self.rows) == 1 else 'targets'}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""

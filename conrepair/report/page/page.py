@@ -8,9 +8,7 @@ from conrepair.report.page.rendering import policy, rendered, text_of
 from conrepair.report.page.sections import matrix_of, provenance, sections
 from conrepair.report.result import AuditResult
 
-__all__ = ["PAGE", "page_html"]
-
-PAGE = "report.html"
+__all__ = ["page_html"]
 
 _OWN = ("dom", "tables", "plot", "targets", "graph", "activations", "layer", "main")
 _SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/dagre.min.js", *(f"script/{name}.js" for name in _OWN))

@@ -122,7 +122,9 @@ def test_the_report_is_made_again_and_the_document_stays(
         if path.name != "result.json":
             path.unlink()
     assert main(["report", str(folder)]) == 1
-    assert "faulty: `conv` introduces" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "faulty: `conv` introduces" in shown
+    assert shown.splitlines()[-1] == f"Page: {folder / 'report.html'}"
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert after.keys() == before.keys()
     # A page's provenance names its folder; all else is the same.

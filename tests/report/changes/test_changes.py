@@ -148,7 +148,7 @@ def test_two_folders_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["report", *folders]) == 1
     shown = capsys.readouterr().out
     assert "new hyperparameters at block/2/conv" in shown
-    assert "1 worse of 1 targets" in shown
+    assert "1 worse of 1 target" in shown
     assert "block/2/conv" in (tmp_path / "b" / "comparison.html").read_text(encoding="utf-8")
     written = json.loads((tmp_path / "b" / "comparison.json").read_text(encoding="utf-8"))
     assert written["rows"][0]["details"][0]["sort"] == "new"
