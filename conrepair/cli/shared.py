@@ -85,8 +85,8 @@ def add_declared(parser: Parser) -> None:
     parser["models"].add_argument(
         "--trust",
         action="store_true",
-        help="Load files that hold code or reach beyond the model: only your own, or those of somebody whose programs "
-        "you would run (docs/security.md). Ordinary files need none of it.",
+        help="Load files that hold code or reach beyond the model: only your own, or those of somebody whose "
+        "programs you would run (docs/security.md). Ordinary files need none of it.",
     )
     parser["inputs"].add_argument(
         "--input",

@@ -43,8 +43,8 @@ _PROBES = {  # the package that each stands for
 _TIMEOUT = 180.0
 _LOW_SPACE_GIB = 2
 _NO_CONFINEMENT = (
-    "models whose files reach beyond them need --trust; Linux 5.13 or later with Landlock and seccomp confines workers "
-    "(docs/security.md)"
+    "models whose files reach beyond them need --trust; Linux 5.13 or later with Landlock and seccomp confines "
+    "workers (docs/security.md)"
 )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from conrepair.runtime import landlock, seccomp
 
-__all__ = ["CONFINED", "NETWORK", "OPEN", "Hold", "confine", "held", "within_reach"]
+__all__ = ["CONFINED", "NETWORK", "OPEN", "Hold", "confine", "held", "kept_from", "within_reach"]
 
 CONFINED, NETWORK, OPEN = "confined", "network", "open"
 """How far a job reaches: its folders; these and the network; everything, as programs of the user's own do."""
@@ -57,6 +57,7 @@ class Hold:
 
 
 _held = Hold()  # of this process
+_folders: tuple[str, ...] = ()  # that it may write in, where it's kept from others
 
 
 def held() -> Hold:
@@ -82,14 +83,29 @@ def confine(folders: Sequence[str], reach: str) -> dict[str, bool]:
     Returns:
         The fields of what `held` says from now on.
     """
-    global _held
+    global _held, _folders
     if reach != OPEN:
         ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         network = reach == NETWORK
         paths = [*folders, *filter(_exists, _DEVICES)]
         files, filters = landlock.restrict(paths), seccomp.restrict(network=network)
         _held = Hold(files > 0, filters and not network, files >= landlock.SCOPES)
+        _folders = tuple(folders) if _held.files else ()
     return asdict(_held)
+
+
+def kept_from(error: BaseException) -> str | None:
+    """Say of an error that this process was kept from a file outside of its folders; None where it wasn't."""
+    name = error.filename if isinstance(error, PermissionError) else None
+    if not _folders or not isinstance(name, str):
+        return None
+    path = Path(name).resolve()
+    if any(path.is_relative_to(folder) for folder in _folders):
+        return None
+    return (
+        f"what ran here was kept from {name}: workers write to their own folders only, and open no sockets "
+        "(docs/security.md). If a library needs that file, make it beforehand."
+    )
 
 
 def _exists(path: str) -> bool:

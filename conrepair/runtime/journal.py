@@ -12,9 +12,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from conrepair.runtime.files import in_place
+
 __all__ = ["Journal", "blame", "end_early", "forget_tried"]
 
 _LINES, _STOP, _TRIED = "lines", "stop", "tried"
+_LONGEST = 1 << 20
 
 
 class Journal:
@@ -45,7 +48,7 @@ class Journal:
         self._lines.add(line)
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with (self._folder / _LINES).open("a", encoding="utf-8") as stream:
+            with open(self._folder / _LINES, "a", encoding="utf-8", opener=in_place) as stream:
                 stream.write(f"\n{line}\n" if self._torn else f"{line}\n")
             self._torn = False
 
@@ -94,8 +97,10 @@ def blame(folder: Path, whose: str = "") -> bool:
         Whether there was one.
     """
     note = _note(folder, whose)
-    with contextlib.suppress(FileNotFoundError):
-        Journal(folder).add(note.read_text(encoding="utf-8"))
+    with contextlib.suppress(OSError, ValueError):  # there's none, or it's none
+        with open(note, encoding="utf-8", opener=in_place) as stream:
+            line = stream.read(_LONGEST)
+        Journal(folder).add(line)
         note.unlink()
         return True
     return False
@@ -111,8 +116,8 @@ def end_early(folder: Path, *, wanted: bool = True) -> None:
     if not wanted:
         (folder / _STOP).unlink(missing_ok=True)
         return
-    with contextlib.suppress(FileNotFoundError):  # it has just ended
-        (folder / _STOP).touch()
+    with contextlib.suppress(OSError), open(folder / _STOP, "a", opener=in_place):  # it may have just ended
+        pass
 
 
 def _note(folder: Path, whose: str) -> Path:

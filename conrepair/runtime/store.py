@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import canonical_json, make_folder, sha256_of, storage_error
+from conrepair.runtime.errors import StorageError, UsageError
+from conrepair.runtime.files import canonical_json, in_place, make_folder, sha256_of, storage_error
 from conrepair.runtime.scratch import locked, scratch_folder, sweep
 
 __all__ = ["RECORD", "Entry", "Store", "job_key", "journals"]
@@ -156,7 +156,10 @@ class Store:
             StorageError: if there is no room.
         """
         destination = self.folder(kind, key)
+        if Path(os.path.realpath(scratch)).parent.parent != Path(os.path.realpath(self.work)):
+            raise StorageError(f"{scratch} was made a link to another folder by what ran there; nothing is kept.")
         with storage_error(self.root):
+            _drop_links(scratch)
             self.seal(scratch, result)
             with self._turn():
                 record = None if self._fresh else _intact(destination)
@@ -253,8 +256,16 @@ def _read(folder: Path) -> dict[str, Any] | None:
 
 def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
     temporary = folder / f".{RECORD}"
-    temporary.write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
+    with open(temporary, "w", encoding="utf-8", opener=in_place) as stream:
+        stream.write(json.dumps(record, allow_nan=False))
     temporary.replace(folder / RECORD)
+
+
+def _drop_links(folder: Path) -> None:
+    """Remove links: what they lead to isn't the job's, and nothing may be written through them."""
+    for item in folder.rglob("*"):
+        if item.is_symlink():
+            item.unlink()
 
 
 def _empty(folder: Path) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from conrepair.runtime.confinement import confine
+from conrepair.runtime.confinement import confine, kept_from
 from conrepair.runtime.errors import (
     ConrepairError,
     DeviceError,
@@ -148,14 +148,17 @@ def describe_exception(error: BaseException, folder: Path) -> dict[str, Any]:
         folder: Of the job.
     """
     error = missing_library(error) or error
-    storage = explain_write_error(error, folder.parent, Path(tempfile.gettempdir()))
+    kept = kept_from(error)
+    storage = None if kept else explain_write_error(error, folder.parent, Path(tempfile.gettempdir()))
     result: dict[str, Any] = {
         "kind": "exception",
         "error_type": type(error).__name__,
         "message": COLOUR.sub("", _words(error)).replace(f"{folder}/", ""),  # it's gone when somebody reads this
         "traceback": "".join(traceback.format_exception(error)),
     }
-    if storage is not None:
+    if kept is not None:
+        result |= {"message": kept}
+    elif storage is not None:
         result |= {"kind": STORAGE, "message": storage}
     elif isinstance(error, SourceChangedError):
         result |= {"kind": "changed", "exit_code": int(error.exit_code)}

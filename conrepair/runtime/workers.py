@@ -19,7 +19,7 @@ from typing import Any
 
 from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import ExitCode
-from conrepair.runtime.files import full_disk, storage_error
+from conrepair.runtime.files import full_disk, in_place, storage_error
 from conrepair.runtime.free_memory import free_for_jobs, held_alone
 from conrepair.runtime.process import WorkerDied, WorkerProcess
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
@@ -326,9 +326,9 @@ def _log_path(job: Job) -> Path:
 
 def _last_words(job: Job) -> str:
     path = _log_path(job)
-    with contextlib.suppress(OSError), path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - 10 * _LAST_WORDS_CHARACTERS))
-        return _end(stream.read().decode("utf-8", errors="replace"))
+    with contextlib.suppress(OSError), open(path, "rb", opener=in_place) as stream:
+        stream.seek(max(0, path.lstat().st_size - 10 * _LAST_WORDS_CHARACTERS))
+        return _end(stream.read(10 * _LAST_WORDS_CHARACTERS).decode("utf-8", errors="replace"))
     return ""
 
 

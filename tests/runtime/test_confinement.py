@@ -56,6 +56,16 @@ def test_no_file_outside_of_its_folders_changes(workers: Workers, room: Path, tm
     assert (tmp_path / "victim").read_text() == "whole"
 
 
+@needs_files
+def test_what_was_kept_from_a_file_says_so(workers: Workers, room: Path, tmp_path: Path) -> None:
+    folder = room / "kept"
+    folder.mkdir()
+    outcome = workers.call(Job("write_outside", {"path": str(tmp_path / "new")}, folder))
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.error_type) == ("exception", "PermissionError")
+    assert outcome.message.startswith(f"what ran here was kept from {tmp_path / 'new'}")
+
+
 @needs_network
 def test_modes_stay_and_nobody_notices(workers: Workers, room: Path, tmp_path: Path) -> None:
     """Landlock doesn't know them; `shutil.copy2` of a library must work all the same."""

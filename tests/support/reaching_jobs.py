@@ -159,3 +159,44 @@ def say(payload: Payload, folder: Path) -> Payload:
         except OSError:
             continue
     return {"found": found}
+
+
+def leave_links(payload: Payload, folder: Path) -> Payload:
+    """Leaves links where the main process writes when the job is done, for it to write through."""
+    victim = Path(payload["victim"])
+    (folder / ".record.json").symlink_to(victim)
+    (folder / "sub").mkdir()
+    (folder / "sub" / "link").symlink_to(victim.parent)
+    (folder / "file").write_text("its own")
+    return {}
+
+
+def swap_folder(payload: Payload, folder: Path) -> Payload:
+    """Makes its folder a link to another."""
+    folder.rename(folder.with_name("away"))
+    folder.symlink_to(payload["victim"])
+    return {}
+
+
+def leave_journal(payload: Payload, folder: Path) -> Payload:
+    """Dies, having noted what it tried, with links where the main process takes note of that."""
+    journal = Path(payload["journal"])
+    (journal / "lines").symlink_to(payload["victim"])
+    (journal / "stop").symlink_to(payload["victim"])
+    (journal / f"tried{payload['whose']}").write_text("a line for the victim")
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return {}
+
+
+def leave_log(payload: Payload, folder: Path) -> Payload:
+    """Fails, with its log a link to what never ends."""
+    log = folder.with_name(f"{folder.name}.log")
+    log.unlink()
+    log.symlink_to("/dev/zero")
+    raise ValueError("no")
+
+
+def write_outside(payload: Payload, folder: Path) -> Payload:
+    """Writes where it mustn't, and minds."""
+    Path(payload["path"]).write_text("x")
+    return {}
