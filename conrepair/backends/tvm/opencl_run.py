@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.backends.tvm.opencl_bridge import PLANS, PROGRAM
+from conrepair.backends.tvm.pocl_processor import SETTING, is_unknown_processor, name_processor, processor
 from conrepair.runtime.errors import DeviceError
 from conrepair.runtime.libraries import missing_text
 
@@ -44,16 +45,28 @@ def find_device() -> Any:
         )
     refused = []
     for device in sorted(devices, key=lambda device: not device.type & pyopencl.device_type.GPU):
-        try:
-            pyopencl.Program(pyopencl.Context([device]), _TRIVIAL).build()
-        except (pyopencl.Error, RuntimeError) as error:  # a compiler that doesn't know the processor it runs on
-            refused.append(f"{device.name}: {_reason(str(error))}")
-        else:
+        problem = _problem(device)
+        if is_unknown_processor(problem) and name_processor(device):
+            problem = _problem(device)
+        if not problem:
             return device
+        setting = f" ({SETTING}={processor()} tells newer PoCL another one)" if is_unknown_processor(problem) else ""
+        refused.append(f"{device.name}: {problem}{setting}")
     raise DeviceError(
         f"the drivers of all OpenCL devices here fail to compile an empty kernel ({'; '.join(refused)}), so nothing "
         "was built. Install another driver."
     )
+
+
+def _problem(device: Any) -> str:
+    """Why a device can't compile a kernel; empty where it can."""
+    import pyopencl
+
+    try:
+        pyopencl.Program(pyopencl.Context([device]), _TRIVIAL).build()
+    except (pyopencl.Error, RuntimeError) as error:
+        return _reason(str(error))
+    return ""
 
 
 def _reason(text: str) -> str:
