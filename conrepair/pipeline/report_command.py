@@ -14,7 +14,7 @@ from conrepair.report.console import print_result
 from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder, pages_of, write_folder
 from conrepair.report.result import AuditResult
-from conrepair.report.saved import read_result, result_text
+from conrepair.report.saved import DOCUMENT, read_result, result_text
 from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import make_folder, storage_error, write_json, write_text
@@ -23,6 +23,7 @@ from conrepair.runtime.progress import output_console, say
 __all__ = ["report"]
 
 _MOST = 2  # runs that are compared
+_SHOWN = 10
 
 
 def report(options: argparse.Namespace) -> int:
@@ -42,12 +43,27 @@ def report(options: argparse.Namespace) -> int:
             raise UsageError(f"--{name.replace('_', '-')} is {value:g}: give at least 0.")
     if len(options.runs) > _MOST:
         raise UsageError(f"{len(options.runs)} runs are named: give one, or two to compare.")
-    runs = [judged_again(read_result(run), thresholds) for run in options.runs]
+    runs = [judged_again(read_result(_place(Path(run))), thresholds) for run in options.runs]
     output = None if options.output is None else Path(options.output).absolute()
     as_json = options.format == "json"
     if len(runs) == _MOST:
         return _compare(runs[0], runs[1], output, as_json=as_json)
     return _again(runs[0], output, as_json=as_json)
+
+
+def _place(named: Path) -> Path:
+    """Where the document is: `compare`, and verbs with several targets, write a folder into the one that's named.
+
+    Raises:
+        UsageError: if it can't be told which one is meant.
+    """
+    if not named.is_dir() or (named / DOCUMENT).exists():
+        return named
+    inside = sorted(file.parent for file in named.glob(f"*/{DOCUMENT}"))
+    if len(inside) > 1:
+        known = "".join(f"\n  {folder}" for folder in inside[:_SHOWN])
+        raise UsageError(f"{named} holds {len(inside)} runs. Name one of them:{known}")
+    return inside[0] if inside else named
 
 
 def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as_json: bool) -> int:

@@ -74,7 +74,7 @@ def _standing(row: Row, result: AuditResult) -> Standing:
     worst = None if row.comparison is None or repaired else row.comparison.worst
     answers = None if worst is None else worst.answers
     return Standing(
-        name=name_of(row, result) + (", repaired" if repaired else ""),
+        name=name_of(row, result) + (" (repaired)" if repaired else ""),
         backend=row.backend,
         word=_word(row, verdict),
         rank=_rank(row, verdict),

@@ -158,6 +158,17 @@ def test_what_is_missing_is_said(saved: Path, tmp_path: Path, capsys: pytest.Cap
     assert "--margin is -1" in capsys.readouterr().err
 
 
+def test_the_folder_that_was_named_is_enough(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(saved / "compared", tmp_path / "out" / "compare-a-b")
+    assert main(["report", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == f"Page: {tmp_path / 'out' / 'compare-a-b' / 'report.html'}"
+    shutil.copytree(saved / "localized", tmp_path / "out" / "another")
+    assert main(["report", str(tmp_path / "out")]) == 2
+    assert f"holds 2 runs. Name one of them:\n  {tmp_path / 'out' / 'another'}" in capsys.readouterr().err
+    assert main(["report", str(tmp_path)]) == 2
+    assert "isn't there" in capsys.readouterr().err
+
+
 def test_an_output_that_holds_something_else_is_refused(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import localizations
 import pytest
 import told_runs
+from browser import chromium, opened
 from rich.console import Console
 
 from conrepair.cli import main
@@ -21,6 +22,7 @@ from conrepair.report.changes.console import print_changes
 from conrepair.report.folder import write_folder
 from conrepair.report.page.comparison import comparison_html
 from conrepair.report.result import Problem, Ran, Row
+from conrepair.runtime.files import put_text
 from conrepair.runtime.workers import NO_DEVICE
 
 
@@ -135,6 +137,18 @@ def test_names_of_others_stay_text() -> None:
     print_changes(changes, Console(file=stream, width=100), Path("/x/comparison.html"))
     assert "\x1b" not in stream.getvalue()
     assert max(map(len, stream.getvalue().splitlines())) <= 100
+
+
+@pytest.mark.cpu_seconds(20)  # a browser
+def test_the_page_asks_for_nothing_and_everyone_can_use_it(tmp_path: Path) -> None:
+    runs = told_runs.audit(localized("net", 1), told_runs.row("same", Verdict.NOISE)), told_runs.hostile()
+    path = tmp_path / "comparison.html"
+    put_text(path, comparison_html(changes_between(*runs)))
+    with chromium() as browser:
+        for scheme in ("light", "dark"):
+            with opened(browser, path, scheme=scheme) as seen:
+                assert seen.violations() == []
+                assert (seen.errors, seen.requests) == ([], [path.as_uri()])
 
 
 def test_two_folders_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
