@@ -96,9 +96,9 @@ def _again(result: AuditResult, output: Path | None, *, as_json: bool) -> int:
         say(result_text(result))
         return result.exit_code
     console = output_console()
-    print_result(dataclasses.replace(result, notes=told), console, result.folder)
     for words in missing:
         console.print(Text.assemble(("missing: ", "bold"), words))
+    print_result(dataclasses.replace(result, notes=told), console, result.folder)
     return result.exit_code
 
 
