@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.text import Text
@@ -13,7 +14,8 @@ from conrepair.report.again.run import Thresholds, judged_again, missing_of
 from conrepair.report.console import print_result
 from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder, pages_of, write_folder
-from conrepair.report.result import AuditResult
+from conrepair.report.repair.files import repair_files
+from conrepair.report.result import AuditResult, Row
 from conrepair.report.saved import DOCUMENT, read_result, result_text
 from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import UsageError
@@ -88,8 +90,7 @@ def _again(result: AuditResult, output: Path | None, *, as_json: bool) -> int:
     result = dataclasses.replace(result, notes=tuple(dict.fromkeys([*told, *missing])))
     if output is not None and output != result.folder:
         check_folder(output, result.kind, [result.folder])
-        result = dataclasses.replace(result, folder=output)
-        write_folder(result, lambda _: result)
+        result = _written(result, output)
     else:
         _rewrite(result)
     if as_json:
@@ -100,6 +101,27 @@ def _again(result: AuditResult, output: Path | None, *, as_json: bool) -> int:
         console.print(Text.assemble(("missing: ", "bold"), words))
     print_result(dataclasses.replace(result, notes=told), console, result.folder)
     return result.exit_code
+
+
+def _written(result: AuditResult, folder: Path) -> AuditResult:
+    """The whole of it in another folder; with what a repair made, where that's still there."""
+    run = dataclasses.replace(result, folder=folder)
+
+    def fill(temporary: Path) -> AuditResult:
+        row = run.rows[-1]
+        if run.kind != "repair" or not all(path.exists() for path in _made(row)):
+            return run
+        return run.with_row(dataclasses.replace(row, repaired=repair_files(row.repaired, temporary, folder)))
+
+    return write_folder(run, fill)
+
+
+def _made(row: Row) -> Iterator[Path]:
+    done = row.repaired.result
+    models = [item.model for item in row.repaired.advice] + ([done.model] if done is not None else [])
+    yield from (Path(model.path) for model in models if model is not None)
+    if done is not None and done.patch is not None:
+        yield Path(done.patch)
 
 
 def _rewrite(result: AuditResult) -> None:

@@ -122,6 +122,9 @@ def _missing(result: AuditResult) -> Iterator[str]:
             for model in (step.compared.source, step.compared.target):
                 if not Path(model.path).exists():
                     yield f"{model.path} isn't there any more, so its overlay for Model Explorer stays as it was"
+        done = row.repaired.result
+        if done is not None and done.model is not None and not Path(done.model.path).exists():
+            yield f"{done.model.path}, the repaired model, isn't there any more"
         shown = shown_inputs(row, result)
         if shown is not None and shown.missing:
             yield f"of {shown.missing} inputs the photo isn't on disk any more"

@@ -169,6 +169,21 @@ def test_the_folder_that_was_named_is_enough(saved: Path, tmp_path: Path, capsys
     assert "isn't there" in capsys.readouterr().err
 
 
+def test_what_a_repair_made_goes_along(saved: Path, tmp_path: Path) -> None:
+    pair = saved / "source.onnx", saved / "target.onnx"
+    conrepair.repair(*pair, output=tmp_path / "run", in_process=True)
+    assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path / "copy")]) == 0
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {path.name for path in (tmp_path / "copy").iterdir()} == names
+    repaired = read_result(tmp_path / "copy").rows[-1].repaired.result
+    assert repaired is not None
+    assert repaired.model is not None
+    assert Path(repaired.model.path) == tmp_path / "copy" / "repaired.onnx"
+    (tmp_path / "run" / "repaired.onnx").unlink()
+    assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path / "without")]) == 0
+    assert not (tmp_path / "without" / "repaired.onnx").exists()
+
+
 def test_an_output_that_holds_something_else_is_refused(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
