@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.exported import load_exported
@@ -15,11 +17,10 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline
 from conrepair.frameworks.runnable import load_error
 from conrepair.frameworks.screening.admission import admit
-from conrepair.frameworks.torch import dtype_name, exported_inputs
+from conrepair.frameworks.torch import dtype_name, exported_inputs, flatten
 
 __all__ = ["read"]
 
-_EMBEDDING = "aten.embedding.default"
 _CAST = "aten._to_copy.default"
 
 
@@ -39,10 +40,11 @@ def read(model: Model) -> Outline:
         outputs = _outputs(program, inputs)
     except Exception as error:
         raise load_error(model, "an exported PyTorch program", error) from error
+    signature = program.graph_signature
+    parameters = _tensors(program, signature.parameters)
     weights: Counter[str] = Counter()
-    for tensor in [*program.state_dict.values(), *program.constants.values()]:
-        if isinstance(tensor, torch.Tensor):
-            weights[dtype_name(tensor.dtype)] += tensor.numel()
+    for tensor in _tensors(program, [*signature.parameters, *signature.buffers]):
+        weights[dtype_name(tensor.dtype)] += tensor.numel()
     calls = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
     sizes = _table_sizes(program)
     description = Description(
@@ -50,29 +52,34 @@ def read(model: Model) -> Outline:
         inputs=tuple(spec if spec.is_float else replace(spec, high=sizes.get(spec.name)) for spec in inputs),
         outputs=outputs,
         operators=dict(sorted(Counter(name.split(".")[1] for name in calls if name.startswith("aten.")).items())),
-        parameters=sum(weights.values()),
+        parameters=sum(tensor.numel() for tensor in parameters),
         weights=dict(weights),
         producer=f"torch {torch.__version__}",
     )
     return Outline(description)
 
 
+def _tensors(program: torch.export.ExportedProgram, names: Iterable[str]) -> list[torch.Tensor]:
+    """The tensors of these names, each once."""
+    stored = {**program.constants, **program.state_dict}
+    found = {id(stored[name]): stored[name] for name in names if isinstance(stored.get(name), torch.Tensor)}
+    return list(found.values())
+
+
 def _outputs(program: torch.export.ExportedProgram, inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
     batch = next((size for spec in inputs for size in spec.shape[:1] if isinstance(size, str)), "?")
-    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
-    names = [str(name) for name in program.graph_signature.user_outputs]
-    tensors = [value for name in names if isinstance(value := values.get(name), torch.Tensor)]
-    single = len(tensors) == 1 and program.call_spec.out_spec.is_leaf()
+    values = {str(node.name): node.meta.get("val") for node in program.graph.nodes}
+    leaves = [values.get(str(name)) for name in program.graph_signature.user_outputs]
     return tuple(
         TensorSpec(
-            "output" if single else f"output_{index}",
+            name,
             tuple(
                 size if isinstance(size, int) else batch if not axis else "?"
                 for axis, size in enumerate(tensor.shape)
             ),
             dtype_name(tensor.dtype),
         )
-        for index, tensor in enumerate(tensors)
+        for name, tensor in flatten(pytree.tree_unflatten(leaves, program.call_spec.out_spec))
     )
 
 
@@ -83,7 +90,18 @@ def _table_sizes(program: torch.export.ExportedProgram) -> dict[str, int]:
     for node in program.graph.nodes:
         if str(node.target) == _CAST and node.args[0] in origin:
             origin[node] = origin[node.args[0]]
-        elif str(node.target) == _EMBEDDING and node.args[1] in origin:
-            name, size = origin[node.args[1]], node.args[0].meta["val"].shape[0]
-            sizes[name] = min(int(size), sizes.get(name, int(size)))
+        for axis, indices in _lookups(node):
+            size = node.args[0].meta["val"].shape[axis]
+            if indices in origin and isinstance(size, int):
+                sizes[origin[indices]] = min(size, sizes.get(origin[indices], size))
     return sizes
+
+
+def _lookups(node: Any) -> Iterator[tuple[int, Any]]:
+    """The axes of an operator's first operand that are indexed, each with the indices."""
+    if str(node.target) == "aten.embedding.default":
+        yield 0, node.args[1]
+    elif str(node.target) == "aten.index_select.default":
+        yield node.args[1], node.args[2]
+    elif str(node.target) == "aten.index.Tensor":
+        yield from ((axis, item) for axis, item in enumerate(node.args[1]) if item is not None)

@@ -61,5 +61,8 @@ def _read(model: Model, what: str, unsaid: str) -> Outline:
     if not description.inputs and model.inputs:
         description = dataclasses.replace(description, inputs=model.inputs)
         unsaid = unsaid.replace("inputs and ", "")
+    if model.framework == "tensorflow":
+        indices = [spec.name for spec in description.inputs if spec.dtype.startswith(("int", "uint"))]
+        unsaid = f"how large {', '.join(indices)} may be" if indices else ""
     note = f"{unsaid}: not tried, as that would run it (`conrepair execute` does; so does --trust)"
     return Outline(description, (note,) if unsaid else ())

@@ -295,6 +295,12 @@ def test_ordinary_files_ask_for_nothing(keras_file: Path, tmp_path: Path) -> Non
     net = Net()
     tf.saved_model.save(net, str(tmp_path / "lookup"), signatures=net.called)
     admit(model("tensorflow", tmp_path / "lookup"))
+    assert describe_unrun(model("tensorflow", tmp_path / "lookup")).missing == ()
+    ran = framework("tensorflow").describe(model("tensorflow", tmp_path / "exported"))
+    read = describe_unrun(model("tensorflow", tmp_path / "exported")).description
+    assert (read.inputs, read.outputs, read.parameters, read.weights) == (
+        ran.inputs, ran.outputs, ran.parameters, ran.weights,
+    )  # fmt: skip
     script = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()))
     script.save(str(tmp_path / "net.pt"))
     admit(model("torch", tmp_path / "net.pt"))
