@@ -48,15 +48,17 @@ def apply(options: argparse.Namespace) -> int:
     folder = repair_folder(options.output, target)
     check_folder(folder, "repair", (real_path(source), real_path(target), patch))
     if is_build(target):
-        model = None if options.target is None else _model(real_path(source))
+        model = None if options.target is None else _model(real_path(source), trust=options.trust)
         return _apply_to_build(patch, real_path(target), model, folder, options.timeout, quiet=options.quiet)
     if options.target is not None:
         raise UsageError("--apply changes one model; name only that.")
-    return _apply_to_model(patch, _model(real_path(source)), folder, options.timeout, quiet=options.quiet)
+    return _apply_to_model(
+        patch, _model(real_path(source), trust=options.trust), folder, options.timeout, quiet=options.quiet
+    )
 
 
-def _model(path: Path) -> Model:
-    return Model(detect_framework(path), str(path), model_sha256(path))
+def _model(path: Path, *, trust: bool) -> Model:
+    return Model(detect_framework(path), str(path), model_sha256(path), trust=trust)
 
 
 def _apply_to_model(path: Path, model: Model, folder: Path, seconds: float, *, quiet: bool) -> int:
