@@ -349,6 +349,8 @@ def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int,
         figures.append(Figure(value=str(faults), label="layers are at fault", note=note))
     if failed:
         figures.append(Figure(value=str(failed), label="without a verdict", note="see the errors below"))
+    if missing := sum(row.problem is not None and row.problem.kind == NO_DEVICE for row in rows):
+        figures.append(Figure(value=str(missing), label="without a device", note="not looked at"))
     figures.append(Figure(value=f"{result.seconds:.0f} s", label="took the audit", note=f"{len(result.rows)} rows"))
     return tuple(figures[:3])
 
