@@ -1,4 +1,4 @@
-"""Verbs of whole audits, and of what's installed here."""
+"""Verbs of whole audits."""
 
 from __future__ import annotations
 
@@ -23,10 +23,6 @@ def add_audit_verbs(verbs: Verbs[Parser], default_config: str) -> None:
     _add_architectures(verbs)
     _add_matrix(verbs)
     _add_config(verbs)
-    _add_converters(verbs)
-    _add_doctor(verbs)
-    _add_environments(verbs)
-    _add_completion(verbs)
 
 
 def _add_run(verbs: Verbs[Parser], default_config: str) -> None:
@@ -251,103 +247,5 @@ def _add_config(verbs: Verbs[Parser]) -> None:
         from conrepair.pipeline.config_command import check_config, migrate_config
 
         return migrate_config(options) if options.action == "migrate" else check_config(options)
-
-    parser.runs(run, keeps=False)
-
-
-def _add_converters(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "converters",
-        help="List the converters and their options.",
-        prog="conrepair converters",
-        about="List the converters, from which format to which each converts, and its options.",
-        takes="[OPTIONS]",
-        examples=[("conrepair converters", "list them")],
-    )
-    add_quiet(parser)
-
-    def run(_: argparse.Namespace) -> int:
-        from conrepair.converters.listing import listing
-        from conrepair.runtime.progress import say
-
-        say(listing())
-        return 0
-
-    parser.runs(run)
-
-
-def _add_doctor(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "doctor",
-        help="Check what's installed here, and what to do about the rest.",
-        prog="conrepair doctor",
-        about="Check the libraries, converters, backends and environments that are installed, and print the command "
-        "that installs or fixes each of the others. The exit code is 1 if something that's installed doesn't "
-        "work.",
-        takes="[OPTIONS]",
-        examples=[("conrepair doctor", "try everything that's installed")],
-    )
-    add_format(parser)
-    add_quiet(parser)
-
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.doctor import doctor
-
-        return doctor(as_json=options.format == "json", quiet=options.quiet)
-
-    parser.runs(run)
-
-
-def _add_environments(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "environments",
-        help="List, make or remove converters' own environments.",
-        prog="conrepair environments",
-        about="List, make or remove the environments of converters whose versions conflict with ours. They're made "
-        "when they're first needed; `make` does that beforehand.",
-        takes="[{list,make,remove}] [NAME] [OPTIONS]",
-        examples=[
-            ("conrepair environments", "list them, with their sizes"),
-            ("conrepair environments make onnx2tf", "make one"),
-        ],
-    )
-    parser["models"].add_argument(
-        "action", nargs="?", choices=("list", "make", "remove"), default="list", help="What to do (default: list)."
-    )
-    parser["models"].add_argument("name", metavar="NAME", nargs="?", help="Environment to make or remove.")
-    add_quiet(parser)
-
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.environments import environments
-
-        return environments(options.action, options.name, quiet=options.quiet)
-
-    parser.runs(run)
-
-
-def _add_completion(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "completion",
-        help="Print a script that completes verbs, options and files in a shell.",
-        prog="conrepair completion",
-        about="Print a script that completes verbs, options and files in a shell. Bash and zsh read it where their "
-        "start-up file evaluates what this prints, fish where it's kept among its completions.",
-        takes="{bash,zsh,fish} [OPTIONS]",
-        examples=[
-            ("conrepair completion bash", 'in ~/.bashrc: eval "$(conrepair completion bash)"'),
-            ("conrepair completion zsh", 'in ~/.zshrc, after compinit: eval "$(conrepair completion zsh)"'),
-            ("conrepair completion fish", "into ~/.config/fish/completions/conrepair.fish"),
-        ],
-    )
-    parser["models"].add_argument("shell", choices=("bash", "zsh", "fish"), help="The shell that reads it.")
-    add_quiet(parser)
-
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.completion import completion
-        from conrepair.cli.main import command_line
-        from conrepair.runtime.progress import say
-
-        say(completion(command_line(), options.shell))
-        return 0
 
     parser.runs(run, keeps=False)

@@ -11,6 +11,7 @@ from conrepair.cli.shared import (
     add_batch_size,
     add_declared,
     add_format,
+    add_fresh,
     add_inputs,
     add_layers,
     add_pair,
@@ -59,10 +60,12 @@ def _add_compare(verbs: Verbs[Parser]) -> None:
         "-o",
         "--output",
         metavar="FOLDER",
-        help="Write the report, the outputs and their comparison below FOLDER (default: nothing is written).",
+        help="Write the report, with each sample's answers and their comparison, below FOLDER (default: nothing is "
+        "written).",
     )
     add_format(parser)
     add_timeout(parser, "model")
+    add_fresh(parser)
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -109,6 +112,7 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
         help="Write all measurements, a picture and an overlay for Netron to FOLDER, for several targets to a folder "
         "in it for each (default: nothing is written).",
     )
+    add_fresh(parser)
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -172,6 +176,7 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
         help="Folder for the repaired model, patch.json and result.json, for several targets with a folder in it "
         "for each (default: TARGET-repaired in this folder).",
     )
+    add_fresh(parser)
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -229,6 +234,7 @@ def _add_convert(verbs: Verbs[Parser]) -> None:
     _add_force(parser)
     add_format(parser)
     add_timeout(parser, "step")
+    add_fresh(parser)
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
@@ -305,6 +311,7 @@ def _add_execute(verbs: Verbs[Parser]) -> None:
         help="Write the outputs as .npy files, and result.json, to FOLDER (default: nothing is written).",
     )
     _add_force(parser)
+    add_fresh(parser)
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:

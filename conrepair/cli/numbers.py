@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
+from conrepair.runtime.bounds import MOST_GIGABYTES, MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.words import shortened
 
-__all__ = ["Samples", "count", "real", "samples", "seconds", "seed"]
+__all__ = ["Samples", "count", "gigabytes", "real", "samples", "seconds", "seed"]
 
 _MOST = 1_000_000
 _WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
@@ -65,6 +65,18 @@ def seconds(text: str) -> float:
     value = real(text)
     if not 0 <= value <= MOST_SECONDS:
         raise argparse.ArgumentTypeError(f"{value:g} isn't from 0 to {MOST_SECONDS:g} seconds")
+    return value
+
+
+def gigabytes(text: str) -> float:
+    """A limit of space.
+
+    Raises:
+        ArgumentTypeError: if it's none.
+    """
+    value = real(text)
+    if not 0 <= value <= MOST_GIGABYTES:
+        raise argparse.ArgumentTypeError(f"{value:g} isn't from 0 to {MOST_GIGABYTES:,} gigabytes")
     return value
 
 

@@ -19,6 +19,15 @@ def add_quiet(parser: Parser) -> None:
     )
 
 
+def add_fresh(parser: Parser) -> None:
+    """For verbs whose results are kept in the user's cache."""
+    parser["general"].add_argument(
+        "--fresh",
+        action="store_true",
+        help="Take no results from the cache (`conrepair cache`), and replace those that are there.",
+    )
+
+
 def add_format(parser: Parser) -> None:
     """Text or JSON."""
     parser["output"].add_argument(

@@ -52,7 +52,7 @@ def compare(options: argparse.Namespace) -> int:
     asked.check()
     output = None if options.output is None else Path(options.output).absolute()
     settings = answer_settings(options.rtol, options.atol, timeout=options.timeout)
-    with Session(output, quiet=options.quiet) as session:
+    with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         found = compare_pair(asked, settings, session, folder=output)
         if output is not None:
             write_audit(found.run, session.store.root)

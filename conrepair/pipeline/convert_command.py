@@ -57,7 +57,7 @@ def convert(options: argparse.Namespace) -> int:
     wanted = conversion_settings(
         check=options.check, mend=options.repair, seconds=options.seconds, timeout=options.timeout
     )
-    with Session(quiet=options.quiet) as session:
+    with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         done = convert_model(subject, wanted, session, notes)
         result, row, written = done.run, done.row, done.model
         if output.suffix and written.suffix != output.suffix and target == "torch":

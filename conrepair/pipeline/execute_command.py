@@ -38,7 +38,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.debug and options.backend != "tvm":
         raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
     subject, notes = subject_of(options, backends=(_backend(options),), batch_size=options.batch_size)
-    with Session(quiet=options.quiet) as session:
+    with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         done = execute_model(subject, session, notes, timeout=options.timeout)
         if output is not None:
             done.save(output, force=options.force)

@@ -128,7 +128,9 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
         room = stack.enter_context(
             kept_folder(folder.parent / f".{folder.name}{_UNFINISHED}", SCRATCH, _is_unfinished)
         )
-        session = stack.enter_context(Session(room, quiet=options.quiet))
+        session = stack.enter_context(
+            Session(room, quiet=options.quiet, keeps=not options.trust, fresh=options.fresh)
+        )
         done = repair_pair(asked, settings, session)
         return done.save(folder), folder if done.tells else None
 

@@ -18,7 +18,7 @@ from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
-from conrepair.runtime.timings import job_done
+from conrepair.runtime.timings import job_done, job_recalled
 from conrepair.runtime.workers import Failure, Job, Success
 
 __all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
@@ -181,6 +181,8 @@ class Scheduler:
                     else:
                         prepared[task.name] = work
                         settled = self._stored(task, work)
+                        if settled is not None:
+                            job_recalled(task.kind)
                 if settled is None:
                     work = prepared[task.name]
                     if self._recall:

@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conrepair.pipeline.job_table import JOBS, reach_of
+from conrepair.runtime.errors import StorageError
 from conrepair.runtime.executor import Executor, InProcess
+from conrepair.runtime.journal import Journal
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
-from conrepair.runtime.store import Store
+from conrepair.runtime.store import Store, journals
 from conrepair.runtime.timings import job_done
+from conrepair.runtime.trimming import adopt, trim
+from conrepair.runtime.user_cache import FOLDER, UserCache, user_cache
+from conrepair.runtime.words import complain
 from conrepair.runtime.workers import Job, Outcome, Success, Workers
 
 if TYPE_CHECKING:
@@ -35,23 +40,45 @@ class Session:
         room: Folder of what is made; default: one that is removed.
         in_process: Whether jobs run in this process and not in a worker.
         quiet: Whether no progress is shown.
+        keeps: Whether results are kept in the user's cache, where there's one, and taken from it. Not those of files
+            whose code runs: it may have written them.
+        fresh: Whether nothing that was done before is used, and what's made replaces what the cache has.
+
+    Attributes:
+        room: The folder.
+        store: Where results are.
     """
 
-    def __init__(self, room: Path | None = None, *, in_process: bool = False, quiet: bool = True) -> None:
+    def __init__(
+        self,
+        room: Path | None = None,
+        *,
+        in_process: bool = False,
+        quiet: bool = True,
+        keeps: bool = False,
+        fresh: bool = False,
+    ) -> None:
         self._stack = contextlib.ExitStack()
         self._room, self._in_process, self._quiet = room, in_process, quiet
+        self._keeps, self._fresh = keeps, fresh
 
     def __enter__(self) -> Session:
         with contextlib.ExitStack() as stack:
             room = self._room or stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
             self.room = room
-            self.store = stack.enter_context(Store(room / "store"))
+            cache = user_cache() if self._keeps else None
+            store = (
+                None if cache is None or not cache.limit else _opened(stack, cache, room / "store", fresh=self._fresh)
+            )
+            self.store = store or stack.enter_context(Store(room / "store"))
+            for journal in journals(self.store.own) if self._fresh else ():
+                Journal.remove(journal)
             folders = (str(Path.cwd()),)
             self._executor: Executor
             if self._in_process:
                 self._executor = stack.enter_context(InProcess(JOBS))
             else:
-                self._executor = stack.enter_context(Workers(1, folders, jobs=JOBS, folders=(self.store.work,)))
+                self._executor = stack.enter_context(Workers(1, folders, jobs=JOBS, folders=self.store.reach))
             self._stack = stack.pop_all()
         return self
 
@@ -142,3 +169,24 @@ class Session:
             top_k=settings.top_k,
             kind=kind,
         )
+
+
+def _opened(stack: contextlib.ExitStack, cache: UserCache, own: Path, *, fresh: bool) -> Store | None:
+    """The user's cache, kept below its limit when the stack is left; None where it can't be used."""
+    try:
+        cache.make()
+        kept = stack.enter_context(Store(cache.folder, own=own))
+    except StorageError as error:
+        complain(f"conrepair: {error} Results of this command aren't kept ({FOLDER} names another folder).")
+        return None
+    stack.callback(_trim, kept, cache.limit)
+    if not fresh:
+        return kept
+    made = stack.enter_context(Store(stack.enter_context(kept.scratch()), own=own))
+    stack.callback(adopt, kept, made)
+    return made
+
+
+def _trim(store: Store, limit: int) -> None:
+    if store.grown:
+        trim(store, limit)

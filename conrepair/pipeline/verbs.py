@@ -96,9 +96,9 @@ def repair_pair(asked: Asked, settings: Settings, session: Session) -> Repaired:
     Raises:
         ConrepairError: if a file can't be loaded or looked into.
     """
-    for journal in journals(session.store.root):
+    for journal in journals(session.store.own):
         end_early(journal, wanted=False)
-    with ended_gently(lambda: _end_searches(session.store.root)):
+    with ended_gently(lambda: _end_searches(session.store.own)):
         result, rows = layered_rows(asked, settings, session)
     return Repaired(run=result, row=rows[-1])
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["MOST_SAMPLES", "MOST_SECONDS", "MOST_SEED"]
+__all__ = ["MOST_GIGABYTES", "MOST_SAMPLES", "MOST_SECONDS", "MOST_SEED"]
+
+MOST_GIGABYTES = 1_000_000
+"""Of a limit of space: more than a disk has."""
 
 MOST_SAMPLES = 1_000_000
 """Inputs that are drawn: each runs through every model, and its name, times and answers are held in memory."""

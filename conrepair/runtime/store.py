@@ -75,6 +75,8 @@ class Store:
     Args:
         root: Its folder.
         fresh: Whether entries are replaced by new ones. Such a run has the store for itself.
+        own: Root of this run alone, for journals, where the store is one that unrelated runs share: then its jobs
+            write to a folder that other runs' jobs don't reach. Default: runs share journals, too.
 
     Raises:
         UsageError: if another run uses it, and this one or that one makes everything anew.
@@ -82,25 +84,38 @@ class Store:
 
     Attributes:
         root: As given.
-        work: What jobs write to: scratch folders, and journals.
+        own: As given; default: `root`.
+        work: What jobs write to: scratch folders.
+        grown: Whether this run has put something into it.
     """
 
-    def __init__(self, root: Path, *, fresh: bool = False) -> None:
-        self.root = root
-        self._fresh = fresh
+    def __init__(self, root: Path, *, fresh: bool = False, own: Path | None = None) -> None:
+        self.root, self.own = root, own or root
+        self._fresh, self.grown = fresh, False
         self.work = root / _WORK
-        make_folder(self.work)
+        for folder in {self.work, self.own / _WORK}:
+            make_folder(folder)
         with storage_error(root):
             (root / _LOCK).touch()
             self._use = os.open(root / _USERS, os.O_RDWR | os.O_CREAT, 0o644)
         self._join()
         sweep(self.work, _SCRATCH)
+        self._stack = contextlib.ExitStack()
+        self._stack.callback(os.close, self._use)
+        if own is not None:
+            with storage_error(root):
+                self.work = self._stack.enter_context(scratch_folder(self.work, _SCRATCH))
 
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        os.close(self._use)
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    @property
+    def reach(self) -> tuple[Path, ...]:
+        """Folders that jobs write to."""
+        return tuple({self.work, self.own / _WORK})
 
     def get(self, kind: str, key: str, *, released: bool = False) -> Entry | None:
         """Return the entry if it is there, whole and unchanged; a damaged one is removed.
@@ -119,6 +134,8 @@ class Store:
                     self._remove(folder)
         if record is None or (record.get("released") and not released):
             return None
+        with contextlib.suppress(OSError):  # removed by hand, or on a disk that can't be written
+            os.utime(folder / RECORD)
         return Entry(folder, record["result"])
 
     def folder(self, kind: str, key: str) -> Path:
@@ -138,7 +155,7 @@ class Store:
 
     def journal(self, kind: str, key: str) -> Path:
         """Where a job that isn't finished keeps what it has done (see `Journal`); runs go on with those of others."""
-        return self.work / f"{_JOURNAL}{kind}-{key}"
+        return self.own / _WORK / f"{_JOURNAL}{kind}-{key}"
 
     def put(self, kind: str, key: str, scratch: Path, result: Mapping[str, Any]) -> Entry:
         """Make the contents of `scratch` the entry's; it appears whole.
@@ -167,6 +184,7 @@ class Store:
                     return Entry(destination, record["result"])
                 self._remove(destination)
                 scratch.rename(destination)
+                self.grown = True
         return Entry(destination, dict(result))
 
     def discard(self, kind: str, key: str) -> None:
@@ -180,16 +198,32 @@ class Store:
         Args:
             folders: Of entries.
         """
-        with self._turn():
-            if not self._alone():
-                return
-            for folder in folders:
+        with self.alone() as alone:
+            for folder in folders if alone else ():
                 record = _read(folder)
                 if record is None:
                     continue
                 if not record.get("released"):
                     _write_record(folder, {"result": record["result"], "files": {}, "released": True})
                 _empty(folder)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Yield whether no other run uses the store; none puts or removes an entry, or begins, during the block."""
+        with self._turn():
+            yield self._alone()
+
+    def replace(self, folder: Path, new: Path | None = None) -> None:
+        """Remove an entry while the store is `alone`, or put another in its place; it vanishes whole.
+
+        Args:
+            folder: Of the entry, which need not be there.
+            new: Folder of another one, on the same disk; moved by the call.
+        """
+        self._remove(folder)
+        if new is not None:
+            new.rename(folder)
+            self.grown = True
 
     @staticmethod
     def seal(folder: Path, result: Mapping[str, Any]) -> None:

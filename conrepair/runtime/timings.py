@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Timings", "job_done", "recorded"]
+__all__ = ["Timings", "job_done", "job_recalled", "recorded"]
 
 _STAT_START = 19  # of /proc/PID/stat behind the name: when the process began, in ticks since the machine did
 
@@ -37,10 +38,12 @@ class Timings:
 
     Attributes:
         kinds: By the name of the job, in the order in which they were first done.
+        recalled: How many jobs weren't done again, by name.
     """
 
     def __init__(self) -> None:
         self.kinds: dict[str, _Kind] = {}
+        self.recalled: Counter[str] = Counter()
         self._began = time.perf_counter() - _seconds_of_process()
         self._first: float | None = None
         self._last = self._began
@@ -66,22 +69,28 @@ class Timings:
     def text(self) -> str:
         """As a table; jobs that ran side by side count each."""
         now = time.perf_counter()
-        rows: list[tuple[str, float, float | None]] = []
+        rows: list[tuple[str, float | None, float | None]] = []
         if self._first is not None:
             rows.append(("before the first job", self._first - self._began, None))
         for kind, item in self.kinds.items():
-            rows.append((kind if item.count == 1 else f"{kind} ({item.count})", item.waited, item.worked))
+            rows.append((_counted(kind, item.count), item.waited, item.worked))
             rows += [(f"  {name}", seconds, None) for name, seconds in item.parts.items()]
         if self._first is not None:
             jobs = sum(item.waited for item in self.kinds.values())
             between = self._last - self._first - jobs
             rows += [("between jobs", max(between, 0.0), None), ("behind the last job", now - self._last, None)]
+        rows += [(f"{_counted(kind, count)}, from the cache", None, None) for kind, count in self.recalled.items()]
         rows.append(("total", now - self._began, None))
         width = max(len(name) for name, _, _ in rows)
         lines = [f"{'time':{width}}  seconds  in the job"]
         for name, seconds, worked in rows:
-            lines.append(f"{name:{width}}  {seconds:7.2f}{'' if worked is None else f'  {worked:10.2f}'}")
+            spent = "" if seconds is None else f"  {seconds:7.2f}"
+            lines.append(f"{name:{width}}{spent}{'' if worked is None else f'  {worked:10.2f}'}".rstrip())
         return "\n".join(lines)
+
+
+def _counted(kind: str, count: int) -> str:
+    return kind if count == 1 else f"{kind} ({count})"
 
 
 _CURRENT: ContextVar[Timings | None] = ContextVar("timings", default=None)
@@ -102,6 +111,12 @@ def job_done(kind: str, begun: float, worked: float, parts: Mapping[str, float])
     """Say that a job has ended; see `Timings.add`. Does nothing where nobody records."""
     if (timings := _CURRENT.get()) is not None:
         timings.add(kind, begun, worked, parts)
+
+
+def job_recalled(kind: str) -> None:
+    """Say that a job needed not be done: its result was stored."""
+    if (timings := _CURRENT.get()) is not None:
+        timings.recalled[kind] += 1
 
 
 def _seconds_of_process() -> float:

@@ -1,0 +1,100 @@
+"""Where results of commands that name no folder for them are kept: the user's cache, below a limit."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from conrepair.runtime.bounds import MOST_GIGABYTES
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import make_folder, write_text
+from conrepair.runtime.path_text import path_problem
+from conrepair.runtime.words import shortened
+
+__all__ = ["FOLDER", "LIMIT", "UserCache", "set_limit", "user_cache"]
+
+FOLDER, LIMIT = "CONREPAIR_CACHE", "CONREPAIR_CACHE_LIMIT"
+_DEFAULT_GB = 5.0
+_KEPT_LIMIT = ".limit"
+_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class UserCache:
+    """A folder and what it may take.
+
+    Attributes:
+        folder: Root of a store.
+        gigabytes: The limit.
+    """
+
+    folder: Path
+    gigabytes: float
+
+    @property
+    def limit(self) -> int:
+        """In bytes."""
+        return int(self.gigabytes * 1e9)
+
+    def make(self) -> None:
+        """Make the folder, for its owner alone: answers of models are nobody else's business.
+
+        Raises:
+            StorageError: if it can't be made.
+        """
+        make_folder(self.folder.parent)
+        with contextlib.suppress(OSError):  # the store says what's wrong there
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def user_cache() -> UserCache | None:
+    """The user's cache; None where an empty `CONREPAIR_CACHE` says that there's none. Its limit may be 0.
+
+    Raises:
+        UsageError: if the limit is no number, or the folder no path.
+    """
+    named = os.environ.get(FOLDER)
+    if named == "":
+        return None
+    if named and (problem := path_problem(named, output=True)):
+        raise UsageError(f"{FOLDER}: {problem}")
+    folder = Path(named or Path(platformdirs.user_cache_dir("conrepair", appauthor=False)) / "results").absolute()
+    return UserCache(folder, _limit(folder))
+
+
+def set_limit(folder: Path, gigabytes: float) -> None:
+    """Keep a limit for commands to come.
+
+    Raises:
+        StorageError: if it can't be written.
+    """
+    write_text(folder / _KEPT_LIMIT, f"{gigabytes:g}\n")
+
+
+def _limit(folder: Path) -> float:
+    if text := os.environ.get(LIMIT, "").strip():
+        value = _number(text)
+        if value is None:
+            raise UsageError(
+                f"{LIMIT} is {shortened(text, _SHOWN)}: give the most gigabytes that results may take in the cache "
+                f"({_DEFAULT_GB:g} without it; 0: keep none)."
+            )
+        return value
+    try:
+        kept = _number((folder / _KEPT_LIMIT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        kept = None
+    return _DEFAULT_GB if kept is None else kept
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and 0 <= value <= MOST_GIGABYTES else None
