@@ -580,8 +580,8 @@ def contents(*folders: Path) -> dict[str, str]:
 def test_nothing_else_is_written(converted: Convert, name: str) -> None:
     """Into the working directory, beside the source, or left in the temporary folder."""
     done = converted(name, "convnet")
-    # tf2onnx traces Keras models with autograph, whose files TensorFlow removes when the process ends.
-    generated = "__autograph_generated_file" if name.startswith("keras-onnx") else "nothing"
+    # Tracing Keras models with autograph writes files, which TensorFlow removes when the process ends.
+    generated = "__autograph_generated_file" if name.startswith("keras-") else "nothing"
     assert not [path for path in done.strays if generated not in path]
     assert sha256_of(Path(done.source.path)) == done.source.sha256
     assert [path.name for path in done.folder.iterdir()] == [Path(done.model.path).name]

@@ -27,6 +27,7 @@ def test_both_graphs_are_one(format_: str, name: str) -> None:
     assert found(format_, name) <= known_gaps(_GAPS[format_])
 
 
+@pytest.mark.cpu_seconds(10)
 @pytest.mark.parametrize("format_", FILES)
 def test_gaps_are_still_there(format_: str) -> None:
     everywhere = {words for name in FILES[format_] for words in found(format_, name)}

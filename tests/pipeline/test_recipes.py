@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from conrepair.config.model import ModelConfig, RecipeConfig
 from conrepair.data.named_recipes import RECIPES, named_recipe
@@ -66,9 +67,7 @@ def test_every_field_of_the_configuration_is_one_of_recipes() -> None:
         ({"std": [1.0, 0.0, 1.0]}, "std must be"),
         ({"mean": [1.0, 2.0]}, "mean must be"),
         ({"mean": []}, "mean must be"),
-        ({"size": [0, 224]}, "size must be"),
         ({"crop_ratio": 1.5}, "crop_ratio must be"),
-        ({"resize_to": -1}, "resize_to must be"),
         ({"resampler": "tensorflow", "interpolation": "bicubic"}, "interpolation must be"),
         ({"base": "torchvision", "channels": "grey"}, "mean must be"),
     ],
@@ -77,6 +76,12 @@ def test_values_that_arent_allowed(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
         recipe_from_config(recipe(**fields))
     assert str(caught.value).startswith("recipe: ")
+
+
+@pytest.mark.parametrize("fields", [{"size": [0, 224]}, {"resize_to": -1}, {"resize_to": 10**9}])
+def test_sizes_that_no_photo_has(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(fields))):
+        recipe(**fields)
 
 
 def test_an_unknown_name_with_a_suggestion() -> None:

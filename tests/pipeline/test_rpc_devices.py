@@ -40,6 +40,7 @@ def audit(folder: Path, devices: dict[str, Any]) -> AuditResult:
         return run_audit(parse_config(value, "test"), folder, display)
 
 
+@pytest.mark.cpu_seconds(8)  # a compiler, and a server beside it
 @pytest.mark.workers
 def test_a_device_that_fails_costs_its_own_rows(tmp_path: Path) -> None:
     small.onnx_convnet(tmp_path / "net.onnx")
@@ -82,6 +83,7 @@ def wide(path: Path) -> Path:
     return small.save_onnx(path, graph)
 
 
+@pytest.mark.cpu_seconds(8)  # a compiler, and a server beside it
 @pytest.mark.workers
 def test_a_server_that_is_killed_while_a_model_runs(tmp_path: Path) -> None:
     wide(tmp_path / "first.onnx")

@@ -53,6 +53,7 @@ def repaired(right: Model, wrong: Model, folder: Path, name: str = "image") -> R
     return result
 
 
+@pytest.mark.cpu_seconds(8)
 @pytest.mark.parametrize(
     "fault",
     [pytest.param(fault, marks=() if fault.name in _QUICK else pytest.mark.slow, id=fault.name) for fault in _NATIVE],

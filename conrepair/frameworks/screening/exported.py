@@ -16,6 +16,7 @@ __all__ = ["findings_of_program"]
 
 _NAMES = {"name", "as_name", "forward_arg_names"}  # become names of Python's
 _FREE = {"stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "custom", "from_node"}  # are only kept
+_WRITTEN = {"as_string", "as_strings"}  # texts that operators are given: in Python's source with all escapes
 _SPECS = {"in_spec", "out_spec"}  # JSON in JSON: how inputs are nested
 _NO_TEXT = re.compile(r"['\"\\\r\n{}]")  # what would end a text in Python's source
 _OPERATOR = re.compile(
@@ -57,19 +58,19 @@ def _of_json(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[Findin
         content = json.loads(archive.read(info).decode("utf-8"))
     except (ValueError, RecursionError):
         return  # PyTorch reads it by the same means, and comes no further
-    yield from _of_value(content, "")
+    yield from _of_value(content, "", _FREE)
 
 
-def _of_value(value: Any, key: str) -> Iterator[Finding]:
+def _of_value(value: Any, key: str, free: set[str]) -> Iterator[Finding]:
     if isinstance(value, dict):
         for name, inner in value.items():
             if _NO_TEXT.search(name):
                 yield Finding(f"the name {shown(name)!r}")
-            yield from _of_value(inner, name)
+            yield from _of_value(inner, name, free | _WRITTEN if name == "nodes" else free)
     elif isinstance(value, list):
         for inner in value:
-            yield from _of_value(inner, key)
-    elif isinstance(value, str) and key not in _FREE:
+            yield from _of_value(inner, key, free)
+    elif isinstance(value, str) and key not in free:
         yield from _of_text(value, key)
 
 
