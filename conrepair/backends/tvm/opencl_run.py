@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from conrepair.runtime.libraries import missing_text
 
 __all__ = ["find_device", "register_kernels"]
 
+
+# Its caches are databases in the user's folders, which confined workers can't write. Read when pyopencl is imported.
+os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
 
 _TRIVIAL = "__kernel void nothing(__global float *values) { values[0] = 1.0f; }"
 

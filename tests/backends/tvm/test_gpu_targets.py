@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +113,18 @@ def test_opencl_whose_compiler_fails_is_said_before_building(
     ):
         BACKEND.compile(model, {"target": "opencl", "check_device": True}, 1, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_opencl_leaves_nothing_in_the_users_folders(tmp_path: Path, opencl: None) -> None:
+    """pyopencl's caches are databases, which confined workers can't write: kernels failed to run there."""
+    words = (
+        "import conrepair.backends.tvm.opencl_run as run, pyopencl as cl; "
+        "context = cl.Context([run.find_device()]); cl.Kernel(cl.Program(context, run._TRIVIAL).build(), 'nothing')"
+        "(cl.CommandQueue(context), (1,), None, cl.Buffer(context, cl.mem_flags.READ_WRITE, size=4))"
+    )
+    folders = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "POCL_CACHE_DIR": str(tmp_path / "pocl")}
+    subprocess.run([sys.executable, "-c", words], check=True, env=os.environ | folders)
+    assert not (tmp_path / "cache").exists()
 
 
 def test_a_loop_around_launches_is_refused() -> None:
