@@ -133,6 +133,7 @@ def localize(
     batch_size: int = 4,
     margin: float | None = None,
     latent: bool = False,
+    suspicious: bool = False,
     timeout: float = 600.0,
     trust: bool = False,
     in_process: bool = False,
@@ -154,6 +155,7 @@ def localize(
         batch_size: For models that leave it open.
         margin: A fault is so many times the noise floor; default 10.
         latent: Whether faults that no input shows count as others do; else they're named.
+        suspicious: Whether layers are ranked, too, by how much more they differ where the models disagree.
         timeout: As for `compare`.
         trust: As for `compare`.
         in_process: As for `compare`.
@@ -164,7 +166,9 @@ def localize(
     Raises:
         ConrepairError: if a model can't be loaded or looked into.
     """
-    settings = layer_settings(samples, batch_size=batch_size, margin=margin, latent=latent, timeout=timeout)
+    settings = layer_settings(
+        samples, batch_size=batch_size, margin=margin, latent=latent, timeout=timeout, suspicious=suspicious
+    )
     with _Opened(in_process) as opened:
         asked = opened.asked(
             [source, *between, target], data, recipe, target_recipe, inputs, collected=samples,

@@ -92,8 +92,8 @@ def _add_cache(verbs: Verbs[Parser]) -> None:
         "cache",
         help="Show or clear the results that commands of one or two files keep.",
         prog="conrepair cache",
-        about="Show where compare, localize, repair, convert and execute keep what they've done, what it takes and its "
-        "limit, or clear it. What nobody has asked for for longest goes first where there's more than the limit.",
+        about="Show where compare, localize, repair, convert and execute keep what they've done, what it takes and "
+        "its limit, or clear it. What nobody has asked for for longest goes first where there's more than the limit.",
         takes="[{show,clear}] [OPTIONS]",
         examples=[
             ("conrepair cache", "the place, the limit, and what's in it by kind"),

@@ -88,7 +88,14 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
         examples=[
             ("conrepair localize model.onnx model.tflite", "print the layers at fault"),
             ("conrepair localize model.onnx model.tflite model-int8.tflite", "of two conversions of one model"),
-            ("conrepair localize model.onnx model.tflite -o findings", "and keep all measurements, and a picture"),
+            (
+                "conrepair localize model.onnx model.tflite -o findings",
+                "and keep a page of it, with all measurements",
+            ),
+            (
+                "conrepair localize model.onnx model.tflite --data photos/ --recipe raw --samples 500 --suspicious",
+                "on photos, and rank layers by those that are answered otherwise",
+            ),
             (
                 "conrepair localize model.keras model.tflite --intermediate model.onnx",
                 "of a conversion in two steps, name the step",
@@ -106,11 +113,17 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
     )
     add_layers(parser, inputs=32)
     parser["output"].add_argument(
+        "--suspicious",
+        action="store_true",
+        help="Rank the layers, too, by how much more they differ on inputs that are answered otherwise than on the "
+        "others; give many inputs (--data, --samples). A ranking convicts none.",
+    )
+    parser["output"].add_argument(
         "-o",
         "--output",
         metavar="FOLDER",
-        help="Write all measurements, a picture and an overlay for Netron to FOLDER, for several targets to a folder "
-        "in it for each (default: nothing is written).",
+        help="Write the page, all measurements and colours for Model Explorer to FOLDER, for several targets to a "
+        "folder in it for each (default: nothing is written).",
     )
     add_fresh(parser)
     add_quiet(parser)

@@ -48,6 +48,7 @@ def _localize(options: argparse.Namespace, session: Session) -> int:
         margin=options.margin,
         latent=options.latent,
         timeout=options.timeout,
+        suspicious=options.suspicious,
     )
     found = localize_pair(asked, settings, session)
     if folder is not None:

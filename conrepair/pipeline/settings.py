@@ -185,6 +185,7 @@ def layer_settings(
     margin: float | None,
     latent: bool,
     timeout: float,
+    suspicious: bool = False,
     repair: RepairSettings | None = None,
 ) -> Settings:
     """How two files' layers are looked at.
@@ -195,11 +196,18 @@ def layer_settings(
         margin: A fault is so many times the noise floor.
         latent: Whether faults that no input shows count.
         timeout: Seconds for each model.
+        suspicious: Whether layers are ranked, too, by the inputs on which the models disagree.
         repair: How the target is mended; None: it isn't.
     """
     return Settings(
         tolerance=Tolerance() if margin is None else Tolerance(noise_margin=margin),
-        layers=LayerSettings(when="always", samples=min(_LAYERS, samples), batch_size=batch_size, latent=latent),
+        layers=LayerSettings(
+            when="always",
+            samples=min(_LAYERS, samples),
+            batch_size=batch_size,
+            latent=latent,
+            suspiciousness=SuspicionSettings() if suspicious else None,
+        ),
         repair=repair or RepairSettings(),
         stages=Stages(localize=True, repair=repair is not None),
         seconds=timeout,

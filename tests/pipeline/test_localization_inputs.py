@@ -149,3 +149,23 @@ def disagreeing(room: Path, pictures: np.ndarray) -> int:
         assert np.shape(scores) == (120, CLASSES)
         answers.append(np.argmax(scores, axis=1))
     return int((answers[0] != answers[1]).sum())
+
+
+def test_the_command_ranks_layers_on_request(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inner = WEIGHTS["inner"].copy()
+    inner[2] *= -2
+    scores(inner=inner).write(room / "target.onnx")
+    generator = np.random.default_rng(5)
+    pictures = generator.normal(0, 1, (400, 3, *SIZE)) + generator.normal(0, 3, (400, 3, 1, 1))
+    np.save(room / "data.npy", pictures.astype(np.float32))
+    files = ["localize", str(room / "source.onnx"), str(room / "target.onnx"), "--data", str(room / "data.npy"), "-q"]
+    files += ["--samples", "400"]
+    assert main([*files, "-o", str(room / "plain")]) == 1
+    assert localization_in(room / "plain")["suspiciousness"] is None
+    assert main([*files, "--suspicious", "-o", str(room / "ranked")]) == 1
+    ranking = localization_in(room / "ranked")["suspiciousness"]
+    assert ranking["shortage"] is None, (ranking["similar"], ranking["dissimilar"])
+    assert {layer["target_layer"] for layer in ranking["layers"]} == {"a", "b", "c", "d", "e", "f", "y"}
+    assert "suspicious: where answers differ" in " ".join(capsys.readouterr().out.split())
+    assert (room / "ranked" / "ranking.csv").is_file()
+    assert "It ranks, it doesn't convict" in " ".join((room / "ranked" / "report.html").read_text().split())
