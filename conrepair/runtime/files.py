@@ -137,7 +137,7 @@ def _free_bytes(where: Path) -> int:
 
 
 def in_place(path: str, flags: int) -> int:
-    """An opener for files in folders that a job writes to: it follows no link that was left there, and awaits no pipe.
+    """An opener for files in folders that a job writes to: it follows no link that was left, and awaits no pipe.
 
     Raises:
         OSError: if the path is a link.

@@ -150,7 +150,7 @@ def imported(payload: Payload, folder: Path) -> Payload:
 def say(payload: Payload, folder: Path) -> Payload:
     """Answers what isn't JSON on the descriptor that answers go by, as code that took hold of a worker might."""
     found = []
-    for number in sorted(int(name) for name in os.listdir("/proc/self/fd") if int(name) > 2):
+    for number in sorted(int(path.name) for path in Path("/proc/self/fd").iterdir() if int(path.name) > 2):
         try:
             kind = Path(f"/proc/self/fd/{number}").readlink()
             if str(kind).startswith("pipe:"):

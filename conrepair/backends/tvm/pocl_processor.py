@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def _place(address: int) -> int | None:
         texts = [
             _text(memory.fileno(), fields[place : place + _POINTER]) for place in range(0, len(fields), _POINTER)
         ]
-        for number, (triple, name) in enumerate(zip(texts, texts[1:], strict=False), 1):
+        for number, (triple, name) in enumerate(itertools.pairwise(texts), 1):
             if b"-linux-" in triple and name == _UNKNOWN:
                 return address + number * _POINTER
     return None

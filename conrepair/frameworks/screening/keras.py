@@ -15,8 +15,8 @@ __all__ = ["findings"]
 
 _HOLDING = {"JaxLayer", "FlaxLayer"}  # functions, as layers do that Keras refuses itself
 _COMPUTING = {
-    "activations", "constraints", "dtype_policies", "initializers", "layers", "losses", "metrics", "mixed_precision", "ops",
-    "optimizers", "quantizers", "random", "regularizers", "src", "tree",
+    "activations", "constraints", "dtype_policies", "initializers", "layers", "losses", "metrics", "mixed_precision",
+    "ops", "optimizers", "quantizers", "random", "regularizers", "src", "tree",
 }  # fmt: skip
 _MODELS = {"Functional", "Model", "Sequential"}
 _OWN = {"DTypePolicy", "KerasTensor", "Variable"}
