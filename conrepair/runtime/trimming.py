@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.runtime.store import RECORD, Store
+from conrepair.runtime.store import Store
 
 __all__ = ["Held", "adopt", "entries", "trim"]
 
@@ -83,7 +83,7 @@ def _held(folder: Path) -> Held:
     size, asked = 0, 0.0
     with contextlib.suppress(OSError):  # removed meanwhile
         size = _size(folder)
-        asked = (folder / RECORD).lstat().st_mtime
+        asked = folder.lstat().st_mtime
     return Held(folder, size, asked)
 
 

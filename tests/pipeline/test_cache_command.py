@@ -175,7 +175,7 @@ def put(store: Store, number: int, size: int = 1000) -> Path:
     with store.scratch() as scratch:
         (scratch / "data").write_bytes(b"x" * size)
         folder = store.put("convert", f"{number:040x}", scratch, {"value": number}).folder
-    os.utime(folder / "record.json", (number, number))
+    os.utime(folder, (number, number))
     return folder
 
 
