@@ -13,6 +13,7 @@ from conrepair.report.again.answers import comparison_again
 from conrepair.report.again.layers import layers_again
 from conrepair.report.page.inputs import shown_inputs
 from conrepair.report.result import AuditResult, LocalizedStep, Row
+from conrepair.report.target_rows import target_rows
 
 __all__ = ["Thresholds", "judged_again", "missing_of"]
 
@@ -114,7 +115,7 @@ def missing_of(result: AuditResult) -> list[str]:
 
 
 def _missing(result: AuditResult) -> Iterator[str]:
-    targets = [row for row in result.rows if row.kind != "reference"]
+    targets = target_rows(result)
     if targets and not any(row.localized.steps for row in targets):
         yield "layers weren't looked at in this run: `conrepair localize` names those at fault"
     for row in targets:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.metrics.statistics import TimeStatistics
-from conrepair.report.page.anchors import name_of
 from conrepair.report.result import AuditResult, Row
-from conrepair.runtime.workers import NO_DEVICE
+from conrepair.report.target_rows import OF_FILES, name_of, target_rows, without_device, word_of
 
 __all__ = ["Standing", "standings"]
 
 _FAILED = len(Verdict)  # behind the worst verdict: nothing can be said of it
-_OF_FILES = {"compare", "localize", "repair"}
 
 Key = tuple[str, str, str]
 
@@ -58,8 +56,8 @@ def standings(result: AuditResult) -> dict[Key, Standing]:
     Args:
         result: Of any verb, or of an audit.
     """
-    rows = [row for row in result.rows if row.kind != "reference" or row.problem is not None]
-    if result.kind in _OF_FILES and rows:
+    rows = target_rows(result)
+    if result.kind in OF_FILES and rows:
         return {("", "", ""): _standing(rows[-1], result)}
     return {(row.model, row.conversion, row.backend): _standing(row, result) for row in rows}
 
@@ -76,7 +74,7 @@ def _standing(row: Row, result: AuditResult) -> Standing:
     return Standing(
         name=name_of(row, result) + (" (repaired)" if repaired else ""),
         backend=row.backend,
-        word=_word(row, verdict),
+        word=word_of(row, verdict),
         rank=_rank(row, verdict),
         reason=reason,
         faults=_faults(found, verdict),
@@ -93,18 +91,10 @@ def _faults(found: Localization | None, verdict: Verdict | None) -> dict[tuple[s
     return {} if verdict is not None and verdict.is_right else None
 
 
-def _word(row: Row, verdict: Verdict | None) -> str:
-    if verdict is not None:
-        return str(verdict)
-    if row.problem is None:
-        return "not judged"
-    return "no device" if row.problem.kind == NO_DEVICE else "error"
-
-
 def _rank(row: Row, verdict: Verdict | None) -> int | None:
     if verdict is not None:
         return verdict.severity
-    return None if row.problem is None or row.problem.kind == NO_DEVICE else _FAILED
+    return None if row.problem is None or without_device(row) else _FAILED
 
 
 def _place(fault: LocatedFault) -> tuple[str, str]:

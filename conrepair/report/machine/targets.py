@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from conrepair.localization.result import Localization
 from conrepair.report.localization.naming import names_of, names_of_fault
-from conrepair.report.page.anchors import name_of
 from conrepair.report.result import AuditResult, Row
+from conrepair.report.target_rows import name_of, target_rows, without_device, word_of
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.words import number, quoted
-from conrepair.runtime.workers import NO_DEVICE
 
 __all__ = ["Finding", "Outcome", "Target", "findings_of", "targets_of"]
 
@@ -69,34 +68,29 @@ class Target:
 
 
 def targets_of(result: AuditResult) -> list[Target]:
-    """All rows but references that ran, in their order.
+    """All targets, in their order.
 
     Args:
         result: Of any verb, or of an audit.
     """
-    rows = (row for row in result.rows if row.kind != "reference" or row.problem is not None)
-    return [_target(row, result) for row in rows]
+    return [_target(row, result) for row in target_rows(result)]
 
 
 def _target(row: Row, result: AuditResult) -> Target:
-    found, problem = row.localized.result, row.problem
+    found = row.localized.result
     by_layers = found is not None and result.kind in {"localize", "repair"}
     verdict = found.verdict if found is not None and by_layers else row.verdict
     reason = found.reason if found is not None and by_layers else row.reason
     outcome = Outcome.PASSED if result.exit_code_of(row) == ExitCode.EQUIVALENT else Outcome.FAILED
-    word = "not judged" if verdict is None else str(verdict)
-    if verdict is None and problem is not None:
-        outcome = Outcome.SKIPPED if problem.kind == NO_DEVICE else Outcome.ERROR
-        word = "no device" if problem.kind == NO_DEVICE else "error"
-    elif verdict is None:
-        outcome = Outcome.SKIPPED
+    if verdict is None:
+        outcome = Outcome.SKIPPED if row.problem is None or without_device(row) else Outcome.ERROR
     names, done = {} if found is None else names_of(found), row.repaired.result
     return Target(
         row=row,
         name=name_of(row, result),
         source=_source(row, result),
         outcome=outcome,
-        word=word,
+        word=word_of(row, verdict),
         reason=quoted(reason, names=names),
         repaired=done is not None and done.mended and bool(done.before.faults),
         findings=tuple(findings_of(found)) if found is not None else (),

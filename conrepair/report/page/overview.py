@@ -13,11 +13,11 @@ from conrepair.localization.result import Localization, LocatedFault
 from conrepair.report.localization.about import about_step
 from conrepair.report.localization.advice import fault_advice, seen, verdict_advice
 from conrepair.report.localization.naming import names_of, names_of_fault
-from conrepair.report.page.anchors import anchor_of, layer_place, name_of, section_of, targets_of
+from conrepair.report.page.anchors import anchor_of, layer_place, section_of
 from conrepair.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.report.result import AuditResult, Row
+from conrepair.report.target_rows import name_of, target_rows, without_device
 from conrepair.runtime.words import number, quoted, shortened
-from conrepair.runtime.workers import NO_DEVICE
 
 __all__ = ["Figure", "Guilty", "Overview", "Repair", "overview", "state_of"]
 
@@ -126,7 +126,7 @@ def overview(result: AuditResult) -> Overview:
     Args:
         result: Of any verb, or of an audit.
     """
-    targets = targets_of(result)
+    targets = target_rows(result)
     if len(targets) == 1:
         return _of_one(targets[0], result)
     return _of_several(targets or list(result.rows), result)
@@ -306,9 +306,7 @@ def _seen(row: Row, result: AuditResult) -> str:
 def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     """An audit: what of it may ship."""
     judged = [row for row in rows if row.verdict is not None]
-    failed = [
-        row for row in rows if row.verdict is None and row.problem is not None and row.problem.kind != NO_DEVICE
-    ]
+    failed = [row for row in rows if row.verdict is None and row.problem is not None and not without_device(row)]
     wrong = [row for row in judged if row.verdict is not None and not row.verdict.is_right and not _mended(row)]
     doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
     guilty, more = _guilty(rows, result)
@@ -349,7 +347,7 @@ def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int,
         figures.append(Figure(value=str(faults), label="layers are at fault", note=note))
     if failed:
         figures.append(Figure(value=str(failed), label="without a verdict", note="see the errors below"))
-    if missing := sum(row.problem is not None and row.problem.kind == NO_DEVICE for row in rows):
+    if missing := sum(map(without_device, rows)):
         figures.append(Figure(value=str(missing), label="without a device", note="not looked at"))
     figures.append(Figure(value=f"{result.seconds:.0f} s", label="took the audit", note=f"{len(result.rows)} rows"))
     return tuple(figures[:3])

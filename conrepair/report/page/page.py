@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.report.page.layers import targets_data
-from conrepair.report.page.overview import overview, state_of
+from conrepair.report.page.overview import overview
 from conrepair.report.page.rendering import policy, rendered, text_of
 from conrepair.report.page.sections import matrix_of, provenance, sections
 from conrepair.report.result import AuditResult
@@ -40,5 +40,4 @@ def page_html(result: AuditResult) -> str:
         scripts=scripts,
         policy=policy(scripts),
         licences=[text_of(name) for name in _LICENCES],
-        state_of=state_of,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.localization.suspiciousness import Suspiciousness
-from conrepair.report.page.anchors import name_of, section_of, targets_of
+from conrepair.report.page.anchors import section_of
 from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
 from conrepair.report.page.overview import state_of
@@ -15,12 +15,10 @@ from conrepair.report.repair.mending import mending_lines
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.summary import row_notes
+from conrepair.report.target_rows import is_target, name_of, target_rows, without_device, word_of
 from conrepair.runtime.words import number
-from conrepair.runtime.workers import NO_DEVICE
 
 __all__ = ["Cell", "Matrix", "Section", "matrix_of", "provenance", "sections"]
-
-_LAST_WORDS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +92,7 @@ def sections(result: AuditResult) -> list[Section]:
     Args:
         result: Of any verb, or of an audit.
     """
-    rows = targets_of(result)
+    rows = target_rows(result)
     return [_section(row, result, alone=len(rows) == 1) for row in rows]
 
 
@@ -123,16 +121,13 @@ def _section(row: Row, result: AuditResult, *, alone: bool) -> Section:
 
 
 def _state(row: Row) -> str:
-    failed = row.verdict is None and row.problem is not None and row.problem.kind != NO_DEVICE
+    failed = row.verdict is None and row.problem is not None and not without_device(row)
     return "wrong" if failed else state_of(row.verdict)
 
 
 def _word(row: Row) -> str:
-    if row.verdict is not None:
-        return str(row.verdict)
-    if row.problem is not None:
-        return "no device" if row.problem.kind == NO_DEVICE else "error"
-    return "reference" if row.kind == "reference" else "not judged"
+    stands_alone = row.kind == "reference" and row.verdict is None and row.problem is None
+    return "reference" if stands_alone else word_of(row, row.verdict)
 
 
 def _facts(row: Row) -> tuple[str, ...]:
@@ -168,7 +163,7 @@ def matrix_of(result: AuditResult) -> Matrix | None:
 
 
 def _cell(row: Row, result: AuditResult) -> Cell:
-    anchor = section_of(row, result) if row in targets_of(result) else ""
+    anchor = section_of(row, result) if is_target(row) else ""
     return Cell(anchor=anchor, state=_state(row), word=_word(row), facts=_facts(row))
 
 

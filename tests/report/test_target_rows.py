@@ -1,0 +1,41 @@
+"""Which rows are targets: the same ones on the page, for programs, and where two runs are compared."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import localizations
+
+from conrepair.evaluate.verdict import Verdict
+from conrepair.report.changes.standing import standings
+from conrepair.report.machine.junit import junit_xml
+from conrepair.report.page.sections import sections
+from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.target_rows import target_rows, word_of
+from conrepair.runtime.workers import NO_DEVICE
+
+
+def audited(folder: Path) -> AuditResult:
+    """A source in its library, where it answers otherwise, where it fails, and on a device that is missing."""
+    rows = [
+        Row(model="net", conversion="", backend="libraries", kind="reference"),
+        Row(model="net", conversion="", backend="tvm", kind="reference", verdict=Verdict.FAULTY, reason="other"),
+        Row(model="net", conversion="", backend="ort", kind="reference", problem=Problem(message="it failed")),
+        Row(
+            model="net", conversion="", backend="gpu", kind="reference", problem=Problem(message="x", kind=NO_DEVICE)
+        ),
+    ]
+    run = localizations.run_of(localizations.made(1), localizations.about(), folder)
+    return dataclasses.replace(run, kind="audit", rows=tuple(rows))
+
+
+def test_a_source_on_another_backend_is_a_target_for_everybody(tmp_path: Path) -> None:
+    result = audited(tmp_path)
+    assert [row.backend for row in target_rows(result)] == ["tvm", "ort", "gpu"]
+    assert [word_of(row, row.verdict) for row in target_rows(result)] == ["faulty", "error", "no device"]
+    assert [section.word for section in sections(result)] == ["faulty", "error", "no device"]
+    assert [key[2] for key in standings(result)] == ["tvm", "ort", "gpu"]
+    suites = ET.fromstring(junit_xml(result))  # noqa: S314 (our own)
+    assert [suites.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["3", "1", "1", "1"]
