@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import DOCUMENT, PAGE, has_page, result_text
-from conrepair.report.texts import machine_texts, texts_of
+from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import put_text, whole_output
 from conrepair.runtime.json_file import read_json_text, value_of
@@ -89,7 +89,7 @@ def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult]) -> Au
     with whole_output(result.folder) as temporary:
         temporary.mkdir()
         placed = fill(temporary)
-        for name, text in {**texts_of(result), **machine_texts(placed), **pages_of(placed)}.items():
+        for name, text in {**texts_of(result, placed), **pages_of(placed)}.items():
             file = temporary / name
             file.parent.mkdir(parents=True, exist_ok=True)
             put_text(file, text)

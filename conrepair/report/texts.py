@@ -20,40 +20,29 @@ from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["localization_folder", "looked_into", "machine_texts", "texts_of"]
+__all__ = ["localization_folder", "looked_into", "texts_of"]
 
 INPUTS = "inputs.csv"
 
 
-def texts_of(result: AuditResult) -> dict[str, str]:
+def texts_of(result: AuditResult, placed: AuditResult | None = None) -> dict[str, str]:
     """What is to be written beside the document.
 
     Args:
         result: Of any verb, or of an audit; read from a document, it gives the same (Model Explorer's overlays of
             ONNX models where these are still there).
+        placed: The same with its files where they will be, for texts that name them; default: where they are.
 
     Returns:
-        Texts by their paths in the folder.
+        Texts by their paths in the folder; none of kinds of runs that judge no target.
     """
-    of_kind = _TEXTS.get(result.kind)
-    return {} if of_kind is None else of_kind(result) | machine_texts(result)
-
-
-def machine_texts(result: AuditResult) -> dict[str, str]:
-    """What other programs read, of kinds of runs that judge a target.
-
-    Args:
-        result: Of any verb, or of an audit. Its models are named by where they are.
-
-    Returns:
-        Texts by their paths in the folder.
-    """
-    if result.kind not in _TEXTS:
+    of_kind, named = _TEXTS.get(result.kind), placed or result
+    if of_kind is None:
         return {}
-    return {
-        "junit.xml": junit_xml(result),
-        "results.sarif": sarif_text(result),
-        "summary.md": summary_markdown(result),
+    return of_kind(result) | {
+        "junit.xml": junit_xml(named),
+        "results.sarif": sarif_text(named),
+        "summary.md": summary_markdown(named),
     }
 
 
