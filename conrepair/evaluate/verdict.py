@@ -18,6 +18,7 @@ from conrepair.metrics.tensors import TensorError
 
 __all__ = [
     "HALF_PRECISIONS",
+    "LARGEST_NOISE",
     "Floor",
     "Integers",
     "Verdict",
@@ -35,7 +36,7 @@ HALF_PRECISIONS = frozenset(_HALF_EPSILON)
 _UNCHECKED = 100.0  # times the estimate; a larger measurement is believed only if another one confirms it
 _LARGEST_OF_KERNELS = 1e-3  # other kernels that differ by more are in doubt themselves
 _AGREE = 30.0  # factor between two measurements of one floor: they disturb numbers at different places
-_LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
+LARGEST_NOISE = 0.1  # relative L2 that no rounding excuses, however badly conditioned the source is
 _NOISE_COSINE = 0.99
 _ROUNDING = 1e-3  # of a step, as steps are float32
 _SMALLEST = 2.0**-126  # what float32 doesn't hold in full; many kernels put 0 in its place
@@ -185,7 +186,7 @@ def rounding_could_excuse(error: TensorError, floor: Floor, tolerance: Tolerance
         tolerance: From the configuration.
         exact: Whether it was measured in float64.
     """
-    if floor.checked or error.mismatched or (error.relative_l2 > _LARGEST_NOISE and not floor.doubted):
+    if floor.checked or error.mismatched or (error.relative_l2 > LARGEST_NOISE and not floor.doubted):
         return False
     most = tolerance.noise_margin * _AGREE * floor.relative_l2
     return floor.doubted > 0 or not exact or not floor.measured or error.relative_l2 <= most
@@ -255,13 +256,13 @@ def judge(
 
 
 def _is_noise(error: TensorError, floor: float, tolerance: Tolerance) -> bool:
-    most = min(tolerance.noise_margin * floor, _LARGEST_NOISE)
+    most = min(tolerance.noise_margin * floor, LARGEST_NOISE)
     return error.relative_l2 <= most and error.cosine >= _NOISE_COSINE
 
 
 def _is_as_bad(error: TensorError, floor: float) -> bool:
     """Whether a large error is no larger than what the source differs from itself by."""
-    large = error.relative_l2 > _LARGEST_NOISE or error.cosine < _NOISE_COSINE
+    large = error.relative_l2 > LARGEST_NOISE or error.cosine < _NOISE_COSINE
     as_large = 1 / _UNDECIDED_RATIO <= error.norm_ratio <= _UNDECIDED_RATIO
     return large and as_large and error.relative_l2 <= _UNDECIDED_RATIO * floor
 
@@ -279,7 +280,7 @@ def _judge_integers(
             f"those of real numbers do. Rounding to integers would explain {integers.owed:.1e}"
         )
     explained = f"rounding to integers explains {integers.owed:.1e}"
-    if error.relative_l2 <= min(integers.owed, _LARGEST_NOISE) and error.cosine >= _NOISE_COSINE:
+    if error.relative_l2 <= min(integers.owed, LARGEST_NOISE) and error.cosine >= _NOISE_COSINE:
         return Verdict.QUANTIZED, f"quantized as its source is: {found}, where {explained}"
     if integers.measured and error.relative_l2 <= integers.owed:
         return Verdict.UNDECIDED, (

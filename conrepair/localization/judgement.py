@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from conrepair.localization.measurement import Cut
 
-__all__ = ["Judged", "acquit_unread_bodies", "judge_cut"]
+__all__ = ["Judged", "acquit_unread_bodies", "is_above", "judge_cut"]
 
 _EPSILON = 2.0**-23
 _STEP_ERROR = 8.0  # units in the last place that one operator may be off by: libraries approximate exp, erf, tanh
@@ -76,9 +76,20 @@ def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quanti
         introduced, full = cut.introduced.relative_l2, cut.full.relative_l2
     else:
         introduced, full = cut.introduced.error, cut.full.error
-    above = introduced > allowed and full > allowed
-    guilty = above and (introduced < _HIDDEN * full or math.isinf(introduced))
+    guilty = is_above(introduced, full, allowed)
     return Judged(cut, introduced, full, max(floor, quantization), guilty, allowed=allowed)
+
+
+def is_above(introduced: float, full: float, allowed: float) -> bool:
+    """Whether more was introduced than may be, where the full run shows it, too.
+
+    Args:
+        introduced: The error that the target introduces.
+        full: The same in the full run.
+        allowed: That it may be.
+    """
+    above = introduced > allowed and full > allowed
+    return above and (introduced < _HIDDEN * full or math.isinf(introduced))
 
 
 def acquit_unread_bodies(judged: Sequence[Judged], readers: Mapping[str, Sequence[str]]) -> list[Judged]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from conrepair.evaluate.verdict import Verdict
+from conrepair.evaluate.verdict import LARGEST_NOISE, Verdict
 from conrepair.localization.conclusion import fault_words
+from conrepair.localization.judgement import is_above
 from conrepair.localization.result import LayerRow, Localization, LocatedFault, Rule
+from conrepair.localization.rules import LEAST
 from conrepair.runtime.words import number
 
 __all__ = ["layers_again"]
-
-_HIDDEN = 20.0  # as `localization.judgement`: at the very same place the full run isn't so much smaller
-_LARGEST_NOISE = 0.1  # as `evaluate.verdict`: no rounding excuses more
-_LEAST = 2  # places that make a rule
 
 _Ends = tuple[str, str]
 
@@ -58,16 +55,14 @@ def _ends(row: LayerRow) -> _Ends:
 
 
 def _above(row: LayerRow, margin: float) -> bool:
-    allowed = margin * row.noise_floor
-    above = row.introduced_error > allowed and row.full_run_error > allowed
-    return above and (row.introduced_error < _HIDDEN * row.full_run_error or math.isinf(row.introduced_error))
+    return is_above(row.introduced_error, row.full_run_error, margin * row.noise_floor)
 
 
 def _rules(rules: Sequence[Rule], faults: Collection[LocatedFault]) -> tuple[Rule, ...]:
     """Those that are left in at least two places."""
     left = {layer for fault in faults for _, layer in fault.differences}
     kept = (replace(rule, layers=tuple(layer for layer in rule.layers if layer in left)) for rule in rules)
-    return tuple(rule for rule in kept if len(rule.layers) >= _LEAST)
+    return tuple(rule for rule in kept if len(rule.layers) >= LEAST)
 
 
 def _verdict(
@@ -89,7 +84,7 @@ def _verdict(
         return found.verdict, found.reason
     outputs = f"outputs differ by {number(found.output_error)}, rounding explains {number(found.output_floor)}"
     within = f"no layer introduces more than {margin:g} times what rounding explains"
-    most = max(found.options.same, min(margin * found.output_floor, _LARGEST_NOISE))
+    most = max(found.options.same, min(margin * found.output_floor, LARGEST_NOISE))
     if found.output_error <= most:
         verdict = found.verdict if found.verdict.is_right else Verdict.NOISE
         return verdict, f"{within}; {outputs}"
