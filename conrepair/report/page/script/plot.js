@@ -8,7 +8,7 @@ function errorPlot(place, layers, choose) {
     return;
   }
   const told = element("p", { class: "told", role: "status" });
-  const holder = slider(layers.length, (number) => layerWords(layers[number], number), told, moved, choose);
+  const holder = slider(layers.length, (number) => layerWords(layers[number], number), told, choose);
   const reset = element("button", { type: "button", onclick: () => zoom(0, layers.length - 1) }, "Whole network");
   const nearer = element("button", { type: "button", onclick: () => scale(0.5) }, "Zoom in");
   const further = element("button", { type: "button", onclick: () => scale(2) }, "Zoom out");
@@ -18,8 +18,7 @@ function errorPlot(place, layers, choose) {
   const power = (value) => 10 ** Math.ceil(Math.log10(value)); // axes of uPlot are whole decades
   const top = power(Math.max(1e-6, ...finite.map((value) => 1.5 * value))), bottom = power(Math.max(Math.min(1e-7, ...finite) / 10, LEAST));
   const shown = (value) => (Number.isNaN(value) ? top : Math.min(Math.max(value, bottom), top));
-  let plot = null;
-  const data = () => [
+  const data = [
     layers.map((_, number) => number),
     values.map((row) => shown(row[2])),
     values.map((row) => shown(row[1])),
@@ -27,54 +26,62 @@ function errorPlot(place, layers, choose) {
     values.map((row, number) => (layers[number].guilty ? shown(row[0]) : null)),
   ];
 
-  function moved(number) {
-    plot.setCursor({ left: plot.valToPos(number, "x"), top: 40 }, false);
-  }
-
   function zoom(from, to) {
     const least = Math.max(from, 0), most = Math.min(to, layers.length - 1);
-    plot.setScale("x", { min: least - 0.5, max: Math.max(most, least + 1) + 0.5 });
+    holder.plot.setScale("x", { min: least - 0.5, max: Math.max(most, least + 1) + 0.5 });
   }
 
   function scale(factor) {
-    const { min, max } = plot.scales.x, half = Math.max((factor * (max - min)) / 2, 2);
+    const { min, max } = holder.plot.scales.x, half = Math.max((factor * (max - min)) / 2, 2);
     zoom(holder.place() - half, holder.place() + half);
-  }
-
-  function draw() {
-    plot?.destroy();
-    const axis = { stroke: colour("text"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line") } };
-    const dots = (size, name) => ({ points: { show: true, size, fill: colour(name), stroke: colour(name) }, paths: () => null, stroke: colour(name) });
-    plot = new uPlot({
-      width: Math.max(holder.clientWidth, 280), height: 300, legend: { show: false },
-      scales: { x: { time: false, range: (self, min, max) => [min ?? 0, max ?? 1] }, y: { distr: 3, range: [bottom, top] } },
-      axes: [
-        { ...axis, values: (self, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick : "")) },
-        { ...axis, grid: { ...axis.grid, filter: decades }, ticks: { ...axis.ticks, filter: decades }, size: 66, filter: decades, values: (self, ticks) => ticks.map((tick) => (tick === null ? "" : tick.toExponential(0))) },
-      ],
-      series: [
-        {}, { fill: `${colour("floor")}44`, stroke: colour("floor"), points: { show: false } },
-        { stroke: colour("full"), width: 1.5, points: { show: false } }, dots(5, "introduced"), dots(10, "guilty"),
-      ],
-      cursor: { drag: { x: true, y: false } },
-      hooks: { setCursor: [(self) => { if (self.cursor.idx !== null && self.cursor.idx !== undefined) holder.tell(self.cursor.idx); }] },
-    }, data(), holder);
-    plot.setScale("x", { min: -0.5, max: Math.max(layers.length - 1, 1) + 0.5 });
-    plot.over.addEventListener("click", () => choose(holder.place()));
   }
 
   holder.addEventListener("keydown", (event) => {
     if (event.key === "+") scale(0.5);
     if (event.key === "-") scale(2);
   });
-  draw();
+  const dots = (size, name) => ({ points: { show: true, size, fill: colour(name), stroke: colour(name) }, paths: () => null, stroke: colour(name) });
+  networkPlot(holder, data, {
+    height: 300, ends: [bottom, top],
+    x: { range: (self, min, max) => [min ?? 0, max ?? 1] },
+    ticks: { values: (self, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick : "")) },
+    series: () => [
+      { fill: `${colour("floor")}44`, stroke: colour("floor"), points: { show: false } },
+      { stroke: colour("full"), width: 1.5, points: { show: false } }, dots(5, "introduced"), dots(10, "guilty"),
+    ],
+    drawn: (plot) => {
+      plot.setScale("x", { min: -0.5, max: Math.max(layers.length - 1, 1) + 0.5 });
+      plot.over.addEventListener("click", () => choose(holder.place()));
+    },
+  });
   holder.tell(Math.max(layers.findIndex((layer) => layer.guilty), 0));
+}
+
+// Errors on whole decades in a slider, which knows it as `plot`; drawn again for another scheme of colours.
+function networkPlot(holder, data, { height, ends, x = {}, ticks = {}, series, drawn = () => {} }) {
+  const width = () => Math.max(holder.clientWidth, 280);
+  const draw = () => {
+    holder.plot?.destroy();
+    const line = { stroke: colour("line") }, axis = { stroke: colour("text"), grid: { ...line, width: 1 }, ticks: line };
+    holder.plot = new uPlot({
+      width: width(), height, legend: { show: false }, cursor: { drag: { x: true, y: false } },
+      scales: { x: { time: false, ...x }, y: { distr: 3, range: ends } },
+      axes: [{ ...axis, ...ticks }, {
+        ...axis, grid: { ...axis.grid, filter: decades }, ticks: { ...axis.ticks, filter: decades }, size: 66, filter: decades,
+        values: (self, marks) => marks.map((mark) => (mark === null ? "" : mark.toExponential(0))),
+      }],
+      series: [{}, ...series()],
+      hooks: { setCursor: [(self) => { if (self.cursor.idx !== null && self.cursor.idx !== undefined) holder.tell(self.cursor.idx); }] },
+    }, data, holder);
+    drawn(holder.plot);
+  };
+  draw();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  new ResizeObserver(() => plot.setSize({ width: Math.max(holder.clientWidth, 280), height: 300 })).observe(place);
+  new ResizeObserver(() => holder.plot.setSize({ width: width(), height })).observe(holder.parentElement);
 }
 
 // Something along the network that is read by pointing at it or with the arrow keys, and chosen with Enter.
-function slider(count, words, told, moved, choose) {
+function slider(count, words, told, choose) {
   const holder = element("div", { tabindex: 0, role: "slider", "aria-label": "Layer", "aria-valuemin": 0, "aria-valuemax": Math.max(count - 1, 0) });
   let current = 0;
   holder.place = () => current;
@@ -88,7 +95,7 @@ function slider(count, words, told, moved, choose) {
     const ends = { Home: 0, End: count - 1 }, steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
     if (event.key in ends || event.key in steps) {
       holder.tell(ends[event.key] ?? current + steps[event.key]);
-      moved(current);
+      holder.plot.setCursor({ left: holder.plot.valToPos(current, "x"), top: 40 }, false);
     } else if (event.key === "Enter" || event.key === " ") choose(current);
     else return;
     event.preventDefault();

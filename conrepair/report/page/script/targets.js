@@ -20,30 +20,16 @@ function targetsPlot(section, shared) {
     const said = shared.targets.map((target, line) => `${target.label} ${lines[line][number] === null ? "not compared" : figure(lines[line][number])}`);
     return `${shortened(names[number] ?? "", 120)}: ${said.join(", ")}`;
   };
-  const moved = (number) => plot.setCursor({ left: plot.valToPos(number, "x"), top: 40 }, false);
-  const holder = slider(orders.length, words, told, moved, () => {});
-  section.querySelector(".plot").append(holder);
+  const holder = slider(orders.length, words, told, () => {});
+  section.querySelector(".plot").append(holder, told);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const tone = (number) => `hsl(${HUES[number % HUES.length]} 70% ${dark.matches ? 68 : 36}%)`;
   const top = 10 ** Math.ceil(Math.log10(Math.max(1e-3, ...lines.flat().filter((value) => value !== null)) * 1.5));
-  let plot = null;
-  const draw = () => {
-    plot?.destroy();
-    section.querySelector(".legend").replaceChildren(...shared.targets.map((target, line) =>
-      element("span", { class: "key", style: `--key: ${tone(line)}` }, element("bdi", {}, target.label))));
-    const axis = { stroke: colour("text"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line") } };
-    plot = new uPlot({
-      width: Math.max(holder.clientWidth, 280), height: 260, legend: { show: false }, cursor: { drag: { x: true, y: false } },
-      scales: { x: { time: false }, y: { distr: 3, range: [floor, top] } },
-      axes: [axis, { ...axis, grid: { ...axis.grid, filter: decades }, ticks: { ...axis.ticks, filter: decades }, size: 66, filter: decades,
-        values: (self, ticks) => ticks.map((tick) => (tick === null ? "" : tick.toExponential(0))) }],
-      series: [{}, ...lines.map((_, line) => ({ stroke: tone(line), width: 1.5, spanGaps: true, points: { show: false } }))],
-      hooks: { setCursor: [(self) => { if (self.cursor.idx !== null && self.cursor.idx !== undefined) holder.tell(self.cursor.idx); }] },
-    }, [orders.map((_, number) => number), ...lines], holder);
-  };
-  holder.after(told);
-  draw();
+  networkPlot(holder, [orders.map((_, number) => number), ...lines], {
+    height: 260, ends: [floor, top],
+    series: () => lines.map((_, line) => ({ stroke: tone(line), width: 1.5, spanGaps: true, points: { show: false } })),
+    drawn: () => section.querySelector(".legend").replaceChildren(...shared.targets.map((target, line) =>
+      element("span", { class: "key", style: `--key: ${tone(line)}` }, element("bdi", {}, target.label)))),
+  });
   holder.tell(0);
-  dark.addEventListener("change", draw);
-  new ResizeObserver(() => plot.setSize({ width: Math.max(holder.clientWidth, 280), height: 260 })).observe(section);
 }
