@@ -56,28 +56,18 @@ def real(text: str) -> float:
     return value
 
 
-def seconds(text: str) -> float:
-    """A limit of time.
+def _limit(most: float, told: str) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        value = real(text)
+        if not 0 <= value <= most:
+            raise argparse.ArgumentTypeError(f"{value:g} isn't from 0 to {told}")
+        return value
 
-    Raises:
-        ArgumentTypeError: if it's none.
-    """
-    value = real(text)
-    if not 0 <= value <= MOST_SECONDS:
-        raise argparse.ArgumentTypeError(f"{value:g} isn't from 0 to {MOST_SECONDS:g} seconds")
-    return value
+    return read
 
 
-def gigabytes(text: str) -> float:
-    """A limit of space.
-
-    Raises:
-        ArgumentTypeError: if it's none.
-    """
-    value = real(text)
-    if not 0 <= value <= MOST_GIGABYTES:
-        raise argparse.ArgumentTypeError(f"{value:g} isn't from 0 to {MOST_GIGABYTES:,} gigabytes")
-    return value
+seconds = _limit(MOST_SECONDS, f"{MOST_SECONDS:g} seconds")
+gigabytes = _limit(MOST_GIGABYTES, f"{MOST_GIGABYTES:,} gigabytes")
 
 
 class Samples(argparse.Action):
