@@ -1,7 +1,8 @@
-"""A quick test that isn't quick fails; what it imports first isn't its own cost."""
+"""A quick test that isn't quick is listed and doesn't fail; what it imports first isn't its own cost."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import durations
+import pytest
 
 _CONFTEST = """
 from durations import Durations
@@ -16,7 +18,7 @@ from durations import Durations
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: long")
     config.addinivalue_line("markers", "cpu_seconds(limit): longer")
-    config.pluginmanager.register(Durations(config))
+    config.pluginmanager.register(Durations(config, 0.05))
 """
 
 _BURN = """
@@ -50,38 +52,31 @@ def test_wrong_and_long():
 """
 
 
-def outcomes(folder: Path, limit: str) -> tuple[dict[str, str], str]:
-    (folder / "conftest.py").write_text(_CONFTEST)
-    (folder / "burn.py").write_text(_BURN.format(0.3))
-    (folder / "test_it.py").write_text(_TESTS)
-    path = os.pathsep.join([str(Path(durations.__file__).parent), str(folder)])
+@pytest.mark.parametrize("several", [(), ("-n", "1")], ids=["one process", "workers"])
+def test_who_is_above_the_limit_is_listed_and_does_not_fail(tmp_path: Path, several: tuple[str, ...]) -> None:
+    (tmp_path / "conftest.py").write_text(_CONFTEST)
+    (tmp_path / "burn.py").write_text(_BURN.format(0.3))
+    (tmp_path / "test_it.py").write_text(_TESTS)
+    path = os.pathsep.join([str(Path(durations.__file__).parent), str(tmp_path)])
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-rN", "test_it.py"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, durations.LIMIT: limit, "PYTEST_ADDOPTS": ""},
+        [sys.executable, "-m", "pytest", "-v", "-rN", *several, "test_it.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,
     )
-    return dict(re.findall(r"::(\w+) (PASSED|FAILED|ERROR)", done.stdout)), done.stdout
-
-
-def test_who_is_above_the_limit_fails_and_says_so(tmp_path: Path) -> None:
-    found, said = outcomes(tmp_path, "0.05")
-    assert found == {
-        "test_quick": "PASSED",
-        "test_long": "FAILED",
-        "test_that_waits_for_another_process": "FAILED",
-        "test_marked": "PASSED",
-        "test_that_may": "PASSED",
-        "test_that_imports": "PASSED",
-        "test_wrong_and_long": "FAILED",
-    }
-    assert said.count("(without imports)") == 2, said
-    assert "mark it `slow`" in said
-    assert "AssertionError: wrong" in said, "what's wrong is said, not that it was long"
-
-
-def test_no_limit(tmp_path: Path) -> None:
-    found, _ = outcomes(tmp_path, "0")
-    assert {name for name, outcome in found.items() if outcome == "FAILED"} == {"test_wrong_and_long"}
+    failed = re.findall(r"FAILED.*::(\w+)|::(\w+) FAILED", done.stdout)
+    assert {name for pair in failed for name in pair if name} == {"test_wrong_and_long"}, done.stdout
+    assert "AssertionError: wrong" in done.stdout
+    listed = re.findall(r"^ +([\d.]+) test_it.py::(\w+)$", done.stdout, re.MULTILINE)
+    assert sorted(name for _, name in listed) == [
+        "test_long",
+        "test_that_waits_for_another_process",
+        "test_wrong_and_long",
+    ]
+    assert all(float(seconds) >= 0.3 for seconds, _ in listed)
+    assert "mark them `slow`" in done.stdout
+    kept = json.loads((tmp_path / ".pytest_cache/d/durations/cpu.json").read_text())
+    assert len(kept) == 7
+    assert list(kept.values()) == sorted(kept.values(), reverse=True)

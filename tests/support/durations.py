@@ -1,13 +1,12 @@
 """Keeps what each test costs in processor seconds, of this process and of those that it started and has waited for.
 
-A clock on the wall would measure what else the machine does. A test that isn't marked `slow` fails above a limit.
+A clock on the wall would measure what else the machine does. No test fails for it: what isn't quick is listed.
 """
 
 from __future__ import annotations
 
 import importlib.machinery
 import json
-import os
 import resource
 import time
 from collections.abc import Iterator
@@ -15,14 +14,14 @@ from types import ModuleType
 
 import pytest
 
-LIMIT = "CONREPAIR_TEST_SECONDS"
-"""The environment variable with the limit of a quick test, in processor seconds of the usual machine; 0 for none."""
+LIMIT = 5.0
+"""Processor seconds above which a test that isn't marked `slow` is listed."""
 
-_NAME = "cpu_seconds"
-_USUAL = 0.1
-"""What `_yardstick` takes on the usual machine."""
-_ROOM = 2.0
-"""So much more than the limit makes a test fail: beside others, the same test measures half as much again."""
+_ADVICE = (
+    "Make them quicker (a smaller network, fewer samples, a file made once for the module), or mark them `slow` if a "
+    "quicker test shows the same behaviour."
+)
+_SECONDS, _LISTED = "cpu_seconds", "not_quick"
 
 
 class _Imports:
@@ -53,21 +52,13 @@ def _seconds() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def _yardstick() -> float:
-    """Seconds that a fixed piece of work takes now."""
-    started, total = time.process_time(), 0
-    for number in range(4_000_000):
-        total += number % 7
-    return time.process_time() - started
-
-
 class Durations:
     """A plugin: `durations/cpu.json` in pytest's cache folder has the seconds of each test's call, longest first."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
+    def __init__(self, config: pytest.Config, limit: float = LIMIT) -> None:
+        self._config, self._limit = config, limit
         self._seconds: dict[str, float] = {}
-        self._limit = float(os.environ.get(LIMIT, "5"))
+        self._not_quick: set[str] = set()
         self._imports = _Imports()
         self._imports.watch()
 
@@ -78,33 +69,33 @@ class Durations:
             yield
         finally:
             seconds = _seconds() - started - (self._imports.seconds - imports)
-            item.user_properties.append((_NAME, round(seconds, 3)))
-        own = item.get_closest_marker("cpu_seconds")
-        limit = _ROOM * (self._limit if own is None else max(self._limit, own.args[0]))
-        if item.get_closest_marker("slow") is None and self._limit and limit < seconds:
-            self._judge(seconds, limit)
-
-    @staticmethod
-    def _judge(seconds: float, limit: float) -> None:
-        """Fail a quick test of so many seconds, unless the machine is that much slower than usual just now."""
-        slower = max(1.0, _yardstick() / _USUAL)
-        if seconds > limit * slower:
-            pytest.fail(
-                f"This quick test took {seconds:.1f} processor seconds (without imports); {limit * slower:.1f} "
-                f"are allowed. Make it quicker (a smaller network, fewer samples, a file made once for the module), "
-                f"or mark it `slow` if a quicker test shows the same behaviour; {LIMIT} sets the limit.",
-                pytrace=False,
-            )
+            item.user_properties.append((_SECONDS, round(seconds, 3)))
+            own = item.get_closest_marker("cpu_seconds")
+            limit = self._limit if own is None else max(self._limit, own.args[0])
+            item.user_properties.append((_LISTED, seconds > limit and item.get_closest_marker("slow") is None))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        seconds = dict(report.user_properties).get(_NAME)
-        if report.when == "call" and seconds is not None:
-            self._seconds[report.nodeid] = float(str(seconds))
+        kept = dict(report.user_properties)
+        if report.when == "call" and _SECONDS in kept:
+            self._seconds[report.nodeid] = float(str(kept[_SECONDS]))
+            if kept[_LISTED]:
+                self._not_quick.add(report.nodeid)
+
+    def _longest_first(self) -> dict[str, float]:
+        return dict(sorted(self._seconds.items(), key=lambda item: -item[1]))
 
     def pytest_sessionfinish(self) -> None:
         of_several = hasattr(self._config, "workerinput")
         if of_several or not self._seconds or not hasattr(self._config, "cache"):  # `-p no:cacheprovider`
             return
-        ordered = dict(sorted(self._seconds.items(), key=lambda item: -item[1]))
         path = self._config.cache.mkdir("durations") / "cpu.json"
-        path.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(self._longest_first(), indent=1) + "\n", encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self._not_quick:
+            return
+        terminalreporter.section("not quick (processor seconds, without imports)")
+        for name, seconds in self._longest_first().items():
+            if name in self._not_quick:
+                terminalreporter.line(f"{seconds:6.1f} {name}")
+        terminalreporter.line(_ADVICE)
