@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.evaluate.answers import as_scores
-from conrepair.evaluate.compare import Comparison
+from conrepair.evaluate.compare import OutputComparison
 from conrepair.evaluate.pairing import fit
 from conrepair.evaluate.run import Run
 from conrepair.metrics.ranks import top_k
@@ -25,7 +24,7 @@ Answer = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedInput:
-    """What two models make of one input, in the output that differs most.
+    """What two models make of one input, in one output.
 
     Attributes:
         index: In the dataset, from 0.
@@ -49,59 +48,55 @@ class ComparedInput:
 
 
 def compared_inputs(
-    comparison: Comparison,
+    output: OutputComparison,
     reference: Run,
     candidate: Run,
     names: Sequence[str],
     labels: Sequence[int | None] = (),
     *,
     classes: int = 5,
+    only: Sequence[int] | None = None,
 ) -> tuple[ComparedInput, ...]:
     """Those that differ most: first those with another answer, then by their error.
 
     Args:
-        comparison: Of both runs.
+        output: Of both runs.
         reference: The specification's.
         candidate: The other.
         names: Of the samples.
         labels: Of the samples, None where one isn't known; none: of no sample.
         classes: How many of the best ones to keep.
+        only: Indices of the samples that are wanted; None: all.
 
     Returns:
         At most a thousand.
     """
-    worst = comparison.worst
-    if worst is None:
-        return ()
-    pair = worst.pair
+    pair = output.pair
     one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
     if len(one) != len(names):
         return ()  # an output of all samples together
     errors, largest = per_sample_relative_l2(one, two), _largest(one, two)
-    answers = [_best(array, classes) for array in (one, two)]
-    other = [False] * len(one)
-    if all(answers):
-        other = [mine[0][0] != theirs[0][0] for mine, theirs in zip(*answers, strict=True)]
-    order = sorted(range(len(one)), key=lambda place: (not other[place], -errors[place]))
+    scores = output.answers is not None
+    other = frozenset() if output.answers is None else frozenset(output.answers.differing)
+    wanted = range(len(one)) if only is None else only
+    order = sorted(wanted, key=lambda place: (place not in other, -errors[place]))[:_MOST]
+    answers = [_best(array[order], classes) if scores else [()] * len(order) for array in (one, two)]
     return tuple(
         ComparedInput(
             index=place,
             name=names[place],
-            differs=other[place] if all(answers) else None,
+            differs=place in other if scores else None,
             relative_l2=float(errors[place]),
             max_abs=float(largest[place]),
             label=labels[place] if place < len(labels) else None,
-            reference=answers[0][place] if answers[0] else (),
-            candidate=answers[1][place] if answers[1] else (),
+            reference=mine,
+            candidate=theirs,
         )
-        for place in order[:_MOST]
+        for place, mine, theirs in zip(order, *answers, strict=True)
     )
 
 
-def _best(array: npt.NDArray[Any], count: int) -> list[Answer]:
-    scores = as_scores(array)
-    if scores is None:
-        return []
+def _best(scores: npt.NDArray[Any], count: int) -> list[Answer]:
     labels, values = top_k(scores, min(count, scores.shape[1]))
     return [
         tuple((int(label), float(value)) for label, value in zip(row, given, strict=True))

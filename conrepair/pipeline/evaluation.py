@@ -29,7 +29,7 @@ from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE, Failure
 
-__all__ = ["Executed", "evaluate", "problem_of_failure"]
+__all__ = ["Executed", "answers_again", "evaluate", "problem_of_failure"]
 
 _OF_THE_MODEL = {"exception", "refused", "crash", "timeout", "memory"}
 
@@ -168,6 +168,35 @@ def evaluate(
     return _corrected(rows, pairs)
 
 
+def answers_again(
+    settings: Settings, reference: Executed, item: Executed, row: Row, dataset: Dataset | None
+) -> tuple[ComparedInput, ...]:
+    """How a repaired target answers the inputs that its row has.
+
+    Args:
+        settings: As for `evaluate`.
+        reference: The specification.
+        item: The repaired target.
+        row: Of the target as it came.
+        dataset: That all of them ran on.
+
+    Returns:
+        In the output that the row has them in; none where that, or the run, isn't there.
+    """
+    one, two = _run(reference), _run(item)
+    before = None if row.comparison is None else row.comparison.worst
+    if one is None or two is None or before is None or dataset is None or one.count != two.count:
+        return ()
+    runs = {id(reference): one, id(item): two}
+    compared = _compare(settings, item, runs, reference).outputs
+    output = next((output for output in compared if output.pair.reference == before.pair.reference), None)
+    if output is None:
+        return ()
+    only = [item.index for item in row.inputs]
+    names = dataset.names[: two.count]
+    return compared_inputs(output, one, two, names, dataset.labels, classes=settings.top_k, only=only)
+
+
 def _corrected(rows: Sequence[Row], pairs: Sequence[Comparison]) -> tuple[tuple[Row, ...], tuple[Comparison, ...]]:
     """Rows and pairs with tests of times that know of one another."""
     judged = [row.comparison for row in rows if row.comparison is not None]
@@ -218,11 +247,10 @@ def _row(
     else:
         comparison = _compare(settings, item, runs, reference)
         verdict, reason = comparison.verdict, comparison.reason
-        first = runs[id(reference)]
-        if dataset is not None and first is not None and run is not None:
-            inputs = compared_inputs(
-                comparison, first, run, dataset.names[: run.count], dataset.labels, classes=settings.top_k
-            )
+        first, worst = runs[id(reference)], comparison.worst
+        if dataset is not None and first is not None and worst is not None:
+            names = dataset.names[: run.count]
+            inputs = compared_inputs(worst, first, run, names, dataset.labels, classes=settings.top_k)
     return Row(
         model=item.model,
         conversion=item.conversion,

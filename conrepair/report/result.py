@@ -211,11 +211,13 @@ class RepairedTarget:
         result: What was mended; the repaired model's path is absolute.
         problem: Why it couldn't be tried.
         advice: Other ways to convert, where layers are at fault, and what came of them.
+        inputs: How the repaired target answers those that its row has; none where it wasn't run on them.
     """
 
     result: RepairResult | None = None
     problem: Problem | None = None
     advice: tuple[Advice, ...] = ()
+    inputs: tuple[ComparedInput, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

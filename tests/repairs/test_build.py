@@ -28,20 +28,10 @@ from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal, blame, end_early
 
 
-def leave_ends_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rule for CPUs as it was: a padding's ends stayed unwritten."""
-    from conrepair.backends.tvm import cpu_rule
-
-    def without_ends(block: Any) -> list[int]:
-        return [{9: 8}.get(int(item.dom.extent), int(item.dom.extent)) for item in block.iter_vars]
-
-    monkeypatch.setattr(cpu_rule, "_extents", without_ends)
-
-
 @pytest.fixture
 def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Schedules are wrong."""
-    leave_ends_unwritten(monkeypatch)
+    compiled.leave_ends_unwritten(monkeypatch)
 
 
 def break_pass(monkeypatch: pytest.MonkeyPatch, name: str, kernel: str, right: str, wrong: str) -> None:
@@ -305,7 +295,7 @@ def test_a_build_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     """The command has the rule as it is now."""
     model, out = compiled.short(tmp_path), tmp_path / "out"
     with pytest.MonkeyPatch.context() as older:
-        leave_ends_unwritten(older)
+        compiled.leave_ends_unwritten(older)
         build = compiled.built(model, tmp_path / "build", "O3")
     assert main(["repair", model.path, str(build), "-q", "--samples", "12", "-o", str(out)]) == 0
     printed = capsys.readouterr().out

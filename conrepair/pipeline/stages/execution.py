@@ -23,7 +23,7 @@ from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.store import Entry
 
-__all__ = ["Runs", "execute", "plan_conversion", "run_executions"]
+__all__ = ["Runs", "execute", "plan_conversion", "plan_execution", "run_executions"]
 
 _SECOND_OPINION_SAMPLES = 16
 
@@ -83,7 +83,7 @@ def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Execute
     result = []
     for config in backends_of(subject, subject.source):
         item = Executed(subject.name, reference, "", config, kind, subject.source, subject.problem)
-        _plan_execution(state, subject, subject.name, item, config, runs)
+        plan_execution(state, subject, subject.name, item, config, runs)
         result.append(item)
     for wanted, error in subject.impossible.items():
         first = subject.backends[0]
@@ -104,12 +104,12 @@ def plan_conversion(
         item = Executed(subject.name, reference, conversion.route, config, kind, made, problem)
         item.asked = conversion.asked
         item.origin = subject.source.description.precision if subject.source is not None else None
-        _plan_execution(state, subject, conversion.name, item, config, runs)
+        plan_execution(state, subject, conversion.name, item, config, runs)
         result.append(item)
     return result
 
 
-def _plan_execution(
+def plan_execution(
     state: State, subject: Subject, name: str, executed: Executed, config: BackendChoice, runs: Runs
 ) -> None:
     """Add the tasks that run a model on a backend; what speaks against it is the item's problem.

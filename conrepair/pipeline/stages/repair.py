@@ -16,6 +16,7 @@ from conrepair.pipeline.mending import Trial
 from conrepair.pipeline.repairing import rows_to_repair, with_advice, with_repair
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.stages.localize import localization_task, localized
+from conrepair.pipeline.stages.repaired import with_answers
 from conrepair.pipeline.stages.route import try_route
 from conrepair.pipeline.stages.state import State, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files
@@ -35,6 +36,7 @@ def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> t
     result = list(rows)
     for place, task in tasks.items():
         result[place] = with_repair(rows[place], state.scheduler.results[task.name], problem_of)
+    result = with_answers(state, executed, result)
     with state.display.stage("advise", len(places)) as stage:
         for place in places:
             known = result[place].repaired.result

@@ -26,11 +26,18 @@ class ShownInput:
 
     Attributes:
         compared: What both sides make of it.
+        repaired: The same of the repaired target; None where there's none.
         picture: A small copy as a data URL; "" without.
     """
 
     compared: ComparedInput
+    repaired: ComparedInput | None = None
     picture: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether it's answered otherwise than by the source, by the target as it came or as it was repaired."""
+        return bool(self.compared.differs or (self.repaired is not None and self.repaired.differs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +58,11 @@ class ShownInputs:
     labels: bool
     missing: int = 0
 
+    @property
+    def repaired(self) -> tuple[ComparedInput, ...]:
+        """What the source and the repaired target make of them; none where there's no such target."""
+        return tuple(item.repaired for item in self.inputs if item.repaired is not None)
+
 
 def shown_inputs(row: Row, result: AuditResult) -> ShownInputs | None:
     """What the table shows of a row; None where nothing was compared.
@@ -62,13 +74,14 @@ def shown_inputs(row: Row, result: AuditResult) -> ShownInputs | None:
     if not row.inputs:
         return None
     folders, shown, missing = list(_folders(result.config)), [], 0
+    repaired = {item.index: item for item in row.repaired.inputs}
     photos = bool(folders) and result.recipes.get(row.reference) is not None
     for place, compared in enumerate(row.inputs[:_MOST]):
         picture = ""
         if photos and place < _PICTURES:
             picture = next(filter(None, (_picture(folder / compared.name) for folder in folders)), "")
             missing += not picture
-        shown.append(ShownInput(compared=compared, picture=picture))
+        shown.append(ShownInput(compared=compared, repaired=repaired.get(compared.index), picture=picture))
     return ShownInputs(
         inputs=tuple(shown),
         all=len(row.inputs) if row.ran.run is None else row.ran.run.count,

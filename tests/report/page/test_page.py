@@ -70,6 +70,27 @@ def test_the_first_screen_says_what_is_at_fault(localized: tuple[Localized, Path
     assert f"#row-1-layer-{place}" in [values.get("href") for tag, values in head.tags if tag == "a"]
 
 
+def test_inputs_are_shown_before_and_after_a_repair(localized: tuple[Localized, Path], tmp_path: Path) -> None:
+    assert "repaired target says" not in page_html(localized[0].run)
+    pair = (localized[1].parent / name for name in ("source.onnx", "target.onnx"))
+    found = conrepair.repair(*pair, output=tmp_path / "out", in_process=True)
+    text = page_html(read_result(tmp_path / "out"))
+    told = " ".join(" ".join(_Page(text).text).split())
+    wrong = sum(bool(item.differs) for item in found.row.inputs)
+    assert wrong > 0
+    assert f"answered otherwise: before the repair {wrong}, now 0." in told
+    head, _, body = text.partition('<div class="inputs">')[2].partition("<tbody>")
+    names = re.findall(r"<th [^>]*>(.*?)</th>", head)
+    assert names[3:7] == ["source says", "target says", "repaired target says", "relative error"]
+    assert names[7] == "error, repaired"
+    rows = body.partition("</tbody>")[0].split("</tr>")[:-1]
+    assert {row.count("<td") for row in rows} == {len(names)}
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in rows]
+    assert all(cell[3] == cell[5] for cell in cells), "what the source says"
+    assert any(cell[3] != cell[4] for cell in cells)
+    assert {cell[7] for cell in cells} == {"0"}
+
+
 def test_cards_hold_every_node_once_and_follow_the_edges(localized: tuple[Localized, Path]) -> None:
     run = read_result(localized[1])
     data = data_in(page_html(run), 1)
