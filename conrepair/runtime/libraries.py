@@ -71,6 +71,7 @@ EXTRAS = (
         "the converters onnx-onnxsim and onnx-onnxslim",
         {"onnxsim": "onnxsim", "onnxslim": "onnxslim"},
     ),
+    Extra("generate", "random networks", {"z3": "z3-solver"}),
     Extra("zoo", "packaged models and photos", {"pypi_simple": "pypi-simple", "requests": "requests"}),
 )
 

@@ -1,0 +1,132 @@
+"""How well specifications say what ONNX Runtime takes: `python -m benchmarks.generate.constraints [OPERATOR ...]`.
+
+For each operator settings are drawn inside of its specification and one step away from there, and ONNX Runtime
+computes them. Precision: of what the specification allows, the share that runs, with the outputs' types as predicted.
+Recall: of what runs, the share that the specification allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import zlib
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from benchmarks.generate.reasons import reason_of
+from benchmarks.generate.settings import accepts, allowed, inside, stepped
+from conrepair.generate.running import accepted
+from conrepair.generate.setting import Support
+from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.support import Probed
+
+__all__ = ["Measured", "measured"]
+
+
+@dataclass
+class Measured:
+    """What was found for an operator.
+
+    Attributes:
+        inside: Settings drawn inside.
+        allowed: Those, inside and outside, that the specification allows.
+        ran: Of `allowed`, those that ran as predicted.
+        accepted: Those that ran.
+        wrong: Messages of those that the specification allows and that didn't run, with how many.
+        forbidden: What ran and is forbidden without a reason: the step and the refusal, with how many.
+        explained: What ran and is forbidden for a reason, with how many.
+    """
+
+    inside: int = 0
+    allowed: int = 0
+    ran: int = 0
+    accepted: int = 0
+    wrong: collections.Counter[str] = field(default_factory=collections.Counter)
+    forbidden: collections.Counter[str] = field(default_factory=collections.Counter)
+    explained: collections.Counter[str] = field(default_factory=collections.Counter)
+
+    @property
+    def precision(self) -> float:
+        return self.ran / max(1, self.allowed)
+
+    @property
+    def recall(self) -> float:
+        """Of all that ran."""
+        return self.ran / max(1, self.accepted)
+
+    @property
+    def recall_explained(self) -> float:
+        """Of what ran and isn't forbidden for a reason."""
+        return self.ran / max(1, self.accepted - self.explained.total())
+
+
+def measured(op: str, opset: int, settings: int, seed: int, support: Support) -> Measured:
+    """Measure one specification.
+
+    Args:
+        op: The operator.
+        opset: Of the standard's operators.
+        settings: How many inside, and how many outside.
+        seed: Of what's drawn.
+        support: Element types of the runtime.
+    """
+    random = Random(seed + zlib.crc32(op.encode()))
+    generator = np.random.default_rng(random.randrange(2**32))
+    result = Measured()
+    for _ in range(settings):
+        case = inside(op, opset, random, support)
+        if case is None:
+            continue
+        result.inside += 1
+        refusal = allowed(case, support)
+        if refusal is not None:
+            result.wrong[f"drawn, and not allowed when it's read: {refusal}"] += 1
+        result.allowed += 1
+        message = accepts(case, generator)
+        if message is None:
+            result.ran += 1
+            result.accepted += 1
+        else:
+            result.wrong[message[:300]] += 1
+        other = stepped(case, random)
+        if other is None:
+            continue
+        refusal = allowed(other, support)
+        message = accepts(other, generator)
+        result.accepted += message is None
+        if refusal is None:
+            result.allowed += 1
+            result.ran += message is None
+            if message is not None:
+                result.wrong[f"[{other.step}] {message[:300]}"] += 1
+        elif message is None:
+            text = f"[{other.step}] {refusal}"
+            reason = reason_of(op, text)
+            (result.forbidden if reason is None else result.explained)[reason or text] += 1
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("operators", nargs="*")
+    parser.add_argument("--settings", type=int, default=200)
+    parser.add_argument("--opset", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, default=3, help="messages for each operator")
+    arguments = parser.parse_args()
+    support = Probed(arguments.opset, accepted)
+    for op in arguments.operators or specifications():
+        found = measured(op, arguments.opset, arguments.settings, arguments.seed, support)
+        print(
+            f"{op:24} {found.inside:4} precision {found.precision:6.1%} recall {found.recall:6.1%} {found.recall_explained:6.1%}"
+        )
+        for message, count in found.wrong.most_common(arguments.show):
+            print(f"      wrong {count}: {message}")
+        for message, count in found.forbidden.most_common(arguments.show):
+            print(f"      forbidden {count}: {message}")
+
+
+if __name__ == "__main__":
+    main()

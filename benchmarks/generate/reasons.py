@@ -1,0 +1,26 @@
+"""Why specifications forbid what ONNX Runtime takes: by operator, what was changed or refused, and the reason."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+
+__all__ = ["reason_of"]
+
+_REASONS = (
+    (
+        "*",
+        r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted)\b",
+        "a flag is 0 or 1",
+    ),
+    ("*", r"^\[input \d+: axis \d+ in\] .* has another shape$", "ranks above 6 aren't made"),
+)
+"""Operators (a glob), a regular expression for "[step] refusal", the reason."""
+
+
+def reason_of(op: str, message: str) -> str | None:
+    """Why a specification is right to forbid what the runtime takes; None where nobody has said so."""
+    for glob, expression, reason in _REASONS:
+        if fnmatch.fnmatchcase(op, glob) and re.search(expression, message):
+            return reason
+    return None

@@ -1,0 +1,171 @@
+"""What values an attribute may have: drawn by bins so that they are diverse, and looked at when they're given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+from conrepair.generate.expressions import Number, known
+
+__all__ = ["Axes", "Domain", "OneOf", "Permutation", "Real", "Whole", "Wholes", "drawn_whole"]
+
+_WIDEST = 6
+"""What a number without an upper bound is drawn above its lower one, once, twice or four times."""
+
+
+class Domain(Protocol):
+    """The values of one attribute."""
+
+    def drawn(self, random: Random) -> Any:
+        """One of them."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value is one of them."""
+
+    def checks(self, value: Any) -> list[Any]:
+        """Conditions on sizes that aren't known yet for a value to be one of them."""
+
+
+def drawn_whole(random: Random, low: int, high: int | None) -> int:
+    """A number between two bounds: small ones as likely as all others, ends more likely than what's between."""
+    most = low + _WIDEST * random.choice((1, 1, 2, 4)) if high is None else high
+    if most <= low:
+        return low
+    if random.random() < 0.25:
+        return random.choice((low, most)) if high is not None else low
+    return random.randint(low, min(most, low + 3) if random.random() < 0.5 else most)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number between two bounds."""
+
+    low: Number
+    high: Number | None
+
+    def drawn(self, random: Random) -> int:
+        return drawn_whole(random, *_plain(self.low, self.high))
+
+    def allows(self, value: Any) -> bool:
+        return bool(self.low <= value and (self.high is None or value <= self.high))
+
+    def checks(self, value: Any) -> list[Any]:
+        return _checks(self.low, self.high, value)
+
+
+@dataclass(frozen=True)
+class Wholes:
+    """Whole numbers, each between its own two bounds."""
+
+    lows: tuple[Number, ...]
+    highs: tuple[Number | None, ...]
+
+    def drawn(self, random: Random) -> tuple[int, ...]:
+        pairs = [_plain(low, high) for low, high in zip(self.lows, self.highs, strict=True)]
+        values = [drawn_whole(random, low, high) for low, high in pairs]
+        if values and random.random() < 0.3:  # usual networks have the same for each axis
+            values = [min(max(values[0], low), values[0] if high is None else high) for low, high in pairs]
+        return tuple(values)
+
+    def allows(self, value: Any) -> bool:
+        return len(value) == len(self.lows) and all(
+            low <= item and (high is None or item <= high)
+            for item, low, high in zip(value, self.lows, self.highs, strict=True)
+        )
+
+    def checks(self, value: Any) -> list[Any]:
+        return [
+            c for item, low, high in zip(value, self.lows, self.highs, strict=True) for c in _checks(low, high, item)
+        ]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of some values."""
+
+    options: Sequence[Any]
+
+    def drawn(self, random: Random) -> Any:
+        return random.choice(self.options)
+
+    def allows(self, value: Any) -> bool:
+        return value in self.options
+
+    def checks(self, value: Any) -> list[Any]:
+        return []
+
+
+@dataclass(frozen=True)
+class Real:
+    """A real number between two bounds."""
+
+    low: float
+    high: float
+    usual: Sequence[float] = ()
+
+    def drawn(self, random: Random) -> float:
+        if self.usual and random.random() < 0.5:
+            return float(random.choice(self.usual))
+        return float(f"{random.uniform(max(self.low, -10.0), min(self.high, 10.0)):.3g}")
+
+    def allows(self, value: Any) -> bool:
+        return bool(self.low <= value <= self.high)
+
+    def checks(self, value: Any) -> list[Any]:
+        return []
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Different axes of a tensor of so many; from the end if negative."""
+
+    rank: int
+    fewest: int = 1
+    most: int | None = None
+    negative: bool = True
+
+    def drawn(self, random: Random) -> tuple[int, ...]:
+        most = self.rank if self.most is None else min(self.most, self.rank)
+        chosen = random.sample(range(self.rank), random.randint(min(self.fewest, most), most))
+        if random.random() < 0.7:
+            chosen.sort()
+        return tuple(axis - self.rank if self.negative and random.random() < 0.3 else axis for axis in chosen)
+
+    def allows(self, value: Any) -> bool:
+        most = self.rank if self.most is None else self.most
+        inside = all((-self.rank if self.negative else 0) <= axis < self.rank for axis in value)
+        return (
+            inside and self.fewest <= len(value) <= most and len({axis % self.rank for axis in value}) == len(value)
+        )
+
+    def checks(self, value: Any) -> list[Any]:
+        return []
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """All axes, in some order."""
+
+    rank: int
+
+    def drawn(self, random: Random) -> tuple[int, ...]:
+        return tuple(random.sample(range(self.rank), self.rank))
+
+    def allows(self, value: Any) -> bool:
+        return sorted(value) == list(range(self.rank))
+
+    def checks(self, value: Any) -> list[Any]:
+        return []
+
+
+def _plain(low: Number, high: Number | None) -> tuple[int, int | None]:
+    """Bounds to draw between while sizes aren't known yet; what's drawn becomes a condition on those."""
+    plain = low if known(low) else 0
+    return plain, (high if high is None or known(high) else plain + 3)
+
+
+def _checks(low: Number, high: Number | None, value: int) -> list[Any]:
+    conditions = [] if known(low) else [low <= value]
+    return conditions if high is None or known(high) else [*conditions, value <= high]

@@ -1,0 +1,123 @@
+"""A setting drawn from the first input to the last output, each choice within what those before it leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+import numpy as np
+
+from conrepair.generate.domains import Domain
+from conrepair.generate.expressions import Number
+from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
+from conrepair.generate.sizes import drawn_size
+from conrepair.generate.tensors import TensorType, numpy_type
+
+__all__ = ["Drawing", "Fresh", "Source", "chosen_dtype"]
+
+_WEIGHTS = {"float32": 8, "float16": 2, "float64": 2, "int64": 2, "int32": 2}
+"""How likely element types are; others have 1."""
+
+
+class Source(Protocol):
+    """Where what is connected to an input comes from."""
+
+    def take(self, port: Port, random: Random) -> Operand:
+        """A tensor for an input."""
+
+
+class Fresh:
+    """A source of new tensors.
+
+    Args:
+        most: Elements that a tensor may have.
+    """
+
+    def __init__(self, most: int = 4096) -> None:
+        self._most = most
+
+    def take(self, port: Port, random: Random) -> Operand:
+        shape = port.pattern.made(_Sizes(random, self._most))
+        return Operand(TensorType(chosen_dtype(port.dtypes, random), shape), port=port)
+
+
+class _Sizes:
+    def __init__(self, random: Random, most: int) -> None:
+        self.random, self._room = random, most
+
+    def size(self, low: Number, high: Number | None) -> int:
+        value = drawn_size(self.random, low, high, self._room)
+        self._room //= max(1, value)
+        return value
+
+    def rank(self, choices: Sequence[int]) -> int:
+        return self.random.choices(choices, [_RANKS[rank] for rank in choices])[0]
+
+
+_RANKS = (1, 4, 6, 6, 6, 2, 1)
+
+
+def chosen_dtype(dtypes: tuple[str, ...], random: Random) -> str:
+    """One of some element types, those that networks have more often."""
+    if len(dtypes) == 1:
+        return dtypes[0]
+    return random.choices(dtypes, [_WEIGHTS.get(dtype, 1) for dtype in dtypes])[0]
+
+
+@dataclass(kw_only=True)
+class Drawing(Setting):
+    """A setting of which all is drawn; inputs come from a source.
+
+    Attributes:
+        source: Of inputs.
+        most: Elements that a tensor may have.
+    """
+
+    source: Source
+    most: int = 4096
+
+    def has(self, name: str) -> bool:
+        return self.random.random() < 0.5
+
+    def count(self, low: int, high: int, name: str = "") -> int:
+        return self.random.randint(low, high)
+
+    def require(self, condition: Any, why: str = "") -> None:
+        if not condition:
+            raise NotAllowedError(why)
+
+    def equal(self, left: Number, right: Number) -> None:
+        if left != right:
+            raise NotAllowedError("sizes differ")
+
+    def _taken(self, port: Port) -> Operand:
+        return self.source.take(port, self.random)
+
+    def _value(self, name: str, domain: Domain) -> Any:
+        self.attributes[name] = value = _drawn(domain, self.random)
+        return value
+
+    def _constant(self, name: str, domain: Domain, dtypes: tuple[str, ...]) -> Any:
+        value = _drawn(domain, self.random)
+        dtype = "int64" if "int64" in dtypes and self.random.random() < 0.8 else self.random.choice(dtypes)
+        array = np.asarray(value, dtype=numpy_type(dtype))
+        formal = self._formal_input(name)
+        self._put(formal, Operand(TensorType(dtype, array.shape), array=array))
+        self._bind(formal, dtype)
+        return value
+
+    def _made(self, result: TensorType) -> None:
+        elements = 1
+        for size in result.shape:
+            self.require(size >= 0, "sizes are not negative")
+            elements *= size
+        self.require(elements <= self.most, "too many elements")
+
+
+def _drawn(domain: Domain, random: Random) -> Any:
+    value = domain.drawn(random)
+    if not domain.allows(value):
+        raise NotAllowedError("no value is left")
+    return value

@@ -1,0 +1,148 @@
+"""A network while it grows: tensors, what makes them, and who reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from conrepair.generate.setting import Operand, Setting
+from conrepair.generate.tensors import Range, TensorType
+
+__all__ = ["Draft", "Node", "Tensor"]
+
+
+@dataclass
+class Tensor:
+    """A tensor of a network.
+
+    Attributes:
+        name: Of its own.
+        type: Element type and sizes; None where sizes depend on values.
+        values: That it must have; None for any.
+        array: A constant's.
+        readers: How many inputs of nodes it's connected to.
+    """
+
+    name: str
+    type: TensorType | None
+    values: Range | None = None
+    array: np.ndarray[Any, Any] | None = None
+    readers: int = 0
+
+
+@dataclass
+class Node:
+    """An operator, applied.
+
+    Attributes:
+        op: Its name; the domain is before it where it isn't the standard's.
+        inputs: Names of tensors; "" for those that are left out.
+        outputs: Names of tensors; "" for those that are left out.
+        attributes: Those that are said.
+        origin: Which part of the generator it's from: "grown", or the name of a form, pattern or instance.
+    """
+
+    op: str
+    inputs: list[str]
+    outputs: list[str]
+    attributes: dict[str, Any]
+    origin: str = "grown"
+
+
+@dataclass
+class Draft:
+    """A network: nodes in an order in which they can be computed.
+
+    Attributes:
+        opset: Of the standard's operators.
+        nodes: In order.
+        tensors: By name, all of them.
+        sources: Names of those that no node makes and that aren't constants: inputs, or weights.
+    """
+
+    opset: int
+    nodes: list[Node] = field(default_factory=list)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    sources: dict[str, Tensor] = field(default_factory=dict)
+
+    def source(self, made: TensorType, values: Range | None = None) -> Tensor:
+        """Add a tensor that no node makes."""
+        tensor = self._tensor(made, values)
+        self.sources[tensor.name] = tensor
+        return tensor
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Tensor:
+        """Add a constant."""
+        tensor = self._tensor(TensorType(array.dtype.name, array.shape))
+        tensor.array = array
+        return tensor
+
+    def add(self, setting: Setting, *, instead_of: str | None = None, origin: str = "grown") -> Node:
+        """Add a node, and what is new of its inputs and outputs.
+
+        Args:
+            setting: Drawn, or solved.
+            instead_of: A source that its first output takes the place of; it then comes before all other nodes.
+            origin: Which part of the generator it's from.
+        """
+        inputs = [self._connected(operand) for operand in setting.inputs]
+        outputs: list[str] = []
+        for place, made in enumerate(setting.outputs):
+            if place == 0 and instead_of is not None:
+                self.sources.pop(instead_of)
+                outputs.append(instead_of)
+            else:
+                outputs.append(self._tensor(made).name)
+        node = Node(setting.op, inputs, outputs, dict(setting.attributes), origin)
+        self.nodes.insert(0 if instead_of is not None else len(self.nodes), node)
+        return node
+
+    def producers(self) -> Mapping[str, Node]:
+        """By tensor, the node that makes it."""
+        return {name: node for node in self.nodes for name in node.outputs}
+
+    def remove(self, node: Node) -> None:
+        """Take a node out, all that reads what it makes, and what nothing reads then."""
+        gone = {id(node)}
+        lost = set(node.outputs)
+        for other in self.nodes:
+            if lost & set(other.inputs):
+                gone.add(id(other))
+                lost |= set(other.outputs)
+        for other in self.nodes:
+            if id(other) in gone:
+                for name in filter(None, other.inputs):
+                    self.tensors[name].readers -= 1
+        self.nodes = [other for other in self.nodes if id(other) not in gone]
+        for name in lost:
+            self.tensors.pop(name, None)
+        for name in [name for name, tensor in self.tensors.items() if not tensor.readers]:
+            if name in self.sources or self.tensors[name].array is not None:
+                del self.tensors[name]
+                self.sources.pop(name, None)
+
+    def outputs(self) -> list[str]:
+        """Names of what nodes make and nothing reads."""
+        return [name for node in self.nodes for name in node.outputs if name and not self.tensors[name].readers]
+
+    def _connected(self, operand: Operand | None) -> str:
+        if operand is None:
+            return ""
+        if operand.name is not None:
+            tensor = self.tensors[operand.name]
+        elif operand.array is not None:
+            tensor = self.constant(operand.array)
+        else:
+            tensor = self.source(operand.type, operand.port.values if operand.port else None)
+        tensor.readers += 1
+        return tensor.name
+
+    def _tensor(self, made: TensorType | None, values: Range | None = None) -> Tensor:
+        tensor = Tensor(f"t{len(self.tensors)}", made, values)
+        while tensor.name in self.tensors:
+            tensor.name += "_"
+        self.tensors[tensor.name] = tensor
+        return tensor

@@ -1,0 +1,96 @@
+"""A setting that is there already: whether a specification allows it, and which outputs it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+
+from conrepair.generate.domains import Domain
+from conrepair.generate.expressions import Number
+from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
+
+__all__ = ["Reading"]
+
+
+@dataclass(kw_only=True)
+class Reading(Setting):
+    """A setting of which all is given.
+
+    Attributes:
+        given: Inputs, in the schema's order; None for those that are left out.
+        said: Attributes that the node has.
+        results: Which outputs it has.
+    """
+
+    given: Sequence[Operand | None]
+    said: Mapping[str, Any]
+    results: Sequence[bool]
+
+    def has(self, name: str) -> bool:
+        if name in self.schema.attributes:
+            return name in self.said
+        for place, formal in enumerate(self.schema.inputs):
+            if formal.name == name:
+                return place < len(self.given) and self.given[place] is not None
+        place = next(place for place, formal in enumerate(self.schema.outputs) if formal.name == name)
+        return place < len(self.results) and self.results[place]
+
+    def count(self, low: int, high: int, name: str = "") -> int:
+        number = len(self.results) - len(self.outputs) if name else len(self.given) - len(self.inputs)
+        self.require(low <= number, "too few")
+        return number
+
+    def require(self, condition: Any, why: str = "") -> None:
+        if not condition:
+            raise NotAllowedError(why)
+
+    def equal(self, left: Number, right: Number) -> None:
+        if left != right:
+            raise NotAllowedError("sizes differ")
+
+    def _taken(self, port: Port) -> Operand:
+        place = self._place(self._formal_input(port.name))
+        operand = self._at(place)
+        if operand is None:
+            raise NotAllowedError(f"{port.name} is missing")
+        self.require(operand.type.dtype in port.dtypes, f"{port.name} has another element type")
+        self.require(port.pattern.allows(operand.type.shape), f"{port.name} has another shape")
+        if port.values is not None and operand.array is not None and operand.array.size:
+            inside = port.values.low <= operand.array.min() and operand.array.max() <= port.values.high
+            self.require(inside, f"{port.name} has other values")
+        return operand
+
+    def _at(self, place: int) -> Operand | None:
+        return self.given[place] if place < len(self.given) else None
+
+    def _value(self, name: str, domain: Domain) -> Any:
+        if name in self.said:
+            value = self.said[name]
+        else:
+            default = self.schema.attributes[name].default_value
+            self.require(bool(default.name), f"{name} is missing")
+            value = onnx.helper.get_attribute_value(default)
+        if isinstance(value, bytes):
+            value = value.decode()
+        if isinstance(value, list):
+            value = tuple(value)
+        self.require(domain.allows(value), f"{name} has another value")
+        self.attributes[name] = value
+        return value
+
+    def _constant(self, name: str, domain: Domain, dtypes: tuple[str, ...]) -> Any:
+        formal = self._formal_input(name)
+        place = self._place(formal)
+        operand = self._at(place)
+        if operand is None or operand.array is None:
+            raise NotAllowedError(f"{name} is not a constant")
+        self.require(operand.type.dtype in dtypes, f"{name} has another element type")
+        value = operand.array.tolist()
+        value = tuple(value) if isinstance(value, list) else value
+        self.require(domain.allows(value), f"{name} has other values")
+        self._put(formal, operand)
+        self._bind(formal, operand.type.dtype)
+        return value

@@ -1,0 +1,332 @@
+"""What a specification is written against: one node of an operator, being drawn, read or solved for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from random import Random
+from typing import Any
+
+import numpy as np
+import onnx
+
+from conrepair.generate.domains import Axes, Domain, OneOf, Permutation, Real, Whole, Wholes
+from conrepair.generate.expressions import Number, known
+from conrepair.generate.shapes import AnyShape, Dims, Pattern, Size
+from conrepair.generate.tensors import Range, TensorType, in_schema
+
+__all__ = ["MAX_RANK", "NotAllowedError", "Operand", "Port", "Setting", "Support"]
+
+MAX_RANK = 6
+
+_VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
+
+Shape = Sequence[Number | Size]
+
+
+class NotAllowedError(Exception):
+    """A setting is outside of what a specification allows."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input of a node, and what may be connected to it.
+
+    Attributes:
+        name: In the operator's schema.
+        dtypes: Element types.
+        pattern: Shapes.
+        values: Values that it must have.
+        domain: Values outside of which what's computed isn't finite.
+    """
+
+    name: str
+    dtypes: tuple[str, ...]
+    pattern: Pattern
+    values: Range | None = None
+    domain: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What is connected to an input.
+
+    Attributes:
+        type: Element type and sizes.
+        name: Of a tensor that there is; None for a new one.
+        port: That it's connected to; None for constants.
+        array: The constant.
+    """
+
+    type: TensorType
+    name: str | None = None
+    port: Port | None = None
+    array: np.ndarray[Any, Any] | None = None
+
+
+class Support:
+    """Which element types a runtime takes: all that the standard does, unless it's another class."""
+
+    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of some types that one type variable of an operator may have, given those of others."""
+        return dtypes
+
+
+@dataclass
+class Setting(ABC):
+    """A node: inputs, attributes and outputs, in the order in which its specification speaks of them.
+
+    Attributes:
+        op: The operator.
+        opset: Of the standard's operators.
+        random: What is drawn comes from here.
+        support: Which element types may be used.
+    """
+
+    op: str
+    opset: int
+    random: Random
+    support: Support = field(default_factory=Support)
+    inputs: list[Operand | None] = field(default_factory=list)
+    outputs: list[TensorType | None] = field(default_factory=list)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.schema = schema_of(self.op, self.opset)
+
+    # What a mode of use does its own way
+
+    @abstractmethod
+    def has(self, name: str) -> bool:
+        """Whether an optional input, attribute or output is there."""
+
+    @abstractmethod
+    def count(self, low: int, high: int, name: str = "") -> int:
+        """How many inputs, or outputs, a list of them has: the inputs from here on unless a name is given."""
+
+    @abstractmethod
+    def require(self, condition: Any, why: str = "") -> None:
+        """Allow the setting only if a condition holds."""
+
+    @abstractmethod
+    def equal(self, left: Number, right: Number) -> None:
+        """Allow the setting only if two sizes are the same."""
+
+    @abstractmethod
+    def _taken(self, port: Port) -> Operand:
+        """What is connected to an input."""
+
+    @abstractmethod
+    def _value(self, name: str, domain: Domain) -> Any:
+        """An attribute's value."""
+
+    @abstractmethod
+    def _constant(self, name: str, domain: Domain, dtypes: tuple[str, ...]) -> Any:
+        """The value of an input that's constant, as whole numbers."""
+
+    # Inputs
+
+    def input(
+        self,
+        name: str | None = None,
+        shape: Shape | Pattern | None = None,
+        *,
+        rank: int | Collection[int] | None = None,
+        least: int = 0,
+        dtypes: Iterable[str] | None = None,
+        values: Range | None = None,
+        domain: tuple[float, float] | None = None,
+    ) -> TensorType:
+        """A tensor that the node reads.
+
+        Args:
+            name: In the schema; the next one for None.
+            shape: A size for each axis (given, or `Size`), or a set of shapes.
+            rank: Numbers of axes, in place of a shape; any for None.
+            least: Smallest size of each axis, with `rank`.
+            dtypes: Narrower than the schema's.
+            values: That it must have: only a tensor of its own can be connected.
+            domain: Where the operator is finite.
+        """
+        formal = self._formal_input(name)
+        if isinstance(shape, Sequence):
+            pattern: Pattern = Dims(tuple(shape))
+        elif shape is not None:
+            pattern = shape
+        else:
+            ranks = range(MAX_RANK + 1) if rank is None else (rank,) if isinstance(rank, int) else tuple(rank)
+            pattern = AnyShape(ranks, least)
+        port = Port(formal.name, self._dtypes(formal, dtypes), pattern, values, domain)
+        operand = self._taken(port)
+        self._bind(formal, operand.type.dtype)
+        self._put(formal, operand)
+        return operand.type
+
+    def broadcast(self, *shapes: Sequence[Number]) -> tuple[Number, ...]:
+        """What shapes become when they're broadcast with each other."""
+        rank = max(map(len, shapes))
+        result: list[Number] = []
+        for place in range(rank):
+            sizes = [shape[place - rank + len(shape)] for shape in shapes if place - rank + len(shape) >= 0]
+            size: Number = 1
+            for other in sizes:
+                if known(other) and other == 1:
+                    continue
+                if not (known(size) and size == 1) and other is not size:
+                    self.equal(size, other)
+                size = other
+            result.append(size)
+        return tuple(result)
+
+    # Attributes; those that the opset has as inputs are constants
+
+    def integer(self, name: str, low: Number, high: Number | None = None) -> int:
+        """A whole number between two bounds, both included."""
+        return int(self._attribute(name, Whole(low, high)))
+
+    def integers(
+        self,
+        name: str,
+        low: Number | Sequence[Number],
+        high: Number | Sequence[Number | None] | None,
+        count: int | None = None,
+    ) -> tuple[int, ...]:
+        """Whole numbers, each between two bounds: one pair of them for `count` numbers, or a pair for each."""
+        length = count if count is not None else len(low if isinstance(low, Sequence) else high)  # type: ignore[arg-type]
+        lows = tuple(low) if isinstance(low, Sequence) else (low,) * length
+        highs = tuple(high) if isinstance(high, Sequence) else (high,) * length
+        return tuple(map(int, self._attribute(name, Wholes(lows, highs))))
+
+    def choice(self, name: str, options: Sequence[Any]) -> Any:
+        """One of some values."""
+        return self._attribute(name, OneOf(options))
+
+    def flag(self, name: str) -> bool:
+        """0 or 1."""
+        return bool(self._attribute(name, OneOf((0, 1))))
+
+    def real(self, name: str, low: float, high: float, usual: Sequence[float] = ()) -> float:
+        """A real number between two bounds, often one of the usual ones."""
+        return float(self._attribute(name, Real(low, high, usual)))
+
+    def axis(self, name: str, rank: int, low: int | None = None) -> int:
+        """An axis, counted from 0 whatever the node has; `low` is the smallest if negative ones aren't allowed."""
+        value = int(self._attribute(name, Whole(-rank if low is None else low, rank - 1)))
+        return value % rank if rank else value
+
+    def axes(
+        self, name: str, rank: int, fewest: int = 1, most: int | None = None, *, negative: bool = True
+    ) -> tuple[int, ...]:
+        """Different axes, counted from 0, in the node's order."""
+        return tuple(int(axis) % rank for axis in self._attribute(name, Axes(rank, fewest, most, negative)))
+
+    def permutation(self, name: str, rank: int) -> tuple[int, ...]:
+        """All axes, in some order."""
+        return tuple(self._attribute(name, Permutation(rank)))
+
+    # Outputs
+
+    def output(self, shape: Sequence[Number] | None, dtype: str | None = None) -> None:
+        """The next tensor that the node makes.
+
+        Args:
+            shape: Its sizes; None where they depend on values.
+            dtype: Its element type; what the schema says for None.
+        """
+        formal = self.schema.outputs[min(len(self.outputs), len(self.schema.outputs) - 1)]
+        made = dtype or self.types.get(formal.type_str) or in_schema(formal.type_str)
+        if made is None:
+            made = self._chosen_type(formal)
+        self.types.setdefault(formal.type_str, made)
+        self.outputs.append(None if shape is None else TensorType(made, tuple(shape)))
+        if shape is not None:
+            self._made(self.outputs[-1])  # type: ignore[arg-type]
+
+    def no_output(self) -> None:
+        """Leave out an optional output before others."""
+        self.outputs.append(None)
+
+    def _made(self, result: TensorType) -> None:
+        for size in result.shape:
+            self.require(size >= 0, "sizes are not negative")
+
+    def _chosen_type(self, formal: Any) -> str:
+        return str(self.random.choice(self._dtypes(formal, None)))
+
+    # The schema
+
+    def _attribute(self, name: str, domain: Domain) -> Any:
+        if name in self.schema.attributes:
+            return self._value(name, domain)
+        formal = self._formal_input(name)
+        return self._constant(name, domain, self._dtypes(formal, None))
+
+    def _formal_input(self, name: str | None) -> Any:
+        formals = self.schema.inputs
+        if name is None:
+            return formals[min(len(self.inputs), len(formals) - 1)]
+        return next(formal for formal in formals if formal.name == name)
+
+    def _place(self, formal: Any) -> int:
+        """Where an input stands: the next of a list's is behind those that it has."""
+        place = next(place for place, other in enumerate(self.schema.inputs) if other.name == formal.name)
+        return max(place, len(self.inputs)) if formal.option == _VARIADIC else place
+
+    def _put(self, formal: Any, operand: Operand) -> None:
+        place = self._place(formal)
+        self.inputs += [None] * (place + 1 - len(self.inputs))
+        self.inputs[place] = operand
+
+    def _dtypes(self, formal: Any, narrower: Iterable[str] | None) -> tuple[str, ...]:
+        bound = self.types.get(formal.type_str)
+        if bound is not None:
+            return (bound,)
+        allowed = dtypes_of(self.op, self.opset, formal.type_str)
+        if narrower is not None:
+            allowed = tuple(dtype for dtype in narrower if dtype in allowed)
+        allowed = self.support.choices(self.op, self.types, formal.type_str, allowed)
+        if not allowed:
+            raise NotAllowedError(f"no element type is left for {formal.name}")
+        return allowed
+
+    def _bind(self, formal: Any, dtype: str) -> None:
+        if formal.option == _VARIADIC and not formal.is_homogeneous:
+            return
+        self.types.setdefault(formal.type_str, dtype)
+
+
+@cache
+def schema_of(op: str, opset: int) -> Any:
+    """An operator's schema; its domain is before its name where it isn't the standard's."""
+    domain, _, name = op.rpartition("::")
+    return onnx.defs.get_schema(name, opset, domain)
+
+
+@cache
+def dtypes_of(op: str, opset: int, variable: str) -> tuple[str, ...]:
+    """Element types that a schema allows for a type variable."""
+    schema = schema_of(op, opset)
+    texts = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == variable), [variable])
+    found = (in_schema(text) for text in texts)
+    return tuple(dtype for dtype in found if dtype is not None and dtype in _DTYPES)
+
+
+_DTYPES = frozenset(
+    {
+        "float32",
+        "float16",
+        "float64",
+        "bool",
+        "int64",
+        "int32",
+        "int16",
+        "int8",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+    }
+)

@@ -1,0 +1,103 @@
+"""Which shapes an input of an operator may have, given what is known of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from conrepair.generate.expressions import Number, known
+
+__all__ = ["AnyShape", "Broadcast", "Dims", "Pattern", "Size", "Sizes"]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size that is free between two bounds; None for no upper one."""
+
+    low: Number = 1
+    high: Number | None = None
+
+
+class Sizes(Protocol):
+    """Who finds sizes: by drawing them, or as unknowns."""
+
+    random: Random
+
+    def size(self, low: Number, high: Number | None) -> Number: ...
+
+    def rank(self, choices: Sequence[int]) -> int: ...
+
+
+class Pattern(Protocol):
+    """A set of shapes."""
+
+    def allows(self, shape: tuple[int, ...]) -> bool:
+        """Whether a shape is one of them."""
+
+    def made(self, sizes: Sizes) -> tuple[Number, ...]:
+        """One of them."""
+
+
+@dataclass(frozen=True)
+class Dims:
+    """A size for each axis, each given or free."""
+
+    sizes: tuple[Number | Size, ...]
+
+    def allows(self, shape: tuple[int, ...]) -> bool:
+        return len(shape) == len(self.sizes) and all(
+            (wanted.low <= size and (wanted.high is None or size <= wanted.high))
+            if isinstance(wanted, Size)
+            else wanted == size
+            for wanted, size in zip(self.sizes, shape, strict=True)
+        )
+
+    def made(self, sizes: Sizes) -> tuple[Number, ...]:
+        return tuple(sizes.size(item.low, item.high) if isinstance(item, Size) else item for item in self.sizes)
+
+
+@dataclass(frozen=True)
+class AnyShape:
+    """Any sizes, of some ranks."""
+
+    ranks: Collection[int]
+    low: int = 0
+
+    def allows(self, shape: tuple[int, ...]) -> bool:
+        return len(shape) in self.ranks and (not self.low or all(size >= self.low for size in shape))
+
+    def made(self, sizes: Sizes) -> tuple[Number, ...]:
+        return tuple(sizes.size(max(1, self.low), None) for _ in range(sizes.rank(tuple(self.ranks))))
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """What can be broadcast with a shape.
+
+    Attributes:
+        shape: The other one.
+        one_way: The result must have the other's shape.
+    """
+
+    shape: tuple[Number, ...]
+    one_way: bool = False
+
+    def allows(self, shape: tuple[int, ...]) -> bool:
+        if self.one_way and len(shape) > len(self.shape):
+            return False
+        pairs = zip(reversed(shape), reversed(self.shape), strict=False)
+        return all(own in (1, other) or (other == 1 and not self.one_way) for own, other in pairs)
+
+    def made(self, sizes: Sizes) -> tuple[Number, ...]:
+        own = len(self.shape)
+        rank = own if sizes.random.random() < 0.6 else sizes.rank(range(own + 1 if self.one_way else 7))
+        shape = []
+        for place in range(rank):
+            other = self.shape[own - rank + place] if own - rank + place >= 0 else None
+            if other is None or (known(other) and other == 1 and not self.one_way):
+                shape.append(sizes.size(1, None))
+            else:
+                shape.append(1 if sizes.random.random() < 0.2 else other)
+        return tuple(shape)

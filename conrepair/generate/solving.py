@@ -1,0 +1,208 @@
+"""A setting of which the outputs are given: attributes are drawn, the inputs' sizes are what is solved for.
+
+What one unknown decides alone is found by trying its values; what couples several goes to z3, within bounds drawn by
+bins, which are given up by halves while there is no solution (after NNSmith's binning of attributes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from conrepair.generate.domains import Domain
+from conrepair.generate.drawing import chosen_dtype
+from conrepair.generate.expressions import Expression, Number, Unknown, known, product, value_of
+from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
+from conrepair.generate.sizes import LARGEST, drawn_size
+from conrepair.generate.tensors import TensorType, numpy_type
+
+__all__ = ["Solving"]
+
+_WIDER = 4
+"""Sizes of inputs may be so many times what new ones are drawn up to."""
+
+
+@dataclass(kw_only=True)
+class Solving(Setting):
+    """A setting whose first output is given, or nothing at all.
+
+    Attributes:
+        target: What the first output must be.
+        most: Elements that a tensor may have.
+    """
+
+    target: TensorType | None = None
+    most: int = 4096
+    conditions: list[Any] = field(default_factory=list)
+
+    def has(self, name: str) -> bool:
+        return self.random.random() < 0.5
+
+    def count(self, low: int, high: int, name: str = "") -> int:
+        return self.random.randint(low, high)
+
+    def require(self, condition: Any, why: str = "") -> None:
+        if known(condition):
+            if not condition:
+                raise NotAllowedError(why)
+        else:
+            self.conditions.append(condition)
+
+    def equal(self, left: Number, right: Number) -> None:
+        self.require(left == right, "sizes differ")
+
+    # The sizes of new inputs
+
+    def size(self, low: Number, high: Number | None) -> Number:
+        least = low if known(low) else 0
+        most = high if high is not None and known(high) else LARGEST * _WIDER
+        unknown = Unknown(f"d{len(self._unknowns)}", least, max(least, most))
+        self._unknowns.append(unknown)
+        if not known(low):
+            self.conditions.append(low <= unknown)
+        if high is not None and not known(high):
+            self.conditions.append(unknown <= high)
+        return unknown
+
+    def rank(self, choices: Sequence[int]) -> int:
+        wanted = None if self.target is None else self.target.rank
+        if wanted is not None and wanted in choices and self.random.random() < 0.8:
+            return wanted
+        return self.random.choice(choices)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._unknowns: list[Unknown] = []
+
+    def _taken(self, port: Port) -> Operand:
+        dtypes = port.dtypes
+        if self.target is not None and not self.inputs and self._same_as_output(port) and self.target.dtype in dtypes:
+            dtypes = (self.target.dtype,)
+        shape = port.pattern.made(self)
+        self.require(product(shape) <= self.most, "too many elements")
+        return Operand(TensorType(chosen_dtype(dtypes, self.random), shape), port=port)
+
+    def _same_as_output(self, port: Port) -> bool:
+        return bool(self._formal_input(port.name).type_str == self.schema.outputs[0].type_str)
+
+    def _value(self, name: str, domain: Domain) -> Any:
+        self.attributes[name] = value = domain.drawn(self.random)
+        self.conditions += domain.checks(value)
+        return value
+
+    def _constant(self, name: str, domain: Domain, dtypes: tuple[str, ...]) -> Any:
+        value = domain.drawn(self.random)
+        self.conditions += domain.checks(value)
+        dtype = "int64" if "int64" in dtypes else self.random.choice(dtypes)
+        array = np.asarray(value, dtype=numpy_type(dtype))
+        formal = self._formal_input(name)
+        self._put(formal, Operand(TensorType(dtype, array.shape), array=array))
+        self._bind(formal, dtype)
+        return value
+
+    def _made(self, result: TensorType) -> None:
+        target = self.target
+        if len(self.outputs) == 1 and target is not None:
+            self.require(result.dtype == target.dtype, "another element type")
+            self.require(result.rank == target.rank, "another rank")
+            for size, wanted in zip(result.shape, target.shape, strict=True):
+                self.require(size == wanted, "another size")
+            return
+        for size in result.shape:
+            self.require(size >= 0, "sizes are not negative")
+        self.require(result.elements <= self.most, "too many elements")
+
+    # What the conditions leave
+
+    def solved(self) -> None:
+        """Put numbers in the places of unknowns.
+
+        Raises:
+            NotAllowedError: if there are none.
+        """
+        values = _found(self._unknowns, self.conditions, self)
+        self.inputs = [None if item is None else _filled(item, values) for item in self.inputs]
+        self.outputs = [
+            None if item is None else TensorType(item.dtype, tuple(value_of(size, values) for size in item.shape))
+            for item in self.outputs
+        ]
+
+
+def _filled(operand: Operand, values: dict[Unknown, int]) -> Operand:
+    shape = tuple(value_of(size, values) for size in operand.type.shape)
+    return replace(operand, type=TensorType(operand.type.dtype, shape))
+
+
+def _found(unknowns: list[Unknown], conditions: list[Any], setting: Solving) -> dict[Unknown, int]:
+    values: dict[Unknown, int] = {}
+    left = list(conditions)
+    while True:  # what one unknown decides alone, while that decides others
+        alone: dict[Unknown, list[Expression]] = {}
+        for condition in left:
+            open_ones = condition.unknowns - values.keys()
+            if len(open_ones) == 1 and _decides(condition):
+                alone.setdefault(next(iter(open_ones)), []).append(condition)
+        if not alone:
+            break
+        for unknown, own in alone.items():
+            values[unknown] = _tried(unknown, own, values, setting)
+        left = [condition for condition in left if not _settled(condition, values)]
+    open_ones = [unknown for unknown in unknowns if unknown not in values]
+    coupled = [condition for condition in left if condition.unknowns - values.keys()]
+    if any(len(condition.unknowns - values.keys()) > 1 for condition in coupled if not _is_bound(condition)):
+        from conrepair.generate.coupled import solved_by_z3
+
+        return solved_by_z3(open_ones, coupled, values, setting.random)
+    return _drawn_freely(open_ones, coupled, values, setting)
+
+
+def _decides(condition: Expression) -> bool:
+    return condition.op == "=="
+
+
+def _is_bound(condition: Expression) -> bool:
+    return condition.op in {"<=", "<"}
+
+
+def _settled(condition: Expression, values: dict[Unknown, int]) -> bool:
+    if condition.unknowns - values.keys():
+        return False
+    if not value_of(condition, values):
+        raise NotAllowedError("no sizes fit")
+    return True
+
+
+def _tried(unknown: Unknown, own: list[Expression], values: dict[Unknown, int], setting: Solving) -> int:
+    for condition in own:  # the commonest: a size that is the output's
+        plain = condition.right if condition.left is unknown else condition.left
+        if known(plain) and (condition.left is unknown or condition.right is unknown):
+            if not unknown.low <= plain <= unknown.high:
+                raise NotAllowedError("no size fits")
+            return int(plain)
+    fits = []
+    for value in range(unknown.low, unknown.high + 1):
+        values[unknown] = value
+        if all(value_of(condition, values) for condition in own):
+            fits.append(value)
+    del values[unknown]
+    if not fits:
+        raise NotAllowedError("no size fits")
+    return setting.random.choice(fits)
+
+
+def _drawn_freely(
+    open_ones: list[Unknown], conditions: list[Any], values: dict[Unknown, int], setting: Solving
+) -> dict[Unknown, int]:
+    for attempt in range(6):
+        found = dict(values)
+        for unknown in open_ones:
+            room = max(2, 64 >> attempt)
+            found[unknown] = drawn_size(setting.random, unknown.low, unknown.high, room)
+        if all(value_of(condition, found) for condition in conditions):
+            return found
+    from conrepair.generate.coupled import solved_by_z3
+
+    return solved_by_z3(open_ones, conditions, values, setting.random)

@@ -1,0 +1,91 @@
+"""Which element types a runtime takes for an operator, found by running one-operator models."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from random import Random
+
+import onnx
+
+from conrepair.generate.drawing import Drawing, Fresh
+from conrepair.generate.graph import Draft
+from conrepair.generate.onnx_form import model_of
+from conrepair.generate.setting import NotAllowedError, Support, dtypes_of, schema_of
+from conrepair.generate.specifications.registry import specifications
+
+__all__ = ["Accepts", "Probed"]
+
+Accepts = Callable[[onnx.ModelProto, Draft], bool]
+"""Whether a runtime takes a model and computes it."""
+
+_TRIES = 3
+_SEED = 20
+
+
+class _Forced(Support):
+    """Element types that are said in advance."""
+
+    def __init__(self, forced: Mapping[str, str]) -> None:
+        self._forced = forced
+
+    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        wanted = self._forced.get(variable)
+        return dtypes if wanted is None else tuple(dtype for dtype in dtypes if dtype == wanted)
+
+
+class Probed(Support):
+    """The element types with which a runtime takes operators; asked when an operator is first drawn.
+
+    Args:
+        opset: Of the models that it's asked with.
+        accepts: The runtime.
+        known: What was found before, by operator: allowed combinations of element types by type variable.
+    """
+
+    def __init__(self, opset: int, accepts: Accepts, known: Mapping[str, list[dict[str, str]]] | None = None) -> None:
+        self._opset, self._accepts = opset, accepts
+        self.found: dict[str, list[dict[str, str]]] = dict(known or {})
+
+    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        if op not in self.found:
+            self.found[op] = self._probed(op)
+        fitting = [
+            combination
+            for combination in self.found[op]
+            if all(combination.get(name, dtype) == dtype for name, dtype in bound.items())
+        ]
+        taken = {combination.get(variable) for combination in fitting}
+        return dtypes if None in taken else tuple(dtype for dtype in dtypes if dtype in taken)
+
+    def _probed(self, op: str) -> list[dict[str, str]]:
+        variables = _variables(op, self._opset)
+        combinations = itertools.product(*(dtypes_of(op, self._opset, name) for name in variables))
+        named = (dict(zip(variables, combination, strict=True)) for combination in combinations)
+        return [combination for combination in named if self._takes(op, combination)]
+
+    def _takes(self, op: str, combination: Mapping[str, str]) -> bool:
+        random = Random(_SEED)
+        tries = 0
+        for _ in range(100):
+            setting = Drawing(op, self._opset, random, _Forced(combination), source=Fresh(256), most=256)
+            try:
+                specifications()[op].body(setting)
+            except NotAllowedError:
+                continue
+            draft = Draft(self._opset)
+            draft.add(setting)
+            if self._accepts(model_of(draft, {}), draft):
+                return True
+            tries += 1
+            if tries == _TRIES:
+                return False
+        return False
+
+
+def _variables(op: str, opset: int) -> list[str]:
+    """The type variables that an operator's inputs and outputs have."""
+    schema = schema_of(op, opset)
+    named = {constraint.type_param_str for constraint in schema.type_constraints}
+    used = [formal.type_str for formal in (*schema.inputs, *schema.outputs)]
+    return [name for name in dict.fromkeys(used) if name in named and dtypes_of(op, opset, name)]

@@ -1,0 +1,78 @@
+"""What is known of a tensor before anything is computed: its type, and which values it may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from conrepair.generate.expressions import Number, product
+
+__all__ = ["BOOL", "FLOATS", "INTEGERS", "NUMERIC", "Range", "TensorType", "element_type", "in_schema", "numpy_type"]
+
+FLOATS = ("float32", "float16", "float64")
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")
+BOOL = ("bool",)
+NUMERIC = FLOATS + INTEGERS
+
+
+class TensorType(NamedTuple):
+    """Element type (as NumPy calls it) and sizes; those that aren't known yet are expressions."""
+
+    dtype: str
+    shape: tuple[Number, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def elements(self) -> Number:
+        return product(self.shape)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values that a tensor must have, both ends included, or no operator may read it there.
+
+    Attributes:
+        low: Smallest.
+        high: Largest.
+        distinct: No value twice along the last axis.
+        ascending: Sorted along the last axis.
+    """
+
+    low: float
+    high: float
+    distinct: bool = False
+    ascending: bool = False
+
+
+@cache
+def element_type(dtype: str) -> int:
+    """ONNX's number of a type."""
+    return int(
+        onnx.TensorProto.DataType.Value(
+            {"bool": "BOOL", "float32": "FLOAT", "float64": "DOUBLE"}.get(dtype, dtype.upper())
+        )
+    )
+
+
+@cache
+def numpy_type(dtype: str) -> np.dtype[Any]:
+    """NumPy's type, or that of ml_dtypes."""
+    found: np.dtype[Any] = np.dtype(helper.tensor_dtype_to_np_dtype(element_type(dtype)))
+    return found
+
+
+@cache
+def in_schema(text: str) -> str | None:
+    """The type that a schema means by "tensor(float)"; None for what isn't a tensor of numbers."""
+    inner = text.removeprefix("tensor(").removesuffix(")")
+    if inner == text or inner == "string" or inner.startswith("complex"):
+        return None
+    return {"float": "float32", "double": "float64"}.get(inner, inner)

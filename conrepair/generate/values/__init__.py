@@ -1,0 +1,1 @@
+"""What inputs and weights hold: values for which every tensor of a network is finite."""
