@@ -119,9 +119,8 @@ def main() -> None:
     support = Probed(arguments.opset, accepted)
     for op in arguments.operators or specifications():
         found = measured(op, arguments.opset, arguments.settings, arguments.seed, support)
-        print(
-            f"{op:24} {found.inside:4} precision {found.precision:6.1%} recall {found.recall:6.1%} {found.recall_explained:6.1%}"
-        )
+        shares = f"precision {found.precision:6.1%} recall {found.recall:6.1%} {found.recall_explained:6.1%}"
+        print(f"{op:24} {found.inside:4} {shares}")
         for message, count in found.wrong.most_common(arguments.show):
             print(f"      wrong {count}: {message}")
         for message, count in found.forbidden.most_common(arguments.show):
