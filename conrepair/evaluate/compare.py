@@ -39,7 +39,7 @@ from conrepair.metrics.ranks import (
 )
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
-from conrepair.metrics.tensors import TensorError, compare_tensors, per_sample_relative_l2, row_chunks
+from conrepair.metrics.tensors import TensorError, compare_tensors, row_chunks
 
 __all__ = [
     "AnswerComparison",
@@ -53,7 +53,6 @@ __all__ = [
 
 Array = npt.NDArray[Any]
 
-_WORST_SAMPLES = 5
 _MOST = 0.5  # of an output's values
 
 
@@ -95,7 +94,6 @@ class OutputComparison:
         verdict: Of this output.
         reason: In words.
         notes: What was done to make both comparable.
-        worst_samples: Index and relative L2 of the samples that differ most, worst first.
         open: Whether the verdict may be another once the source's rounding is measured a second time.
     """
 
@@ -107,7 +105,6 @@ class OutputComparison:
     verdict: Verdict
     reason: str
     notes: tuple[str, ...]
-    worst_samples: tuple[tuple[int, float], ...]
     open: bool = False
 
 
@@ -344,7 +341,6 @@ def _compare_output(
         verdict=verdict,
         reason=reason,
         notes=tuple(notes),
-        worst_samples=_worst_samples(one, two),
         open=may_be_rounding,
     )
 
@@ -405,12 +401,6 @@ def _unless_random(pair: OutputPair, reference: Run, candidate: Run) -> tuple[Ve
     if found is not None:
         return Verdict.FAULTY, f"{words.format(found)}, and {reference.name.partition('@')[0]} doesn't"
     return None
-
-
-def _worst_samples(one: Array, two: Array) -> tuple[tuple[int, float], ...]:
-    errors = per_sample_relative_l2(one, two)
-    order = np.argsort(-errors, kind="stable")[:_WORST_SAMPLES]
-    return tuple((int(index), float(errors[index])) for index in order if errors[index] > 0)
 
 
 def _compare_answers(

@@ -163,15 +163,6 @@ def test_given_tolerances_decide_alone(make_run: MakeRun, logits: np.ndarray) ->
     assert judge(reference, other, atol=0.02, rtol=0.0, relative_l2=None) is Verdict.EQUIVALENT
 
 
-def test_the_samples_that_differ_most_are_named(make_run: MakeRun, logits: np.ndarray) -> None:
-    wrong = logits.copy()
-    wrong[7] *= 2
-    wrong[3] *= 1.5
-    (output,) = compare_runs(make_run("a", logits), make_run("b", wrong), Tolerance()).outputs
-    assert [index for index, _ in output.worst_samples] == [7, 3]
-    assert [error for _, error in output.worst_samples] == pytest.approx([1.0, 0.5])
-
-
 def test_scaling_is_a_fault_although_cosine_is_one(make_run: MakeRun, logits: np.ndarray) -> None:
     result = compare_runs(make_run("a", logits), make_run("b", 2 * logits), Tolerance())
     assert result.verdict is Verdict.FAULTY
@@ -337,7 +328,6 @@ def test_integers_that_float64_does_not_hold(make_run: MakeRun) -> None:
     assert result.verdict is Verdict.FAULTY
     assert result.reason == f"1 of 12 integers differ, first at [2, 1]: {2**53} became {2**53 + 1}"
     assert result.outputs[0].error.max_abs == 1
-    assert [index for index, _ in result.outputs[0].worst_samples] == [2]
 
 
 def test_integers_that_rounding_decides_about_accuse_nobody(make_run: MakeRun) -> None:

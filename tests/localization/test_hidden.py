@@ -123,7 +123,6 @@ def outputs(verdict: Verdict, *errors: float, mismatched: int = 0) -> ComparedOu
             verdict=verdict,
             reason="",
             notes=(),
-            worst_samples=(),
         )
         for error in found
     )

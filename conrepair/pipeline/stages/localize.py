@@ -28,6 +28,8 @@ from conrepair.report.result import Compared, Row
 
 __all__ = ["localization_task", "localize", "localized"]
 
+_WORST = 5  # samples
+
 
 def localize(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Name the layers at fault of targets, and the steps of their conversions."""
@@ -75,11 +77,11 @@ def _with_other_samples(
 
 def _worst_samples(state: State, row: Row, item: Executed) -> tuple[int, ...]:
     """The samples that differ most, where nothing was found on others and they weren't among these."""
-    found, compared = row.localized.result, row.comparison
-    if found is None or found.verdict is not Verdict.UNDECIDED or compared is None or item.build is not None:
+    found = row.localized.result
+    if found is None or found.verdict is not Verdict.UNDECIDED or item.build is not None:
         return ()
-    worst = compared.worst
-    samples = () if worst is None else tuple(place for place, _ in worst.worst_samples)
+    worst = sorted(row.inputs, key=lambda one: -one.relative_l2)[:_WORST]
+    samples = tuple(one.index for one in worst if one.relative_l2 > 0)
     return samples if any(place >= state.settings.layers.samples for place in samples) else ()
 
 
