@@ -16,7 +16,7 @@ from conrepair.generate.reading import Reading
 from conrepair.generate.running import run
 from conrepair.generate.setting import NotAllowedError, Operand, Support, dtypes_of, schema_of
 from conrepair.generate.specifications.registry import specifications
-from conrepair.generate.tensors import TensorType, numpy_type
+from conrepair.generate.tensors import TensorType
 from conrepair.generate.values.drawn import drawn_values
 
 __all__ = ["Case", "accepts", "allowed", "inside", "stepped"]
@@ -54,7 +54,14 @@ def inside(op: str, opset: int, random: Random, support: Support) -> Case | None
         except NotAllowedError:
             continue
         outputs = tuple(setting.outputs)
-        return Case(op, opset, tuple(setting.inputs), dict(setting.attributes), tuple(True for _ in outputs), outputs)
+        return Case(
+            op,
+            opset,
+            tuple(setting.inputs),
+            dict(setting.attributes),
+            tuple(made is not None for made in outputs),
+            outputs,
+        )
     return None
 
 
@@ -76,20 +83,19 @@ def accepts(case: Case, generator: np.random.Generator) -> str | None:
     draft = Draft(case.opset)
     setting = Drawing(case.op, case.opset, Random(0), source=Fresh())
     setting.inputs, setting.attributes = list(case.inputs), dict(case.attributes)
-    setting.outputs = list(case.predicted) if case.predicted else [None] * len(case.outputs)
+    setting.outputs = [
+        TensorType("float32", ()) if there else None for there in case.outputs
+    ]  # the runtime infers them
     draft.add(setting)
-    named = [name for node in draft.nodes for name in node.outputs]
-    feeds = {
-        name: drawn_values(tensor.type, tensor.values, generator)
-        for name, tensor in draft.sources.items()
-        if tensor.type
-    }
+    named = draft.made()
+    feeds = {name: drawn_values(tensor.type, tensor.values, generator) for name, tensor in draft.sources.items()}
     try:
-        found = run(model_of(draft, {}, named), feeds, named)
+        found = run(model_of(draft, {}, named, typed=False), feeds, named)
     except Exception as error:  # noqa: BLE001 (the runtime's errors have no common class)
         return str(error)
-    for predicted, array in zip(case.predicted, found.values(), strict=False):
-        if predicted is not None and (array.shape != predicted.shape or array.dtype != numpy_type(predicted.dtype)):
+    there = [predicted for predicted in case.predicted if predicted is not None]
+    for predicted, array in zip(there, found.values(), strict=False):
+        if not predicted.describes(array.dtype.name, array.shape):
             return f"predicted {predicted}, computed {array.dtype} {array.shape}"
     return None
 

@@ -109,11 +109,8 @@ class Drawing(Setting):
         return value
 
     def _made(self, result: TensorType) -> None:
-        elements = 1
-        for size in result.shape:
-            self.require(size >= 0, "sizes are not negative")
-            elements *= size
-        self.require(elements <= self.most, "too many elements")
+        super()._made(result)
+        self.require(result.elements <= self.most, "too many elements")
 
 
 def _drawn(domain: Domain, random: Random) -> Any:

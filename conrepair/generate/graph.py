@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,17 +20,22 @@ class Tensor:
 
     Attributes:
         name: Of its own.
-        type: Element type and sizes; None where sizes depend on values.
+        type: Element type and sizes.
         values: That it must have; None for any.
         array: A constant's.
         readers: How many inputs of nodes it's connected to.
     """
 
     name: str
-    type: TensorType | None
+    type: TensorType
     values: Range | None = None
     array: np.ndarray[Any, Any] | None = None
     readers: int = 0
+
+    @property
+    def free(self) -> bool:
+        """Whether any node may read it."""
+        return self.type.sized and self.array is None and self.values is None
 
 
 @dataclass
@@ -60,13 +65,19 @@ class Draft:
         opset: Of the standard's operators.
         nodes: In order.
         tensors: By name, all of them.
-        sources: Names of those that no node makes and that aren't constants: inputs, or weights.
+        sources: Those that no node makes and that aren't constants: inputs, or weights.
+        hidden: Names of those that nothing reads and that are no outputs either.
+        shown: Names of those that are outputs although something reads them.
+        named: How many names have been given.
     """
 
     opset: int
     nodes: list[Node] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     sources: dict[str, Tensor] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    shown: set[str] = field(default_factory=set)
+    named: int = 0
 
     def source(self, made: TensorType, values: Range | None = None) -> Tensor:
         """Add a tensor that no node makes."""
@@ -95,7 +106,7 @@ class Draft:
                 self.sources.pop(instead_of)
                 outputs.append(instead_of)
             else:
-                outputs.append(self._tensor(made).name)
+                outputs.append("" if made is None else self._tensor(made).name)
         node = Node(setting.op, inputs, outputs, dict(setting.attributes), origin)
         self.nodes.insert(0 if instead_of is not None else len(self.nodes), node)
         return node
@@ -107,26 +118,59 @@ class Draft:
     def remove(self, node: Node) -> None:
         """Take a node out, all that reads what it makes, and what nothing reads then."""
         gone = {id(node)}
-        lost = set(node.outputs)
+        lost = set(filter(None, node.outputs))
         for other in self.nodes:
             if lost & set(other.inputs):
                 gone.add(id(other))
-                lost |= set(other.outputs)
+                lost |= set(filter(None, other.outputs))
         for other in self.nodes:
             if id(other) in gone:
                 for name in filter(None, other.inputs):
                     self.tensors[name].readers -= 1
         self.nodes = [other for other in self.nodes if id(other) not in gone]
-        for name in lost:
+        self.forget(lost)
+        made = set(self.made())
+        self.forget([name for name, tensor in self.tensors.items() if not tensor.readers and name not in made])
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Take tensors out that no node makes or reads any more."""
+        for name in names:
             self.tensors.pop(name, None)
-        for name in [name for name, tensor in self.tensors.items() if not tensor.readers]:
-            if name in self.sources or self.tensors[name].array is not None:
-                del self.tensors[name]
-                self.sources.pop(name, None)
+            self.sources.pop(name, None)
+            self.hidden.discard(name)
+            self.shown.discard(name)
 
     def outputs(self) -> list[str]:
-        """Names of what nodes make and nothing reads."""
-        return [name for node in self.nodes for name in node.outputs if name and not self.tensors[name].readers]
+        """Names of what nodes make and nothing reads, but for what's hidden; and of what's shown besides."""
+        made = [name for node in self.nodes for name in node.outputs if name]
+        last = [name for name in made if not self.tensors[name].readers and name not in self.hidden]
+        return [*last, *(name for name in self.tensors if name in self.shown and name not in last)]
+
+    def made(self) -> list[str]:
+        """Names of all that nodes make."""
+        return [name for node in self.nodes for name in node.outputs if name]
+
+    def replace_input(self, node: Node, old: str, new: str) -> None:
+        """Let a node read another tensor; `sort` then, as the node that makes it may come later."""
+        count = node.inputs.count(old)
+        node.inputs = [new if name == old else name for name in node.inputs]
+        self.tensors[old].readers -= count
+        self.tensors[new].readers += count
+
+    def sort(self) -> None:
+        """Put nodes in an order in which they can be computed, as near to the present one as possible."""
+        done = set(self.tensors) - set(self.made())
+        left, ordered = self.nodes, []
+        while left:
+            later = []
+            for node in left:
+                if all(not name or name in done for name in node.inputs):
+                    ordered.append(node)
+                    done.update(node.outputs)
+                else:
+                    later.append(node)
+            left = later
+        self.nodes = ordered
 
     def _connected(self, operand: Operand | None) -> str:
         if operand is None:
@@ -140,9 +184,8 @@ class Draft:
         tensor.readers += 1
         return tensor.name
 
-    def _tensor(self, made: TensorType | None, values: Range | None = None) -> Tensor:
-        tensor = Tensor(f"t{len(self.tensors)}", made, values)
-        while tensor.name in self.tensors:
-            tensor.name += "_"
+    def _tensor(self, made: TensorType, values: Range | None = None) -> Tensor:
+        tensor = Tensor(f"t{self.named}", made, values)
+        self.named += 1
         self.tensors[tensor.name] = tensor
         return tensor

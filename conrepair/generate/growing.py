@@ -44,9 +44,7 @@ class Pool:
     def _fitting(self, port: Port) -> Iterator[tuple[str, TensorType, int]]:
         for name, tensor in self._draft.tensors.items():
             made = tensor.type
-            if made is None or tensor.array is not None or tensor.values is not None:
-                continue
-            if made.dtype in port.dtypes and port.pattern.allows(made.shape):
+            if tensor.free and made.dtype in port.dtypes and port.pattern.allows(made.shape):
                 yield name, made, tensor.readers
 
 

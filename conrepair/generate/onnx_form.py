@@ -18,21 +18,26 @@ IR_VERSION = 10
 
 
 def model_of(
-    draft: Draft, weights: Mapping[str, np.ndarray[Any, Any]], shown: Collection[str] | None = None
+    draft: Draft,
+    weights: Mapping[str, np.ndarray[Any, Any]],
+    shown: Collection[str] | None = None,
+    *,
+    typed: bool = True,
 ) -> onnx.ModelProto:
     """Write a draft as a model.
 
     Args:
         draft: The network.
         weights: By name, sources that are initializers; others are inputs.
-        shown: Names of its outputs; what nothing reads for None.
+        shown: Names of its outputs; those of the draft for None.
+        typed: Whether outputs say their types; a runtime infers them.
     """
     nodes = [
         _node(node.op, node.inputs, node.outputs, node.attributes, place) for place, node in enumerate(draft.nodes)
     ]
     inputs = [_value(tensor) for name, tensor in draft.sources.items() if name not in weights]
     names = draft.outputs() if shown is None else shown
-    outputs = [_value(draft.tensors[name]) for name in names]
+    outputs = [_value(draft.tensors[name]) if typed else onnx.ValueInfoProto(name=name) for name in names]
     arrays = {name: tensor.array for name, tensor in draft.tensors.items() if tensor.array is not None}
     kept = {**arrays, **weights}
     initializers = [numpy_helper.from_array(array, name) for name, array in kept.items() if array is not None]
@@ -54,6 +59,4 @@ def _node(
 
 
 def _value(tensor: Tensor) -> onnx.ValueInfoProto:
-    if tensor.type is None:
-        return onnx.ValueInfoProto(name=tensor.name)
     return helper.make_tensor_value_info(tensor.name, element_type(tensor.type.dtype), tensor.type.shape)

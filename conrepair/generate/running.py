@@ -41,9 +41,7 @@ def run(
 def accepted(model: onnx.ModelProto, draft: Draft) -> bool:
     """Whether ONNX Runtime takes a model of one operator."""
     feeds = {
-        name: np.ones(tensor.type.shape, numpy_type(tensor.type.dtype))
-        for name, tensor in draft.sources.items()
-        if tensor.type
+        name: np.ones(tensor.type.shape, numpy_type(tensor.type.dtype)) for name, tensor in draft.sources.items()
     }
     try:
         run(model, feeds, draft.outputs())

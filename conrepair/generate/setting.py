@@ -229,11 +229,11 @@ class Setting(ABC):
 
     # Outputs
 
-    def output(self, shape: Sequence[Number] | None, dtype: str | None = None) -> None:
+    def output(self, shape: Sequence[Number | None], dtype: str | None = None) -> None:
         """The next tensor that the node makes.
 
         Args:
-            shape: Its sizes; None where they depend on values.
+            shape: Its sizes; None for those that depend on values.
             dtype: Its element type; what the schema says for None.
         """
         formal = self.schema.outputs[min(len(self.outputs), len(self.schema.outputs) - 1)]
@@ -241,9 +241,9 @@ class Setting(ABC):
         if made is None:
             made = self._chosen_type(formal)
         self.types.setdefault(formal.type_str, made)
-        self.outputs.append(None if shape is None else TensorType(made, tuple(shape)))
-        if shape is not None:
-            self._made(self.outputs[-1])  # type: ignore[arg-type]
+        result = TensorType(made, tuple(shape))
+        self.outputs.append(result)
+        self._made(result)
 
     def no_output(self) -> None:
         """Leave out an optional output before others."""
@@ -251,7 +251,7 @@ class Setting(ABC):
 
     def _made(self, result: TensorType) -> None:
         for size in result.shape:
-            self.require(size >= 0, "sizes are not negative")
+            self.require(size is None or size >= 0, "sizes are not negative")
 
     def _chosen_type(self, formal: Any) -> str:
         return str(self.random.choice(self._dtypes(formal, None)))

@@ -111,8 +111,7 @@ class Solving(Setting):
             for size, wanted in zip(result.shape, target.shape, strict=True):
                 self.require(size == wanted, "another size")
             return
-        for size in result.shape:
-            self.require(size >= 0, "sizes are not negative")
+        super()._made(result)
         self.require(result.elements <= self.most, "too many elements")
 
     # What the conditions leave

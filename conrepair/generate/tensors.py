@@ -21,7 +21,7 @@ NUMERIC = FLOATS + INTEGERS
 
 
 class TensorType(NamedTuple):
-    """Element type (as NumPy calls it) and sizes; those that aren't known yet are expressions."""
+    """Element type, as NumPy calls it, and sizes: expressions if they aren't known yet, None if values decide."""
 
     dtype: str
     shape: tuple[Number, ...]
@@ -32,7 +32,19 @@ class TensorType(NamedTuple):
 
     @property
     def elements(self) -> Number:
-        return product(self.shape)
+        """How many there are; sizes that depend on values count as 1."""
+        return product(1 if size is None else size for size in self.shape)
+
+    def describes(self, dtype: str, shape: tuple[int, ...]) -> bool:
+        """Whether an array is of this type."""
+        if self.dtype != dtype or len(self.shape) != len(shape):
+            return False
+        return all(own is None or own == size for own, size in zip(self.shape, shape, strict=True))
+
+    @property
+    def sized(self) -> bool:
+        """Whether no size depends on values."""
+        return None not in self.shape
 
 
 @dataclass(frozen=True)

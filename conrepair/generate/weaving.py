@@ -1,0 +1,176 @@
+"""Nodes that are written down rather than drawn: what forms and patterns put into a network."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from conrepair.generate.drawing import Fresh, chosen_dtype
+from conrepair.generate.graph import Draft, Node
+from conrepair.generate.reading import Reading
+from conrepair.generate.setting import MAX_RANK, NotAllowedError, Operand, Port, Support
+from conrepair.generate.shapes import AnyShape, Dims, Size
+from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.tensors import FLOATS, Range, TensorType, numpy_type
+
+__all__ = ["Weaver"]
+
+
+class Weaver:
+    """Adds nodes to a draft; each must be allowed by its operator's specification, which also says what it makes.
+
+    Args:
+        draft: The network.
+        random: What's drawn comes from here.
+        support: Element types that may be used.
+        most: Elements that a tensor may have.
+        origin: What the nodes are from.
+    """
+
+    def __init__(self, draft: Draft, random: Random, support: Support, most: int, origin: str) -> None:
+        self.draft, self.random = draft, random
+        self._support, self._fresh, self._most, self._origin = support, Fresh(most), most, origin
+        self._added: list[Node] = []
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What's added inside is added whole or not at all.
+
+        Raises:
+            NotAllowedError: if something wasn't allowed; the draft is then as before.
+        """
+        self._added = []
+        before = set(self.draft.tensors)
+        try:
+            yield
+        except NotAllowedError:
+            for node in reversed(self._added):
+                self.draft.remove(node)
+            self.draft.forget([name for name in self.draft.tensors if name not in before])
+            raise
+
+    def pick(
+        self,
+        dtypes: Collection[str] = FLOATS,
+        *,
+        rank: int | Collection[int] = range(1, MAX_RANK + 1),
+        shape: tuple[int | Size, ...] | None = None,
+        least: int = 1,
+    ) -> str:
+        """A tensor of the network.
+
+        Args:
+            dtypes: Element types that it may have.
+            rank: Numbers of axes that it may have.
+            shape: Its sizes, in place of a rank.
+            least: Smallest size of each axis, with `rank`.
+
+        Raises:
+            NotAllowedError: if the network has none.
+        """
+        pattern = (
+            Dims(shape) if shape is not None else AnyShape((rank,) if isinstance(rank, int) else tuple(rank), least)
+        )
+        names = [
+            name
+            for name, tensor in self.draft.tensors.items()
+            if tensor.free and tensor.type.dtype in dtypes and pattern.allows(tensor.type.shape)
+        ]
+        if not names:
+            raise NotAllowedError("the network has no tensor of that sort")
+        return self.random.choice(names)
+
+    def pick_or_new(
+        self,
+        dtypes: Collection[str] = FLOATS,
+        *,
+        rank: int | Collection[int] = range(1, MAX_RANK + 1),
+        least: int = 1,
+    ) -> str:
+        """A tensor of the network, or a new one where there is none of that sort."""
+        try:
+            return self.pick(dtypes, rank=rank, least=least)
+        except NotAllowedError:
+            ranks = (rank,) if isinstance(rank, int) else tuple(rank)
+            made = self._fresh.take(Port("", tuple(dtypes), AnyShape(ranks, least)), self.random).type
+            return self.new(made.dtype, made.shape)
+
+    def new(self, dtype: str, shape: Collection[int], values: Range | None = None) -> str:
+        """A new tensor that no node makes: an input, or a weight."""
+        return self.draft.source(TensorType(dtype, tuple(shape)), values).name
+
+    def constant(self, values: Any, dtype: str = "int64") -> str:
+        """A new constant."""
+        return self.draft.constant(np.asarray(values, numpy_type(dtype))).name
+
+    def dtype(self, dtypes: Collection[str] = FLOATS) -> str:
+        """One of some element types."""
+        return chosen_dtype(tuple(dtypes), self.random)
+
+    def type_of(self, name: str) -> TensorType:
+        """A tensor's element type and sizes.
+
+        Raises:
+            NotAllowedError: if its sizes depend on values.
+        """
+        made = self.draft.tensors[name].type
+        if not made.sized:
+            raise NotAllowedError("sizes that depend on values")
+        return made
+
+    def node(self, op: str, *inputs: str | None, outputs: int = 1, **attributes: Any) -> str:
+        """Add a node; its first output.
+
+        Raises:
+            NotAllowedError: if the operator's specification forbids it.
+        """
+        return self.nodes(op, *inputs, outputs=outputs, **attributes)[0]
+
+    def nodes(self, op: str, *inputs: str | None, outputs: int = 1, **attributes: Any) -> list[str]:
+        """Add a node; all its outputs.
+
+        Args:
+            op: Its operator.
+            inputs: Names of tensors; None for those that are left out.
+            outputs: How many it has.
+            attributes: Those that are said.
+
+        Raises:
+            NotAllowedError: if the operator's specification forbids it.
+        """
+        found = specifications().get(op)
+        if found is None or found.least_opset > self.draft.opset:
+            raise NotAllowedError(f"opset {self.draft.opset} has no {op}")
+        setting = Reading(
+            op,
+            self.draft.opset,
+            self.random,
+            self._support,
+            given=[None if name is None else self._operand(name) for name in inputs],
+            said=attributes,
+            results=[True] * outputs,
+        )
+        found.body(setting)
+        setting.attributes = dict(attributes)
+        setting.inputs = [None if name is None else self._operand(name) for name in inputs]
+        for made in setting.outputs:
+            if made is not None and made.elements > self._most:
+                raise NotAllowedError("too many elements")
+        node = self.draft.add(setting, origin=self._origin)
+        self._added.append(node)
+        return node.outputs
+
+    def takes_over(self, old: str, new: str) -> None:
+        """Let some of the nodes that read one tensor, and aren't of this weaver, read another in its place."""
+        readers = [node for node in self.draft.nodes if old in node.inputs and node not in self._added]
+        for node in readers:
+            if len(readers) == 1 or self.random.random() < 0.5:
+                self.draft.replace_input(node, old, new)
+
+    def _operand(self, name: str) -> Operand:
+        tensor = self.draft.tensors[name]
+        return Operand(self.type_of(name), name=name, array=tensor.array)
