@@ -28,19 +28,25 @@ hypothesis.settings.load_profile(os.environ.get("CONREPAIR_HYPOTHESIS", "fixed")
 
 # Frameworks and tests are millions of objects, which Python would look through again and again: a fifth of the time.
 gc.set_threshold(100_000, 20, 100)
+_AT_ONCE = 300  # modules that no test brings along, but a framework
+_modules = [0]  # that were there when they were set aside last
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Durations(config))
 
 
-def pytest_collection_finish() -> None:
-    gc.collect()
-    gc.freeze()  # what's there now stays
-
-
 def pytest_runtest_setup() -> None:
     torch_once.remember()
+    _set_modules_aside()
+
+
+def _set_modules_aside() -> None:
+    """Keep the collector from what's there once a framework is: Keras asks for full collections."""
+    if len(sys.modules) > _AT_ONCE + _modules[0]:
+        gc.collect()
+        gc.freeze()
+        _modules[0] = len(sys.modules)
 
 
 @pytest.fixture(autouse=True)
