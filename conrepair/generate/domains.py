@@ -66,7 +66,8 @@ class Wholes:
         pairs = [_plain(low, high) for low, high in zip(self.lows, self.highs, strict=True)]
         values = [drawn_whole(random, low, high) for low, high in pairs]
         if values and random.random() < 0.3:  # usual networks have the same for each axis
-            values = [min(max(values[0], low), values[0] if high is None else high) for low, high in pairs]
+            first = values[0]
+            values = [max(first if high is None else min(first, high), low) for low, high in pairs]
         return tuple(values)
 
     def allows(self, value: Any) -> bool:

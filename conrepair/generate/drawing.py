@@ -78,7 +78,7 @@ class Drawing(Setting):
     source: Source
     most: int = 4096
 
-    def has(self, name: str) -> bool:
+    def _has(self, name: str) -> bool:
         return self.random.random() < 0.5
 
     def count(self, low: int, high: int, name: str = "") -> int:

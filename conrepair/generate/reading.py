@@ -29,7 +29,7 @@ class Reading(Setting):
     said: Mapping[str, Any]
     results: Sequence[bool]
 
-    def has(self, name: str) -> bool:
+    def _has(self, name: str) -> bool:
         if name in self.schema.attributes:
             return name in self.said
         for place, formal in enumerate(self.schema.inputs):

@@ -100,8 +100,8 @@ class Setting(ABC):
     # What a mode of use does its own way
 
     @abstractmethod
-    def has(self, name: str) -> bool:
-        """Whether an optional input, attribute or output is there."""
+    def _has(self, name: str) -> bool:
+        """Whether an optional input, attribute or output of the schema is there."""
 
     @abstractmethod
     def count(self, low: int, high: int, name: str = "") -> int:
@@ -126,6 +126,13 @@ class Setting(ABC):
     @abstractmethod
     def _constant(self, name: str, domain: Domain, dtypes: tuple[str, ...]) -> Any:
         """The value of an input that's constant, as whole numbers."""
+
+    # What there is
+
+    def has(self, name: str) -> bool:
+        """Whether an optional input, attribute or output is there; False for what the opset doesn't have."""
+        formals = (*self.schema.inputs, *self.schema.outputs)
+        return (name in self.schema.attributes or any(item.name == name for item in formals)) and self._has(name)
 
     # Inputs
 

@@ -38,7 +38,7 @@ class Solving(Setting):
     most: int = 4096
     conditions: list[Any] = field(default_factory=list)
 
-    def has(self, name: str) -> bool:
+    def _has(self, name: str) -> bool:
         return self.random.random() < 0.5
 
     def count(self, low: int, high: int, name: str = "") -> int:
