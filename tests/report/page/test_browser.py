@@ -145,6 +145,39 @@ def test_dragging_zooms_and_a_button_shows_all_again(browser: Any, page_path: Pa
         assert seen.errors == []
 
 
+def test_on_paper_all_is_unfolded_light_and_within_the_page(browser: Any, page_path: Path) -> None:
+    paper = (718, 1046)  # what the margins leave of A4
+    with opened(browser, page_path, scheme="dark", size=paper) as seen:
+        folded = seen.page.locator("details:not([open])").count()
+        seen.page.emulate_media(media="print", color_scheme="dark")
+        seen.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        told = seen.page.locator("body").inner_text()
+        assert "Don't ship target.onnx" in told
+        assert "What is at fault" in told
+        assert "Command, files with their hashes" in told
+        assert seen.page.locator("details:not([open], .licences)").count() == 0
+        assert seen.page.locator("button:visible, input:visible").evaluate_all(
+            "all => all.filter(e => !e.closest('td, th')).length"
+        ) == 0  # fmt: skip
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= paper[0]
+        for selector in (".u-wrap", ".graph-view", ".graph-view svg", ".pictures figure"):
+            box = seen.page.locator(selector).first.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= paper[0]
+            assert 20 < box["height"] < paper[1]
+        assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        darkest = seen.page.locator(".plot canvas").evaluate(
+            "e => { const all = e.getContext('2d').getImageData(0, 0, 66, e.height).data; let least = 255;"
+            " for (let i = 0; i < all.length; i += 4) if (all[i + 3] === 255) least = Math.min(least, all[i]);"
+            " return least; }"
+        )
+        assert darkest < 60, "the axis of the plot is in the colour of the text"
+        seen.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert seen.page.locator("details:not([open])").count() == folded
+        assert 2 <= seen.page.pdf(format="A4").count(b"/Type /Page\n") <= 6
+        assert seen.errors == []
+
+
 def test_the_keyboard_alone_reaches_everything(browser: Any, page_path: Path) -> None:
     with opened(browser, page_path) as seen:
         reached = set()

@@ -1,6 +1,6 @@
 "use strict";
 // Both graphs as cards, one for each pair of tensors; so many around the chosen one as can be read.
-const AROUND = 30, HALF = 270, LINE = 17, LETTERS = 36;
+const AROUND = 30, PRINTED = 8, HALF = 270, LINE = 17, LETTERS = 36;
 
 function graphView(place, cards, layers, nodes, choose) {
   if (!cards.length) {
@@ -10,6 +10,7 @@ function graphView(place, cards, layers, nodes, choose) {
   const view = element("div", { class: "graph-view", tabindex: 0, role: "region", "aria-label": "Both graphs, side by side" });
   const where = element("span", { class: "soft", role: "status" });
   const button = (words, act) => element("button", { type: "button", onclick: act }, words);
+  const paper = matchMedia("print");
   let middle = 0, chosen = null, scale = 1;
   const guilty = cards.flatMap((card, number) => (card.layer !== null && layers[card.layer].guilty ? [number] : []));
   const earlier = button("Earlier layers", () => show(middle - AROUND));
@@ -23,8 +24,9 @@ function graphView(place, cards, layers, nodes, choose) {
   place.append(element("div", { class: "buttons" }, earlier, later, next, button("Zoom in", zoomed(1.25)), button("Zoom out", zoomed(0.8)), where), view);
 
   function show(number) {
-    middle = Math.min(Math.max(number, Math.min(AROUND, cards.length - 1)), Math.max(cards.length - 1 - AROUND, Math.min(AROUND, cards.length - 1)));
-    const from = Math.max(middle - AROUND, 0), to = Math.min(middle + AROUND + 1, cards.length);
+    const around = paper.matches ? PRINTED : AROUND, first = Math.min(around, cards.length - 1);
+    middle = Math.min(Math.max(number, first), Math.max(cards.length - 1 - around, first));
+    const from = Math.max(middle - around, 0), to = Math.min(middle + around + 1, cards.length);
     earlier.disabled = from === 0;
     later.disabled = to === cards.length;
     where.textContent = cards.length > to - from ? `${from + 1} to ${to} of ${cards.length}` : `${cards.length} in all`;
@@ -76,15 +78,20 @@ function graphView(place, cards, layers, nodes, choose) {
     return group;
   }
 
-  return (layer) => {
-    chosen = cards.findIndex((card) => card.layer === layer);
-    show(chosen);
+  function showChosen() {
+    show(chosen ?? middle);
     const card = view.querySelector(".card.chosen");
     if (card) {
       const box = card.getBoundingClientRect(), frame = view.getBoundingClientRect();
       view.scrollTop += box.top - frame.top - (frame.height - box.height) / 2;
       view.scrollLeft += box.left - frame.left - (frame.width - box.width) / 2;
     }
+  }
+
+  paper.addEventListener("change", showChosen);
+  return (layer) => {
+    chosen = cards.findIndex((card) => card.layer === layer);
+    showChosen();
   };
 }
 

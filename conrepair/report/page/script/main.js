@@ -68,5 +68,11 @@ document.querySelectorAll("details.row").forEach((row) => {
 });
 document.querySelectorAll("a.layer-link").forEach((link) => link.addEventListener("click", () => setTimeout(follow)));
 addEventListener("hashchange", follow);
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((item) => { item.open = true; }));
+// On paper all is unfolded but the licences.
+let unfolded = [];
+addEventListener("beforeprint", () => {
+  unfolded = [...document.querySelectorAll("details:not(.licences, [open])")];
+  unfolded.forEach((item) => { item.open = true; if (item.matches(".row")) unfold(item); });
+});
+addEventListener("afterprint", () => unfolded.forEach((item) => { item.open = false; }));
 follow();

@@ -1,6 +1,6 @@
 "use strict";
 // The errors along the network on a logarithmic axis: drag to zoom, point or use the arrow keys to read, Enter to choose.
-const LEAST = 1e-10;
+const LEAST = 1e-10, DARK = "screen and (prefers-color-scheme: dark)"; // paper is light
 
 function errorPlot(place, layers, choose) {
   if (!layers.length) {
@@ -76,7 +76,7 @@ function networkPlot(holder, data, { height, ends, x = {}, ticks = {}, series, d
     drawn(holder.plot);
   };
   draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  matchMedia(DARK).addEventListener("change", draw);
   new ResizeObserver(() => holder.plot.setSize({ width: width(), height })).observe(holder.parentElement);
 }
 

@@ -22,7 +22,7 @@ function targetsPlot(section, shared) {
   };
   const holder = slider(orders.length, words, told, () => {});
   section.querySelector(".plot").append(holder, told);
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const dark = matchMedia(DARK);
   const tone = (number) => `hsl(${HUES[number % HUES.length]} 70% ${dark.matches ? 68 : 36}%)`;
   const top = 10 ** Math.ceil(Math.log10(Math.max(1e-3, ...lines.flat().filter((value) => value !== null)) * 1.5));
   networkPlot(holder, [orders.map((_, number) => number), ...lines], {
