@@ -16,7 +16,7 @@ from random import Random
 import numpy as np
 
 from benchmarks.generate.reasons import reason_of
-from benchmarks.generate.settings import accepts, allowed, inside, stepped
+from benchmarks.generate.settings import accepts, inside, read, stepped
 from conrepair.generate.running import accepted
 from conrepair.generate.setting import Support
 from conrepair.generate.specifications.registry import specifications
@@ -80,7 +80,7 @@ def measured(op: str, opset: int, settings: int, seed: int, support: Support) ->
         if case is None:
             continue
         result.inside += 1
-        refusal = allowed(case, support)
+        _, refusal = read(case, support)
         if refusal is not None:
             result.wrong[f"drawn, and not allowed when it's read: {refusal}"] += 1
         result.allowed += 1
@@ -93,7 +93,7 @@ def measured(op: str, opset: int, settings: int, seed: int, support: Support) ->
         other = stepped(case, random)
         if other is None:
             continue
-        refusal = allowed(other, support)
+        other, refusal = read(other, support)
         message = accepts(other, generator)
         result.accepted += message is None
         if refusal is None:
@@ -117,7 +117,10 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=3, help="messages for each operator")
     arguments = parser.parse_args()
     support = Probed(arguments.opset, accepted)
-    for op in arguments.operators or specifications():
+    known = specifications()
+    for op in arguments.operators or known:
+        if known[op].least_opset > arguments.opset:
+            continue
         found = measured(op, arguments.opset, arguments.settings, arguments.seed, support)
         shares = f"precision {found.precision:6.1%} recall {found.recall:6.1%} {found.recall_explained:6.1%}"
         print(f"{op:24} {found.inside:4} {shares}")

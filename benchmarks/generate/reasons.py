@@ -10,7 +10,8 @@ __all__ = ["reason_of"]
 _REASONS = (
     (
         "*",
-        r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted)\b",
+        r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted|detect_negative"
+        r"|detect_positive|exclusive|fmod|reverse|training_mode)\b",
         "a flag is 0 or 1",
     ),
     ("*", r"an image without elements$", "there is nothing to see: only the batch may be empty"),
@@ -18,7 +19,12 @@ _REASONS = (
     ("*Pool", r"takes away at the ends$", "ONNX's reference fails, ONNX Runtime does for some opsets"),
     ("*LpPool", r"^\[p: ", "a norm is positive, and one above 4 too large for 16 bits"),
     ("*Pool", r"^\[count_include_pad: ", "a flag is 0 or 1"),
-    ("*", r"^\[input \d+: axis \d+ in\] .* has another shape$", "ranks above 6 aren't made"),
+    ("*", r"^\[input \d+: axis \d+ of 7 in\] .* has another shape$", "ranks above 6 aren't made"),
+    ("Celu", r"^\[alpha: .*0\] a division by alpha$", "it's divided by alpha"),
+    ("Clip", r"\] (min|max) has another shape$", "the standard's bounds are scalars"),
+    ("Cast", r"^\[to: .*8\] to has another value$", "strings aren't made"),
+    ("Gelu", r"^\[approximate\b", "the standard has two approximations"),
+    ("PRelu", r"\] slope has another shape$", "the standard broadcasts slopes to the input alone"),
 )
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -19,7 +20,7 @@ from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import TensorType
 from conrepair.generate.values.drawn import drawn_values
 
-__all__ = ["Case", "accepts", "allowed", "inside", "stepped"]
+__all__ = ["Case", "accepts", "inside", "read", "stepped"]
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,23 @@ def inside(op: str, opset: int, random: Random, support: Support) -> Case | None
     return None
 
 
-def allowed(case: Case, support: Support) -> str | None:
-    """Why the specification forbids a case; None if it doesn't."""
+def read(case: Case, support: Support) -> tuple[Case, str | None]:
+    """A case with what the specification asks of its inputs, and why that forbids it; None if it doesn't."""
     setting = Reading(
         case.op, case.opset, Random(0), support, given=case.inputs, said=case.attributes, results=case.outputs
     )
+    refusal = None
     try:
         specifications()[case.op].body(setting)
     except NotAllowedError as error:
-        return str(error)
-    unread = [place for place, item in enumerate(case.inputs) if item is not None and place >= len(setting.inputs)]
-    return f"input {unread[0]} isn't read" if unread else None
+        refusal = str(error)
+    else:
+        unread = [
+            place for place, item in enumerate(case.inputs) if item is not None and place >= len(setting.inputs)
+        ]
+        refusal = f"input {unread[0]} isn't read" if unread else None
+    asked = [mine or own for mine, own in itertools.zip_longest(setting.inputs, case.inputs)]
+    return replace(case, inputs=tuple(asked)), refusal
 
 
 def accepts(case: Case, generator: np.random.Generator) -> str | None:
@@ -151,7 +158,10 @@ def _other_rank(case: Case, random: Random) -> Case | None:
         )
     axis = random.randint(0, len(shape))
     return _with_type(
-        case, place, TensorType(dtype, (*shape[:axis], 1, *shape[axis:])), f"input {place}: axis {axis} in"
+        case,
+        place,
+        TensorType(dtype, (*shape[:axis], 1, *shape[axis:])),
+        f"input {place}: axis {axis} of {len(shape) + 1} in",
     )
 
 
@@ -175,7 +185,7 @@ def _other_dtype(case: Case, random: Random) -> Case | None:
 
 def _other_attribute(case: Case, random: Random) -> Case | None:
     schema = schema_of(case.op, case.opset)
-    names = [name for name in schema.attributes if schema.attributes[name].type.name in {"INT", "INTS"}]
+    names = [name for name in schema.attributes if schema.attributes[name].type.name in _CHANGED]
     if not names:
         return None
     name = random.choice(names)
@@ -189,13 +199,19 @@ def _other_attribute(case: Case, random: Random) -> Case | None:
     return replace(case, attributes={**case.attributes, name: changed}, step=f"{name}: {value} -> {changed}")
 
 
+_CHANGED = frozenset({"INT", "INTS", "FLOAT", "FLOATS", "STRING"})
+"""Kinds of attributes that are changed."""
+
+
 def _near(value: Any, random: Random) -> Any:
+    if isinstance(value, str):
+        return random.choice([value.upper(), value.lower(), value[1:], ""])
     if isinstance(value, tuple):
         if not value or random.random() < 0.1:
             return (*value, 1)
         place = random.randrange(len(value))
         return (*value[:place], _near(value[place], random), *value[place + 1 :])
-    return random.choice([value + 1, value - 1, -value, 0, value * 2])
+    return random.choice([value + 1, value - 1, -value, value * 0, value * 2])
 
 
 def _other_constant(case: Case, random: Random) -> Case | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import onnx
@@ -58,10 +58,9 @@ class Reading(Setting):
             raise NotAllowedError(f"{port.name} is missing")
         self.require(operand.type.dtype in port.dtypes, f"{port.name} has another element type")
         self.require(port.pattern.allows(operand.type.shape), f"{port.name} has another shape")
-        if port.values is not None and operand.array is not None and operand.array.size:
-            inside = port.values.low <= operand.array.min() and operand.array.max() <= port.values.high
-            self.require(inside, f"{port.name} has other values")
-        return operand
+        if port.values is not None and operand.array is not None:
+            self.require(port.values.allows(operand.array), f"{port.name} has other values")
+        return replace(operand, port=port)
 
     def _at(self, place: int) -> Operand | None:
         return self.given[place] if place < len(self.given) else None

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from conrepair.generate.graph import Draft
-from conrepair.generate.tensors import numpy_type
+from conrepair.generate.values.drawn import drawn_values
 
 __all__ = ["accepted", "run"]
 
@@ -40,9 +40,8 @@ def run(
 
 def accepted(model: onnx.ModelProto, draft: Draft) -> bool:
     """Whether ONNX Runtime takes a model of one operator."""
-    feeds = {
-        name: np.ones(tensor.type.shape, numpy_type(tensor.type.dtype)) for name, tensor in draft.sources.items()
-    }
+    generator = np.random.default_rng(0)
+    feeds = {name: drawn_values(tensor.type, tensor.values, generator) for name, tensor in draft.sources.items()}
     try:
         run(model, feeds, draft.outputs())
     except Exception:  # noqa: BLE001 (the runtime's errors have no common class)

@@ -15,7 +15,7 @@ import onnx
 from conrepair.generate.domains import Axes, Domain, OneOf, Permutation, Real, Whole, Wholes
 from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import AnyShape, Dims, Pattern, Size
-from conrepair.generate.tensors import Range, TensorType, in_schema
+from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
 
 __all__ = ["MAX_RANK", "NotAllowedError", "Operand", "Port", "Setting", "Support"]
 
@@ -234,6 +234,14 @@ class Setting(ABC):
         """All axes, in some order."""
         return tuple(self._attribute(name, Permutation(rank)))
 
+    def element_type(self, name: str) -> str:
+        """An element type of the next output, that the node says by its number."""
+        formal = self._formal_output()
+        dtypes = {element_type(dtype): dtype for dtype in self._result_dtypes(formal)}
+        dtype = dtypes[self.choice(name, tuple(dtypes))]
+        self.types.setdefault(formal.type_str, dtype)
+        return dtype
+
     # Outputs
 
     def output(self, shape: Sequence[Number | None], dtype: str | None = None) -> None:
@@ -243,10 +251,10 @@ class Setting(ABC):
             shape: Its sizes; None for those that depend on values.
             dtype: Its element type; what the schema says for None.
         """
-        formal = self.schema.outputs[min(len(self.outputs), len(self.schema.outputs) - 1)]
+        formal = self._formal_output()
         made = dtype or self.types.get(formal.type_str) or in_schema(formal.type_str)
         if made is None:
-            made = self._chosen_type(formal)
+            made = self.random.choice(self._result_dtypes(formal))
         self.types.setdefault(formal.type_str, made)
         result = TensorType(made, tuple(shape))
         self.outputs.append(result)
@@ -260,8 +268,9 @@ class Setting(ABC):
         for size in result.shape:
             self.require(size is None or size >= 0, "sizes are not negative")
 
-    def _chosen_type(self, formal: Any) -> str:
-        return str(self.random.choice(self._dtypes(formal, None)))
+    def _result_dtypes(self, formal: Any) -> tuple[str, ...]:
+        """Element types that an output may have."""
+        return self._dtypes(formal, None)
 
     # The schema
 
@@ -276,6 +285,10 @@ class Setting(ABC):
         if name is None:
             return formals[min(len(self.inputs), len(formals) - 1)]
         return next(formal for formal in formals if formal.name == name)
+
+    def _formal_output(self) -> Any:
+        """What the schema says of the next output."""
+        return self.schema.outputs[min(len(self.outputs), len(self.schema.outputs) - 1)]
 
     def _place(self, formal: Any) -> int:
         """Where an input stands: the next of a list's is behind those that it has."""

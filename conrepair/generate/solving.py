@@ -79,11 +79,16 @@ class Solving(Setting):
 
     def _taken(self, port: Port) -> Operand:
         dtypes = port.dtypes
-        if self.target is not None and not self.inputs and self._same_as_output(port) and self.target.dtype in dtypes:
+        if self.target is not None and self._same_as_output(port) and self.target.dtype in dtypes:
             dtypes = (self.target.dtype,)
         shape = port.pattern.made(self)
         self.require(product(shape) <= self.most, "too many elements")
         return Operand(TensorType(chosen_dtype(dtypes, self.random), shape), port=port)
+
+    def _result_dtypes(self, formal: Any) -> tuple[str, ...]:
+        dtypes = super()._result_dtypes(formal)
+        wanted = () if self.target is None or self.outputs else (self.target.dtype,)
+        return tuple(dtype for dtype in wanted if dtype in dtypes) or dtypes
 
     def _same_as_output(self, port: Port) -> bool:
         return bool(self._formal_input(port.name).type_str == self.schema.outputs[0].type_str)

@@ -19,7 +19,7 @@ __all__ = ["Accepts", "Probed"]
 Accepts = Callable[[onnx.ModelProto, Draft], bool]
 """Whether a runtime takes a model and computes it."""
 
-_TRIES = 3
+_TRIES = 5
 _SEED = 20
 
 
@@ -75,12 +75,12 @@ class Probed(Support):
                 continue
             draft = Draft(self._opset)
             draft.add(setting)
-            if self._accepts(model_of(draft, {}), draft):
-                return True
+            if not self._accepts(model_of(draft, {}), draft):
+                return False
             tries += 1
             if tries == _TRIES:
-                return False
-        return False
+                break
+        return tries > 0
 
 
 def _variables(op: str, opset: int) -> list[str]:

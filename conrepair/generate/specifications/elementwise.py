@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from conrepair.generate.expressions import Number
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
 from conrepair.generate.specifications.registry import operator
+from conrepair.generate.tensors import FLOATS, Range
 
 _INFINITE = float("inf")
 
@@ -19,28 +21,134 @@ LIMITED = {
 """Where functions of one number are finite."""
 
 
-@operator(
-    "Abs", "Asinh", "Atan", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "HardSwish", "Identity", "Mish", "Neg"
-)
+@operator("Abs", "Asinh", "Atan", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "HardSwish", "Identity", "Neg")
 @operator("Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Tan", "Tanh")
-@operator(*LIMITED)
+@operator("Mish", "BitwiseNot", least_opset=18)
+@operator("IsNaN", *LIMITED)
 def of_each(s: Setting) -> None:
     x = s.input(domain=LIMITED.get(s.op))
     s.output(x.shape)
 
 
-@operator("Elu", "Celu", "LeakyRelu", "ThresholdedRelu")
+@operator("Celu", "Elu", "LeakyRelu", "ThresholdedRelu")
 def with_alpha(s: Setting) -> None:
     x = s.input("X")
-    s.real("alpha", 0.01, 100.0, usual=(1.0, 0.01, 0.2))
+    s.real("alpha", -100.0, 100.0, usual=(1.0, 0.01, 0.2))
+    s.require(s.op != "Celu" or s.attributes["alpha"] != 0, "a division by alpha")
     s.output(x.shape)
 
 
-@operator("Add", "Sub", "Mul")
+@operator("Swish", least_opset=24)
+def swish(s: Setting) -> None:
+    x = s.input("X")
+    s.real("alpha", -100.0, 100.0, usual=(1.0, 1.702))
+    s.output(x.shape)
+
+
+@operator("Selu")
+def selu(s: Setting) -> None:
+    x = s.input("X")
+    s.real("alpha", -100.0, 100.0, usual=(1.6732632, 1.0))
+    s.real("gamma", -100.0, 100.0, usual=(1.0507010, 1.0))
+    s.output(x.shape)
+
+
+@operator("HardSigmoid")
+def hard_sigmoid(s: Setting) -> None:
+    x = s.input("X")
+    s.real("alpha", -100.0, 100.0, usual=(0.2, 1 / 6))
+    s.real("beta", -100.0, 100.0, usual=(0.5,))
+    s.output(x.shape)
+
+
+@operator("Shrink")
+def shrunk(s: Setting) -> None:
+    x = s.input("input")
+    s.real("bias", -100.0, 100.0, usual=(0.0, 0.5))
+    s.real("lambd", -100.0, 100.0, usual=(0.5,))
+    s.output(x.shape)
+
+
+@operator("Gelu", least_opset=20)
+def gelu(s: Setting) -> None:
+    x = s.input("X")
+    s.choice("approximate", ("none", "tanh"))
+    s.output(x.shape)
+
+
+@operator("PRelu")
+def with_slopes(s: Setting) -> None:
+    x = s.input("X")
+    s.input("slope", Broadcast(x.shape, one_way=True))
+    s.output(x.shape)
+
+
+@operator("Clip")
+def clipped(s: Setting) -> None:
+    x = s.input("input")
+    for name in ("min", "max"):
+        if s.has(name):
+            s.input(name, ())
+    s.output(x.shape)
+
+
+@operator("Dropout")
+def untrained_dropout(s: Setting) -> None:
+    x = s.input("data")
+    if s.has("ratio"):
+        s.input("ratio", (), values=Range(0, 0.99))
+    if s.has("training_mode"):
+        s.input("training_mode", (), values=Range(0, 0))
+    s.output(x.shape)
+    if s.has("mask"):
+        s.output(x.shape)
+
+
+@operator("IsInf")
+def infinite(s: Setting) -> None:
+    x = s.input("X")
+    s.flag("detect_negative")
+    s.flag("detect_positive")
+    s.output(x.shape)
+
+
+@operator("Add", "Mul", "Sub")
+@operator("BitwiseAnd", "BitwiseOr", "BitwiseXor", least_opset=18)
 def of_two(s: Setting) -> None:
     a = s.input("A")
     b = s.input("B", Broadcast(a.shape))
     s.output(s.broadcast(a.shape, b.shape))
+
+
+@operator("Div")
+def quotient(s: Setting) -> None:
+    a = s.input("A")
+    b = _divisor(s, a.shape, a.dtype)
+    s.output(s.broadcast(a.shape, b))
+
+
+@operator("Mod")
+def remainder(s: Setting) -> None:
+    a = s.input("A")
+    b = _divisor(s, a.shape, a.dtype)
+    s.require(s.flag("fmod") or a.dtype not in FLOATS, "floats have fmod's sign only")
+    s.output(s.broadcast(a.shape, b))
+
+
+@operator("Pow")
+def power(s: Setting) -> None:
+    x = s.input("X", domain=(1e-2, _INFINITE))
+    y = s.input("Y", Broadcast(x.shape), domain=(0.0, 4.0))
+    s.output(s.broadcast(x.shape, y.shape))
+
+
+@operator("BitShift")
+def shifted(s: Setting) -> None:
+    x = s.input("X")
+    bits = int(x.dtype.removeprefix("uint"))
+    y = s.input("Y", Broadcast(x.shape), values=Range(0, bits - 1))
+    s.choice("direction", ("LEFT", "RIGHT"))
+    s.output(s.broadcast(x.shape, y.shape))
 
 
 @operator("Max", "Mean", "Min", "Sum")
@@ -49,3 +157,11 @@ def of_several(s: Setting) -> None:
     for _ in range(s.count(0, 3)):
         shape = s.broadcast(shape, s.input(shape=Broadcast(shape)).shape)
     s.output(shape)
+
+
+def _divisor(s: Setting, shape: tuple[Number, ...], dtype: str) -> tuple[Number, ...]:
+    """What is divided by: never 0 where that stops the process, far from it where it makes infinities."""
+    if dtype in FLOATS:
+        return s.input("B", Broadcast(shape), domain=(1e-2, _INFINITE)).shape
+    signed = not dtype.startswith("u")
+    return s.input("B", Broadcast(shape), values=Range(-8 if signed else 1, 8, nonzero=True)).shape

@@ -14,7 +14,17 @@ __all__ = ["FAMILIES", "Body", "Specification", "operator", "specifications"]
 
 Body = Callable[[Setting], None]
 
-FAMILIES = ("convolution", "elementwise", "logic", "movement", "pooling", "products", "reductions")
+FAMILIES = (
+    "along",
+    "conversions",
+    "convolution",
+    "elementwise",
+    "logic",
+    "movement",
+    "pooling",
+    "products",
+    "reductions",
+)
 """Modules of this package that have specifications."""
 
 
