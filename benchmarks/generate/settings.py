@@ -14,7 +14,7 @@ from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.graph import Draft
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.reading import Reading
-from conrepair.generate.running import run
+from conrepair.generate.running import RefusedError, run
 from conrepair.generate.setting import NotAllowedError, Operand, Support, dtypes_of, schema_of
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import TensorType
@@ -98,7 +98,7 @@ def accepts(case: Case, generator: np.random.Generator) -> str | None:
     feeds = {name: drawn_values(tensor.type, tensor.values, generator) for name, tensor in draft.sources.items()}
     try:
         found = run(model_of(draft, {}, named, typed=False), feeds, named)
-    except Exception as error:  # noqa: BLE001 (the runtime's errors have no common class)
+    except RefusedError as error:
         return str(error)
     there = [predicted for predicted in case.predicted if predicted is not None]
     for predicted, array in zip(there, found.values(), strict=False):

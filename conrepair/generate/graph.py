@@ -22,6 +22,7 @@ class Tensor:
         name: Of its own.
         type: Element type and sizes.
         values: That it must have; None for any.
+        wish: Where the operator that it was made for is finite.
         array: A constant's.
         readers: How many inputs of nodes it's connected to.
     """
@@ -29,6 +30,7 @@ class Tensor:
     name: str
     type: TensorType
     values: Range | None = None
+    wish: tuple[float, float] | None = None
     array: np.ndarray[Any, Any] | None = None
     readers: int = 0
 
@@ -48,6 +50,7 @@ class Node:
         outputs: Names of tensors; "" for those that are left out.
         attributes: Those that are said.
         origin: Which part of the generator it's from: "grown", or the name of a form, pattern or instance.
+        domains: By input, where it's finite.
     """
 
     op: str
@@ -55,6 +58,7 @@ class Node:
     outputs: list[str]
     attributes: dict[str, Any]
     origin: str = "grown"
+    domains: dict[int, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass
@@ -107,7 +111,7 @@ class Draft:
                 outputs.append(instead_of)
             else:
                 outputs.append("" if made is None else self._tensor(made).name)
-        node = Node(setting.op, inputs, outputs, dict(setting.attributes), origin)
+        node = Node(setting.op, inputs, outputs, dict(setting.attributes), origin, dict(setting.domains))
         self.nodes.insert(0 if instead_of is not None else len(self.nodes), node)
         return node
 
@@ -181,6 +185,7 @@ class Draft:
             tensor = self.constant(operand.array)
         else:
             tensor = self.source(operand.type, operand.port.values if operand.port else None)
+            tensor.wish = operand.port.domain if operand.port else None
         tensor.readers += 1
         return tensor.name
 

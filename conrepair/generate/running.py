@@ -12,30 +12,56 @@ import onnx
 from conrepair.generate.graph import Draft
 from conrepair.generate.values.drawn import drawn_values
 
-__all__ = ["accepted", "run"]
+__all__ = ["RefusedError", "Session", "accepted", "run"]
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+
+class RefusedError(Exception):
+    """ONNX Runtime doesn't take a network, or doesn't compute it; the text is its own."""
+
+
+class Session:
+    """A model that is loaded, to be run again and again.
+
+    Args:
+        model: The network.
+        names: Of its outputs, in order.
+        optimized: Whether the runtime may rewrite the graph.
+
+    Raises:
+        RefusedError: if ONNX Runtime doesn't take it.
+    """
+
+    def __init__(self, model: onnx.ModelProto, names: Collection[str], *, optimized: bool = False) -> None:
+        self._names = tuple(names)
+        runtime, text = _runtime(), model.SerializeToString()
+        try:
+            self._session = runtime.InferenceSession(text, _options(optimized), providers=["CPUExecutionProvider"])
+        except Exception as error:  # the runtime's errors have no common class
+            raise RefusedError(str(error)) from error
+
+    def run(self, feeds: Arrays) -> dict[str, np.ndarray[Any, Any]]:
+        """Compute the outputs, by name.
+
+        Args:
+            feeds: By input.
+
+        Raises:
+            RefusedError: if ONNX Runtime doesn't compute it.
+        """
+        try:
+            found = self._session.run(None, dict(feeds))
+        except Exception as error:  # the runtime's errors have no common class
+            raise RefusedError(str(error)) from error
+        return dict(zip(self._names, found, strict=True))
 
 
 def run(
     model: onnx.ModelProto, feeds: Arrays, names: Collection[str], *, optimized: bool = False
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Compute a model's outputs.
-
-    Args:
-        model: The network.
-        feeds: By input.
-        names: Of its outputs, in order.
-        optimized: Whether the runtime may rewrite the graph.
-
-    Raises:
-        Exception: what ONNX Runtime raises, of no common class.
-    """
-    runtime = _runtime()
-    session = runtime.InferenceSession(
-        model.SerializeToString(), _options(optimized), providers=["CPUExecutionProvider"]
-    )
-    return dict(zip(names, session.run(None, dict(feeds)), strict=True))
+    """Compute a model's outputs, by name, once: as with `Session`."""
+    return Session(model, names, optimized=optimized).run(feeds)
 
 
 def accepted(model: onnx.ModelProto, draft: Draft) -> bool:
@@ -44,7 +70,7 @@ def accepted(model: onnx.ModelProto, draft: Draft) -> bool:
     feeds = {name: drawn_values(tensor.type, tensor.values, generator) for name, tensor in draft.sources.items()}
     try:
         run(model, feeds, draft.outputs())
-    except Exception:  # noqa: BLE001 (the runtime's errors have no common class)
+    except RefusedError:
         return False
     return True
 

@@ -83,6 +83,11 @@ class Setting(ABC):
         opset: Of the standard's operators.
         random: What is drawn comes from here.
         support: Which element types may be used.
+        inputs: Found so far; None for those that are left out.
+        outputs: Found so far; None for those that are left out.
+        attributes: Found so far.
+        types: Element types, by type variable.
+        domains: By place, where the node is finite in an input.
     """
 
     op: str
@@ -93,6 +98,7 @@ class Setting(ABC):
     outputs: list[TensorType | None] = field(default_factory=list)
     attributes: dict[str, Any] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
+    domains: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.schema = schema_of(self.op, self.opset)
@@ -169,6 +175,8 @@ class Setting(ABC):
         port = Port(formal.name, self._dtypes(formal, dtypes), pattern, values, domain)
         operand = self._taken(port)
         self._bind(formal, operand.type.dtype)
+        if domain is not None:
+            self.domains[self._place(formal)] = domain
         self._put(formal, operand)
         return operand.type
 

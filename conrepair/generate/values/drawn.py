@@ -10,14 +10,22 @@ from conrepair.generate.tensors import Range, TensorType, numpy_type
 
 __all__ = ["drawn_values"]
 
+_USUAL = 2.0
 
-def drawn_values(made: TensorType, wanted: Range | None, generator: np.random.Generator) -> np.ndarray[Any, Any]:
+
+def drawn_values(
+    made: TensorType,
+    wanted: Range | None,
+    generator: np.random.Generator,
+    wish: tuple[float, float] | None = None,
+) -> np.ndarray[Any, Any]:
     """Values of moderate size, of both signs where the type has signs.
 
     Args:
         made: Element type and sizes.
         wanted: What they must be; None for anything.
         generator: They come from here.
+        wish: What they should be between; None for anything.
 
     Returns:
         An array of that type.
@@ -29,7 +37,16 @@ def drawn_values(made: TensorType, wanted: Range | None, generator: np.random.Ge
         return np.asarray(generator.random(made.shape) < 0.5)
     if dtype.kind in "iu":
         return generator.integers(-8 if dtype.kind == "i" else 0, 9, made.shape).astype(dtype)
-    return generator.uniform(-2.0, 2.0, made.shape).astype(dtype)
+    low, high = _moderate(*wish) if wish is not None else (-_USUAL, _USUAL)
+    return np.asarray(generator.uniform(low, high, made.shape)).astype(dtype)
+
+
+def _moderate(low: float, high: float) -> tuple[float, float]:
+    """The part of a range that is neither far from zero nor at its ends."""
+    start = max(low, -_USUAL) if low <= _USUAL else low
+    end = min(high, start + 2 * _USUAL)
+    margin = (end - start) / 16
+    return start + margin, end - margin
 
 
 def _within(
@@ -38,13 +55,12 @@ def _within(
     whole = dtype.kind in "iub"
     if wanted.distinct and made.shape:  # along the last axis
         span = np.arange(int(wanted.low), int(wanted.high) + 1)
-        values = generator.permuted(np.broadcast_to(span, (*made.shape[:-1], span.size)), axis=-1)[
-            ..., : made.shape[-1]
-        ]
+        every = np.broadcast_to(span, (*made.shape[:-1], span.size))
+        values = generator.permuted(every, axis=-1)[..., : made.shape[-1]]
     elif whole:
         values = generator.integers(int(wanted.low), int(wanted.high) + 1, made.shape)
     else:
-        values = generator.uniform(wanted.low, wanted.high, made.shape)
+        values = np.asarray(generator.uniform(wanted.low, wanted.high, made.shape))
     if wanted.nonzero:
         values = np.where(values == 0, wanted.high, values)
     if wanted.ascending:

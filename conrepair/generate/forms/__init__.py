@@ -1,0 +1,1 @@
+"""Legal nonsense: what no sane exporter writes, and every pass must bear."""

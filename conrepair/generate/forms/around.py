@@ -1,0 +1,74 @@
+"""Nodes, outputs and weights that a network has twice, or without need."""
+
+from __future__ import annotations
+
+from conrepair.generate.forms.registry import form
+from conrepair.generate.setting import NotAllowedError
+from conrepair.generate.tensors import FLOATS, NUMERIC
+from conrepair.generate.weaving import Weaver
+
+
+@form("duplicated node")
+def duplicated(w: Weaver) -> None:
+    draft = w.draft
+    nodes = [node for node in draft.nodes if len(node.outputs) == 1 and draft.tensors[node.outputs[0]].free]
+    if not nodes:
+        raise NotAllowedError("no node can be there twice")
+    node = w.random.choice(nodes)
+    inputs = [name or None for name in node.inputs]
+    w.takes_over(node.outputs[0], w.node(node.op, *inputs, **node.attributes))
+
+
+@form("dead branch")
+def dead(w: Weaver) -> None:
+    x = w.pick_or_new(FLOATS)
+    w.draft.hidden.add(w.node(w.random.choice(["Sigmoid", "Abs", "Neg"]), w.node("Tanh", x)))
+
+
+@form("one tensor twice")
+def twice(w: Weaver) -> None:
+    x = w.pick_or_new(NUMERIC)
+    w.node(w.random.choice(["Add", "Sub", "Mul", "Max", "Min"]), x, x)
+
+
+@form("input that is an output")
+def shown_input(w: Weaver) -> None:
+    names = [name for name, tensor in w.draft.sources.items() if tensor.readers]
+    if not names:
+        raise NotAllowedError("the network has no input")
+    w.draft.shown.add(w.random.choice(names))
+
+
+@form("output that is read")
+def shown_inside(w: Weaver) -> None:
+    names = [name for name in w.draft.made() if w.draft.tensors[name].readers]
+    if not names:
+        raise NotAllowedError("nothing inside is read")
+    w.draft.shown.add(w.random.choice(names))
+
+
+@form("shared weight")
+def shared(w: Weaver) -> None:
+    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+    made = w.type_of(x)
+    weight = w.new(made.dtype, made.shape[-1:])
+    w.node("Mul", w.node("Add", x, weight), weight)
+
+
+@form("scalar against one element")
+def scalar_against_one(w: Weaver) -> None:
+    dtype = w.dtype(FLOATS)
+    scalar, single = w.new(dtype, ()), w.new(dtype, (1,))
+    both = w.node(w.random.choice(["Add", "Mul", "Sub"]), scalar, single)
+    w.node("Mul", w.pick_or_new((dtype,)), both)
+
+
+@form("several broadcast inputs")
+def broadcast(w: Weaver) -> None:
+    x = w.pick_or_new(("float32",), rank=(3, 4))
+    made = w.type_of(x)
+    shapes = (
+        tuple(size if place == axis else 1 for place, size in enumerate(made.shape)) for axis in range(made.rank)
+    )
+    parts = [w.new(made.dtype, shape) for shape in shapes]
+    w.node(w.random.choice(["Sum", "Max", "Min", "Mean"]), x, *parts)

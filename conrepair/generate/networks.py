@@ -1,0 +1,150 @@
+"""One random network: grown, woven through with patterns and nonsense, and given values with which it's finite."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from conrepair.generate.forms.registry import QUOTA, forms
+from conrepair.generate.graph import Draft
+from conrepair.generate.growing import Growing
+from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.setting import NotAllowedError, Support
+from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.values.search import Settled, Settling
+from conrepair.generate.weaving import Weaver
+
+__all__ = ["Network", "Wishes", "made"]
+
+_ROUNDS = 12
+"""How often what isn't finite is taken out and grown anew."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What networks should be like.
+
+    Attributes:
+        nodes: Operators of each.
+        operators: Names of those that may be in it; all for none.
+        most: Elements that a tensor may have.
+        opset: Of the standard's operators.
+        backward: How likely an operator is put in front of a tensor that no node makes.
+        woven: How likely a pattern is put in, for each five nodes.
+        quotas: By form, the share of networks that get it, where that's not the usual one.
+    """
+
+    nodes: int = 10
+    operators: tuple[str, ...] = ()
+    most: int = 4096
+    opset: int = 20
+    backward: float = 0.3
+    woven: float = 0.2
+    quotas: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Network:
+    """A network with its values.
+
+    Attributes:
+        draft: The graph.
+        values: Of inputs, weights, and all that nodes make.
+        weights: Names of sources that are no inputs.
+        removed: Nodes that were taken out since nothing made them finite.
+        refused: What the runtime said of drafts that it didn't compute.
+    """
+
+    draft: Draft
+    values: Settled
+    weights: tuple[str, ...]
+    removed: int
+    refused: tuple[str, ...]
+
+    @property
+    def parts(self) -> set[str]:
+        """Names of the forms and patterns that are in it."""
+        found = {node.origin for node in self.draft.nodes} - {"grown"}
+        found |= {"input that is an output"} if self.draft.shown & self.draft.sources.keys() else set()
+        return found | ({"output that is read"} if self.draft.shown - self.draft.sources.keys() else set())
+
+
+def made(wishes: Wishes, random: Random, support: Support) -> Network | None:
+    """Make a network.
+
+    Args:
+        wishes: What it should be like.
+        random: All that's drawn comes from here.
+        support: Element types of the runtime that computes it.
+
+    Returns:
+        The network; None if the runtime refused to compute what was drawn.
+    """
+    names = wishes.operators or _of_opset(wishes.opset)
+    growing = Growing(random, names, support, wishes.most, wishes.backward)
+    draft = Draft(wishes.opset)
+    growing.grow(draft, max(1, wishes.nodes // 2))
+    _weave(draft, wishes, random, support)
+    kept: dict[str, np.ndarray[Any, Any]] = {}
+    refused: list[str] = []
+    removed = 0
+    generator = np.random.default_rng(random.getrandbits(64))
+    for _ in range(_ROUNDS):
+        growing.grow(draft, wishes.nodes)
+        settling = Settling(draft, generator)
+        found = settling.settled(kept)
+        if found is not None:
+            return Network(draft, found, _weights(draft, random), removed, tuple(refused))
+        kept = settling.sources
+        guilty = settling.guilty
+        if settling.message:
+            refused.append(settling.message)
+            place = re.search(r"[Nn]ame:'n(\d+)'|name 'n(\d+)'", settling.message)
+            if place is None:
+                return None
+            guilty = draft.nodes[int(place[1] or place[2])]
+        if guilty is None:
+            return None
+        before = len(draft.nodes)
+        draft.remove(guilty)
+        removed += before - len(draft.nodes)
+    return None
+
+
+def _of_opset(opset: int) -> Sequence[str]:
+    return [name for name, item in specifications().items() if item.least_opset <= opset]
+
+
+def _weave(draft: Draft, wishes: Wishes, random: Random, support: Support) -> None:
+    chosen = [
+        (item.name, item.body) for item in forms().values() if random.random() < wishes.quotas.get(item.name, QUOTA)
+    ]
+    every = list(patterns().values())
+    for _ in range(max(1, wishes.nodes // 5)):
+        if every and random.random() < wishes.woven:
+            drawn = random.choice(every)
+            chosen.append((drawn.name, drawn.body))
+    random.shuffle(chosen)
+    for name, body in chosen:
+        weaver = Weaver(draft, random, support, wishes.most, name)
+        for _ in range(3):
+            try:
+                with weaver.whole():
+                    body(weaver)
+                    if len(draft.nodes) > wishes.nodes:
+                        raise NotAllowedError("more nodes than there should be")
+            except NotAllowedError:
+                continue
+            draft.sort()
+            break
+
+
+def _weights(draft: Draft, random: Random) -> tuple[str, ...]:
+    """Sources that are weights, by coin; the first is an input, whatever the coin says."""
+    names = [name for name in draft.sources if random.random() < 0.5]
+    return tuple(names[1:] if len(names) == len(draft.sources) else names)

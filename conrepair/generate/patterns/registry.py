@@ -1,0 +1,58 @@
+"""All patterns, by name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from conrepair.generate.weaving import Weaver
+
+__all__ = ["Pattern", "pattern", "patterns"]
+
+Body = Callable[[Weaver], None]
+
+_FAMILIES: tuple[str, ...] = ("units",)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Some nodes that belong together.
+
+    Attributes:
+        name: As configurations and results have it.
+        aims: What it sets off: the optimizations' own names behind the runtime's ("onnxruntime:MatMulAddFusion").
+        body: Puts it into a network; NotAllowedError where it doesn't fit.
+    """
+
+    name: str
+    aims: tuple[str, ...]
+    body: Body
+
+
+_ALL: dict[str, Pattern] = {}
+
+
+def pattern(name: str, *aims: str) -> Callable[[Body], Body]:
+    """Register a pattern.
+
+    Args:
+        name: In a few words.
+        aims: What it sets off, as `Pattern.aims`; nothing for units of usual networks.
+    """
+
+    def registered(body: Body) -> Body:
+        _ALL[name] = Pattern(name, aims, body)
+        return body
+
+    return registered
+
+
+@cache
+def patterns() -> Mapping[str, Pattern]:
+    """All of them, in the order of the alphabet."""
+    for family in _FAMILIES:
+        importlib.import_module(f"{__package__}.{family}")
+    return MappingProxyType(dict(sorted(_ALL.items())))
