@@ -126,11 +126,9 @@ class Settling:
                 _add(pending, other.inputs[place], np.nan_to_num(part))
         moved = False
         for name, tensor in self.draft.sources.items():
-            gradient = pending.get(name)
-            if gradient is None or sources[name].dtype.kind != "f" or not np.any(gradient):
-                continue
-            sources[name] = _moved(sources[name], gradient, rate, tensor)
-            moved = True
+            if name in pending and sources[name].dtype.kind == "f" and np.any(pending[name]):
+                sources[name] = _moved(sources[name], pending[name], rate, tensor)
+                moved = True
         return moved
 
 
