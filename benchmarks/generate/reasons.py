@@ -24,6 +24,10 @@ _REASONS = (
     ("Clip", r"\] (min|max) has another shape$", "the standard's bounds are scalars"),
     ("Cast", r"^\[to: .*8\] to has another value$", "strings aren't made"),
     ("Gelu", r"^\[approximate\b", "the standard has two approximations"),
+    ("*", r"axis 0 of 1 out\] axes has (another value|other values)$", "a scalar has no axes"),
+    ("Arg*", r"the largest of nothing$", "there is no place in what is empty"),
+    ("ReduceMean", r"the mean of nothing$", "the standard doesn't say what that is"),
+    ("*", r"^\[noop_with_empty_axes:", "a flag is 0 or 1"),
     ("PRelu", r"\] slope has another shape$", "the standard broadcasts slopes to the input alone"),
 )
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""

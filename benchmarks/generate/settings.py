@@ -154,7 +154,10 @@ def _other_rank(case: Case, random: Random) -> Case | None:
     if shape and random.random() < 0.5:
         axis = random.randrange(len(shape))
         return _with_type(
-            case, place, TensorType(dtype, (*shape[:axis], *shape[axis + 1 :])), f"input {place}: axis {axis} out"
+            case,
+            place,
+            TensorType(dtype, (*shape[:axis], *shape[axis + 1 :])),
+            f"input {place}: axis {axis} of {len(shape)} out",
         )
     axis = random.randint(0, len(shape))
     return _with_type(

@@ -120,12 +120,13 @@ class Real:
 
 @dataclass(frozen=True)
 class Axes:
-    """Different axes of a tensor of so many; from the end if negative."""
+    """Axes of a tensor of so many, from the end if negative; none is drawn twice, even where that's allowed."""
 
     rank: int
     fewest: int = 1
     most: int | None = None
     negative: bool = True
+    distinct: bool = True
 
     def drawn(self, random: Random) -> tuple[int, ...]:
         most = self.rank if self.most is None else min(self.most, self.rank)
@@ -135,10 +136,11 @@ class Axes:
         return tuple(axis - self.rank if self.negative and random.random() < 0.3 else axis for axis in chosen)
 
     def allows(self, value: Any) -> bool:
-        most = self.rank if self.most is None else self.most
-        inside = all((-self.rank if self.negative else 0) <= axis < self.rank for axis in value)
-        return (
-            inside and self.fewest <= len(value) <= most and len({axis % self.rank for axis in value}) == len(value)
+        if not all((-self.rank if self.negative else 0) <= axis < self.rank for axis in value):
+            return False
+        count = len({axis % self.rank for axis in value})
+        return self.fewest <= count <= (self.rank if self.most is None else self.most) and (
+            count == len(value) or not self.distinct
         )
 
     def checks(self, value: Any) -> list[Any]:

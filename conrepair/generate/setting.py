@@ -233,10 +233,17 @@ class Setting(ABC):
         return value % rank if rank else value
 
     def axes(
-        self, name: str, rank: int, fewest: int = 1, most: int | None = None, *, negative: bool = True
+        self,
+        name: str,
+        rank: int,
+        fewest: int = 1,
+        most: int | None = None,
+        *,
+        negative: bool = True,
+        distinct: bool = True,
     ) -> tuple[int, ...]:
-        """Different axes, counted from 0, in the node's order."""
-        return tuple(int(axis) % rank for axis in self._attribute(name, Axes(rank, fewest, most, negative)))
+        """Axes, counted from 0, in the node's order."""
+        return tuple(int(axis) % rank for axis in self._attribute(name, Axes(rank, fewest, most, negative, distinct)))
 
     def permutation(self, name: str, rank: int) -> tuple[int, ...]:
         """All axes, in some order."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from conrepair.generate.expressions import product
 from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.registry import operator
 
 
 @operator("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin")
-@operator("ReduceProd", "ReduceSum", "ReduceSumSquare", least_opset=18)
+@operator("ReduceProd", "ReduceSum", "ReduceSumSquare")
 def over_axes(s: Setting) -> None:
-    x = s.input("data", rank=range(1, 7), least=1)
-    axes = s.axes("axes", x.rank) if s.has("axes") else tuple(range(x.rank))
+    x = s.input("data", domain=(1e-2, float("inf")) if s.op == "ReduceLogSum" else None)
+    kept = s.has("noop_with_empty_axes") and s.flag("noop_with_empty_axes")
+    axes = s.axes("axes", x.rank, fewest=0, distinct=False) if s.has("axes") else ()
+    if not axes and not kept:
+        axes = tuple(range(x.rank))
+    if s.op == "ReduceMean":
+        s.require(product(x.shape[axis] for axis in set(axes)) > 0, "the mean of nothing")
     if s.flag("keepdims"):
         s.output([1 if axis in axes else size for axis, size in enumerate(x.shape)])
     else:
@@ -19,8 +25,9 @@ def over_axes(s: Setting) -> None:
 
 @operator("ArgMax", "ArgMin")
 def place(s: Setting) -> None:
-    x = s.input("data", rank=range(1, 7), least=1)
+    x = s.input("data", rank=range(1, 7))
     axis = s.axis("axis", x.rank)
+    s.require(x.shape[axis] > 0, "the largest of nothing")
     kept = [1] if s.flag("keepdims") else []
     s.flag("select_last_index")
     s.output([*x.shape[:axis], *kept, *x.shape[axis + 1 :]])
