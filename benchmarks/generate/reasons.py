@@ -28,6 +28,13 @@ _REASONS = (
     ("Arg*", r"the largest of nothing$", "there is no place in what is empty"),
     ("ReduceMean", r"the mean of nothing$", "the standard doesn't say what that is"),
     ("*", r"^\[noop_with_empty_axes:", "a flag is 0 or 1"),
+    ("*Normalization", r"^\[epsilon: ", "a spread that isn't positive has no root"),
+    ("LRN", r"^\[(alpha|beta|bias): ", "a spread that isn't positive has no root"),
+    ("MeanVarianceNormalization", r"axes has another value$|the usual axes", "axes that there aren't mean nothing"),
+    ("RMSNormalization", r"scale has another shape$", "the standard broadcasts a scale to the axes of the norm"),
+    ("BatchNormalization", r"^\[momentum: ", "a momentum is between 0 and 1"),
+    ("*Normalization", r"^\[stash_type: ", "it's computed in floats"),
+    ("GroupNormalization", r"(scale|bias) has another shape$", "the standard has one for each group, or channel"),
     ("PRelu", r"\] slope has another shape$", "the standard broadcasts slopes to the input alone"),
 )
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""

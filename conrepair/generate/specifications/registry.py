@@ -21,6 +21,7 @@ FAMILIES = (
     "elementwise",
     "logic",
     "movement",
+    "norms",
     "pooling",
     "products",
     "reductions",

@@ -1,0 +1,99 @@
+"""Operators that give elements a mean and a spread."""
+
+from __future__ import annotations
+
+from conrepair.generate.setting import Setting
+from conrepair.generate.shapes import Broadcast
+from conrepair.generate.specifications.registry import operator
+
+_POSITIVE = (1e-2, float("inf"))
+
+
+@operator("BatchNormalization")
+def by_channel(s: Setting) -> None:
+    x = s.input("X", rank=range(1, 7))
+    channels = x.shape[1] if x.rank > 1 else 1
+    for name in ("scale", "B", "input_mean"):
+        s.input(name, [channels])
+    s.input("input_var", [channels], domain=_POSITIVE)
+    _epsilon(s)
+    trained = s.has("running_mean")
+    s.choice("training_mode", (int(trained),))
+    s.output(x.shape)
+    if trained:
+        s.real("momentum", 0.0, 1.0, usual=(0.9,))
+        s.output([channels])
+        s.output([channels])
+
+
+@operator("InstanceNormalization")
+def by_instance(s: Setting) -> None:
+    x = s.input("input", rank=range(3, 7))
+    s.input("scale", [x.shape[1]])
+    s.input("B", [x.shape[1]])
+    _epsilon(s)
+    s.output(x.shape)
+
+
+@operator("GroupNormalization", least_opset=18)
+def by_group(s: Setting) -> None:
+    x = s.input("X", rank=range(2, 7), least=1)
+    channels = x.shape[1]
+    groups = s.integer("num_groups", 1, channels)
+    s.require(channels % groups == 0, "channels that are no multiple of the groups")
+    for name in ("scale", "bias"):
+        s.input(name, [groups if s.opset < 21 else channels])
+    _epsilon(s)
+    if s.has("stash_type"):
+        s.choice("stash_type", (1, 10, 11))
+    s.output(x.shape)
+
+
+@operator("LayerNormalization")
+def by_layer(s: Setting) -> None:
+    x = s.input("X", rank=range(1, 7), least=1)
+    axis = s.axis("axis", x.rank)
+    s.input("Scale", Broadcast(x.shape, one_way=True))
+    if s.has("B"):
+        s.input("B", Broadcast(x.shape, one_way=True))
+    _epsilon(s)
+    s.choice("stash_type", (1,))
+    s.output(x.shape)
+    for name in ("Mean", "InvStdDev"):
+        if s.has(name):
+            s.output([*x.shape[:axis], *(1 for _ in x.shape[axis:])])
+
+
+@operator("RMSNormalization", least_opset=23)
+def by_square(s: Setting) -> None:
+    x = s.input("X", rank=range(1, 7), least=1)
+    axis = s.axis("axis", x.rank)
+    s.input("scale", Broadcast(x.shape[axis:], one_way=True))
+    _epsilon(s)
+    s.choice("stash_type", (1, 10, 11))
+    s.output(x.shape)
+
+
+@operator("LRN")
+def by_neighbours(s: Setting) -> None:
+    x = s.input("X", rank=4)
+    size = s.integer("size", 1)
+    s.require(size % 2 == 1, "ONNX Runtime has as many neighbours before as behind")
+    s.real("alpha", 1e-7, 100.0, usual=(1e-4,))
+    s.real("beta", 1e-7, 100.0, usual=(0.75,))
+    s.real("bias", 1e-7, 100.0, usual=(1.0,))
+    s.output(x.shape)
+
+
+@operator("MeanVarianceNormalization")
+def over_axes(s: Setting) -> None:
+    x = s.input("X", rank=range(1, 7))
+    if s.has("axes"):
+        s.axes("axes", x.rank, distinct=False)
+    else:
+        s.require(x.rank > 3, "the usual axes go up to the fourth")
+    s.output(x.shape)
+
+
+def _epsilon(s: Setting) -> None:
+    s.real("epsilon", 1e-7, 100.0, usual=(1e-5, 1e-3))
