@@ -41,6 +41,10 @@ def pytest_runtest_setup() -> None:
     _set_modules_aside()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # or libraries of C++ report at the end what was never freed
+
+
 def _set_modules_aside() -> None:
     """Keep the collector from what's there once a framework is: Keras asks for full collections."""
     if len(sys.modules) > _AT_ONCE + _modules[0]:
