@@ -7,6 +7,7 @@ from conrepair.report.page.overview import overview
 from conrepair.report.page.rendering import policy, rendered, text_of
 from conrepair.report.page.sections import matrix_of, provenance, sections
 from conrepair.report.result import AuditResult
+from conrepair.report.target_rows import name_of
 
 __all__ = ["page_html"]
 
@@ -34,6 +35,7 @@ def page_html(result: AuditResult) -> str:
         matrix=matrix_of(result),
         sections=shown,
         provenance=provenance(result),
+        name_of=name_of,
         data={section.anchor: section.data for section in shown if section.data},
         targets=targets_data(result),
         styles=[text_of(name) for name in _STYLES],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.localization.suspiciousness import Suspiciousness
+from conrepair.report.encode import encode
 from conrepair.report.page.anchors import section_of
 from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
@@ -16,9 +18,11 @@ from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.summary import row_notes
 from conrepair.report.target_rows import is_target, name_of, target_rows, without_device, word_of
-from conrepair.runtime.words import number
+from conrepair.runtime.words import number, shortened
 
 __all__ = ["Cell", "Matrix", "Section", "matrix_of", "provenance", "sections"]
+
+_OPTION = 2000  # letters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +175,8 @@ def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:
     """Where it comes from, as names and values."""
     told = [("command", result.command or "called from Python"), ("folder", str(result.folder))]
     told += [("took", f"{result.seconds:.1f} s")]
+    options = {name: value for name, value in encode(result.config).items() if value not in (None, [], {})}
+    told += [(f"option {name}", shortened(json.dumps(value), _OPTION)) for name, value in options.items()]
     for row in result.rows:
         if row.ran.artifact is not None:
             told.append(
@@ -179,7 +185,8 @@ def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:
                     f"{row.ran.artifact.path}, SHA-256 {row.ran.artifact.sha256}",
                 )
             )
-    told += [(f"data of {name}", words) for name, words in result.datasets.items()]
-    told += [(f"seed of {name}", str(seed)) for name, seed in result.seeds.items()]
+    names = {row.model: name_of(row, result) for row in result.rows if not row.conversion}
+    told += [(f"data of {names.get(model, model)}", words) for model, words in result.datasets.items()]
+    told += [(f"seed of {names.get(model, model)}", str(seed)) for model, seed in result.seeds.items()]
     told += [(f"version of {name}", version) for name, version in result.versions.items()]
     return list(dict.fromkeys(told))
