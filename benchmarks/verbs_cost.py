@@ -93,9 +93,28 @@ def make_models(folder: Path) -> None:
     Args:
         folder: Receives `source.onnx` and `wrong.onnx`, `.tflite` and `.pt2`.
     """
+    from benchmarks.common.making import convert
+
+    side = make_pair(folder)
+    for place, step in enumerate(("onnx-keras", "keras-tflite")):
+        (folder / str(place)).mkdir()
+        side = convert({"side": side, "converter": step, "options": {}}, folder / str(place))["side"]
+    shutil.copy(side["model"]["path"], folder / f"{WRONG}.tflite")
+    _export_program(folder)
+
+
+def make_pair(folder: Path) -> dict[str, Any]:
+    """Write the source and the wrong target as ONNX.
+
+    Args:
+        folder: Receives `source.onnx` and `wrong.onnx`.
+
+    Returns:
+        The target, for further conversions.
+    """
     import onnx
 
-    from benchmarks.common.making import FOLDED, convert, make
+    from benchmarks.common.making import FOLDED, make
     from conrepair.frameworks.model import Model, to_json
     from conrepair.runtime.files import sha256_of
 
@@ -108,12 +127,7 @@ def make_models(folder: Path) -> None:
     pads.ints[:] = _PADS
     wrong = folder / f"{WRONG}.onnx"
     onnx.save(model, wrong)
-    side = side | {"model": to_json(Model("onnx", str(wrong), sha256_of(wrong)))}
-    for place, step in enumerate(("onnx-keras", "keras-tflite")):
-        (folder / str(place)).mkdir()
-        side = convert({"side": side, "converter": step, "options": {}}, folder / str(place))["side"]
-    shutil.copy(side["model"]["path"], folder / f"{WRONG}.tflite")
-    _export_program(folder)
+    return {**side, "model": to_json(Model("onnx", str(wrong), sha256_of(wrong)))}
 
 
 def _export_program(folder: Path) -> None:

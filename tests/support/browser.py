@@ -32,6 +32,11 @@ class Opened:
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
+    def in_sight(self, selector: str) -> bool:
+        """Whether the first of such elements is seen whole without scrolling."""
+        box = self.page.locator(selector).first.bounding_box()
+        return bool(box) and box["y"] >= 0 and box["y"] + box["height"] <= self.page.viewport_size["height"]
+
     def violations(self) -> list[str]:
         """What axe-core finds that keeps people from using the page."""
         from axe_playwright_python.sync_playwright import Axe

@@ -38,11 +38,6 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found.save(folder / "out") / "report.html"
 
 
-def in_sight(page: Any, selector: str) -> bool:
-    box = page.locator(selector).first.bounding_box()
-    return bool(box) and box["y"] >= 0 and box["y"] + box["height"] <= page.viewport_size["height"]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1280, 800), (390, 800)], ids=["desk", "phone"])
 def test_it_opens_without_error_request_or_violation(
@@ -51,9 +46,9 @@ def test_it_opens_without_error_request_or_violation(
     with opened(browser, page_path, scheme=scheme, size=size) as seen:
         seen.page.wait_for_selector(".card")
         assert seen.requests == [page_path.as_uri()]
-        assert in_sight(seen.page, "h1 .badge")
+        assert seen.in_sight("h1 .badge")
         if size[0] > 1000:
-            assert in_sight(seen.page, "ol.guilty a.layer-link")
+            assert seen.in_sight("ol.guilty a.layer-link")
         width = seen.page.evaluate("document.documentElement.scrollWidth")
         assert width <= size[0], "the page doesn't scroll sideways"
         assert seen.violations() == []
