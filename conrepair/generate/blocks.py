@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from conrepair.generate.diversity import Diversity
 from conrepair.generate.networks import Network, Wishes, made
 from conrepair.generate.setting import Support
 
@@ -27,5 +28,6 @@ def block(wishes: Wishes, seed: int, number: int, support: Support, count: int =
     Yields:
         Each network; None for one that the runtime refused to compute.
     """
+    seen = Diversity(wishes.operators)
     for place in range(count):
-        yield made(wishes, Random(f"{seed}/{number}/{place}"), support)  # a text: the same on every machine
+        yield made(wishes, Random(f"{seed}/{number}/{place}"), support, seen)  # a text: the same on every machine

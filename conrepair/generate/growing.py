@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from conrepair.generate.diversity import Diversity
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.graph import Draft, Tensor
 from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting, Support
 from conrepair.generate.solving import Solving
 from conrepair.generate.specifications.registry import specifications
-from conrepair.generate.tensors import TensorType
 
 __all__ = ["Growing", "Pool"]
 
 _FRESH = 0.08
 """How likely an input gets a new tensor although one that is there would do."""
+
+_ISLAND = 0.05
+"""How likely an operator needn't read anything that is there."""
+
+_READ = 0.25
+"""How welcome a tensor is still for each input that reads it."""
+
+_NEW = 3.0
+"""How much more welcome a tensor is whose maker the operator hasn't read from yet."""
+
+_DRAWN = 3
+"""Operators of which the one that was used least is taken."""
+
+_REJECTED = 0.9
+"""How likely a setting that was there already is drawn anew (as GenCoG does)."""
 
 _TRIES = 12
 """Settings of one operator that are drawn before another is chosen."""
@@ -28,24 +43,27 @@ class Pool:
     Args:
         draft: The network.
         most: Elements that a tensor may have.
+        wanted: How welcome a tensor is, by name.
     """
 
-    def __init__(self, draft: Draft, most: int) -> None:
-        self._draft, self._fresh = draft, Fresh(most)
+    def __init__(self, draft: Draft, most: int, wanted: Callable[[str], float]) -> None:
+        self._fresh = Fresh(most)
+        free = [tensor for tensor in draft.tensors.values() if tensor.free]
+        self._free = [(item, wanted(item.name) * _READ ** min(item.readers, 4)) for item in free]
+        self.fitted = False
 
     def take(self, port: Port, random: Random) -> Operand:
         if port.values is None and random.random() >= _FRESH:
-            fitting = list(self._fitting(port))
+            fitting = [
+                (tensor, weight)
+                for tensor, weight in self._free
+                if tensor.type.dtype in port.dtypes and port.pattern.allows(tensor.type.shape)
+            ]
             if fitting:
-                name, chosen, _ = random.choices(fitting, [0.25 ** min(item[2], 4) for item in fitting])[0]
-                return Operand(chosen, name=name, port=port)
+                self.fitted = True
+                chosen = random.choices(fitting, [weight for _, weight in fitting])[0][0]
+                return Operand(chosen.type, name=chosen.name, port=port)
         return self._fresh.take(port, random)
-
-    def _fitting(self, port: Port) -> Iterator[tuple[str, TensorType, int]]:
-        for name, tensor in self._draft.tensors.items():
-            made = tensor.type
-            if tensor.free and made.dtype in port.dtypes and port.pattern.allows(made.shape):
-                yield name, made, tensor.readers
 
 
 @dataclass
@@ -58,6 +76,7 @@ class Growing:
         support: Element types that may be used.
         most: Elements that a tensor may have.
         backward: How likely an operator is put in front.
+        seen: What guides the choice towards what is new.
     """
 
     random: Random
@@ -65,14 +84,18 @@ class Growing:
     support: Support = field(default_factory=Support)
     most: int = 4096
     backward: float = 0.3
+    seen: Diversity = field(default_factory=lambda: Diversity(()))
 
     def grow(self, draft: Draft, nodes: int) -> None:
         """Add operators until there are so many."""
         refused = 0
         while len(draft.nodes) < nodes and refused < 50 + 20 * nodes:
-            op = self.random.choice(self.operators)
-            if not self._added(draft, op):
+            if not self._added(draft, self._operator()):
                 refused += 1
+
+    def _operator(self) -> str:
+        """The one that was used least, of some that are drawn."""
+        return min(self.random.choices(self.operators, k=_DRAWN), key=lambda op: self.seen.nodes[op])
 
     def _added(self, draft: Draft, op: str) -> bool:
         replaceable = [tensor for tensor in draft.sources.values() if tensor.values is None]
@@ -91,17 +114,24 @@ class Growing:
 
     def _behind(self, draft: Draft, op: str) -> Setting | None:
         body = specifications()[op].body
+        made_by = {name: node.op for node in draft.nodes for name in node.outputs}
+        pool = Pool(draft, self.most, lambda name: 1.0 if (made_by.get(name), op) in self.seen.edges else _NEW)
+        connected = bool(draft.nodes) and self.random.random() >= _ISLAND
         for _ in range(_TRIES):
-            setting = Drawing(
-                op, draft.opset, self.random, self.support, source=Pool(draft, self.most), most=self.most
-            )
+            setting = Drawing(op, draft.opset, self.random, self.support, source=pool, most=self.most)
             try:
                 body(setting)
             except NotAllowedError:
                 continue
-            if not draft.nodes or any(operand is not None and operand.name for operand in setting.inputs):
-                return setting
+            if not connected or any(operand is not None and operand.name for operand in setting.inputs):
+                if self._welcome(setting):
+                    return setting
+            elif not pool.fitted:
+                return None
         return None
+
+    def _welcome(self, setting: Setting) -> bool:
+        return self.random.random() >= _REJECTED or not self.seen.knows(setting)
 
     def _in_front(self, draft: Draft, op: str, tensor: Tensor) -> Setting | None:
         setting = Solving(op, draft.opset, self.random, self.support, target=tensor.type, most=self.most)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import QUOTA, forms
 from conrepair.generate.graph import Draft
 from conrepair.generate.growing import Growing
@@ -74,19 +75,21 @@ class Network:
         return found | ({"output that is read"} if self.draft.shown - self.draft.sources.keys() else set())
 
 
-def made(wishes: Wishes, random: Random, support: Support) -> Network | None:
+def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | None = None) -> Network | None:
     """Make a network.
 
     Args:
         wishes: What it should be like.
         random: All that's drawn comes from here.
         support: Element types of the runtime that computes it.
+        seen: What guides it towards what is new; the network is added.
 
     Returns:
         The network; None if the runtime refused to compute what was drawn.
     """
     names = wishes.operators or _of_opset(wishes.opset)
-    growing = Growing(random, names, support, wishes.most, wishes.backward)
+    seen = Diversity(names) if seen is None else seen
+    growing = Growing(random, names, support, wishes.most, wishes.backward, seen)
     draft = Draft(wishes.opset)
     growing.grow(draft, max(1, wishes.nodes // 2))
     _weave(draft, wishes, random, support)
@@ -99,6 +102,7 @@ def made(wishes: Wishes, random: Random, support: Support) -> Network | None:
         settling = Settling(draft, generator)
         found = settling.settled(kept)
         if found is not None:
+            seen.add(draft)
             return Network(draft, found, _weights(draft, random), removed, tuple(refused))
         kept = settling.sources
         guilty = settling.guilty

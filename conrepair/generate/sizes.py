@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import cache
 from random import Random
 
 from conrepair.generate.expressions import Number, known
@@ -25,10 +27,14 @@ def drawn_size(random: Random, low: Number, high: Number | None, room: int) -> i
     """
     least = low if known(low) else 1
     most = LARGEST if high is None or not known(high) else high
-    most = max(least, min(most, room))
-    bins = [(max(start, least), min(end, most), weight) for (start, end), weight in zip(_BINS, _WEIGHTS, strict=True)]
-    bins = [item for item in bins if item[0] <= item[1]]
-    if not bins:
-        return least
-    start, end, _ = random.choices(bins, [weight for _, _, weight in bins])[0]
+    bins, weights = _bins(least, max(least, min(most, room)))
+    start, end = random.choices(bins, cum_weights=weights)[0] if len(bins) > 1 else bins[0]
     return random.randint(start, end)
+
+
+@cache
+def _bins(least: int, most: int) -> tuple[list[tuple[int, int]], list[int]]:
+    """Bins within two bounds, and their weights, summed up."""
+    cut = [(max(start, least), min(end, most), weight) for (start, end), weight in zip(_BINS, _WEIGHTS, strict=True)]
+    left = [item for item in cut if item[0] <= item[1]] or [(least, least, 1)]
+    return [(start, end) for start, end, _ in left], list(itertools.accumulate(weight for _, _, weight in left))
