@@ -86,23 +86,26 @@ def read(case: Case, support: Support) -> tuple[Case, str | None]:
 
 
 def accepts(case: Case, generator: np.random.Generator) -> str | None:
-    """Why ONNX Runtime doesn't compute a case, or computes other shapes than predicted; None if all is well."""
+    """Why ONNX or ONNX Runtime refuses a case, or finds other types than predicted; None if all is well."""
     draft = Draft(case.opset)
     setting = Drawing(case.op, case.opset, Random(0), source=Fresh())
     setting.inputs, setting.attributes = list(case.inputs), dict(case.attributes)
-    setting.outputs = [
-        TensorType("float32", ()) if there else None for there in case.outputs
-    ]  # the runtime infers them
+    unsaid = [TensorType("float32", ()) if there else None for there in case.outputs]  # the runtime infers them
+    setting.outputs = list(case.predicted or unsaid)
     draft.add(setting)
     named = draft.made()
     feeds = {name: drawn_values(tensor.type, tensor.values, generator) for name, tensor in draft.sources.items()}
     try:
+        if case.predicted:
+            onnx.checker.check_model(model_of(draft, {}, named), full_check=True)
+        else:
+            onnx.shape_inference.infer_shapes(model_of(draft, {}, [], typed=False), check_type=True, strict_mode=True)
         found = run(model_of(draft, {}, named, typed=False), feeds, named)
-    except RefusedError as error:
+    except (RefusedError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError) as error:
         return str(error)
-    there = [predicted for predicted in case.predicted if predicted is not None]
-    for predicted, array in zip(there, found.values(), strict=False):
-        if not predicted.describes(array.dtype.name, array.shape):
+    for name, array in found.items():
+        predicted = draft.tensors[name].type
+        if case.predicted and not predicted.describes(array.dtype.name, array.shape):
             return f"predicted {predicted}, computed {array.dtype} {array.shape}"
     return None
 

@@ -56,19 +56,19 @@ class Range:
         high: Largest.
         distinct: No value twice along the last axis.
         ascending: Sorted along the last axis.
-        nonzero: No value is 0.
+        without: Values that it must not have.
     """
 
     low: float
     high: float
     distinct: bool = False
     ascending: bool = False
-    nonzero: bool = False
+    without: tuple[int, ...] = ()
 
     def allows(self, array: np.ndarray[Any, Any]) -> bool:
         """Whether a constant has such values."""
         inside = not array.size or bool(self.low <= array.min() and array.max() <= self.high)
-        return inside and not (self.nonzero and (array == 0).any())
+        return inside and not np.isin(array, self.without).any()
 
 
 @cache

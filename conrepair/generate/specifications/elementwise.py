@@ -160,8 +160,8 @@ def of_several(s: Setting) -> None:
 
 
 def _divisor(s: Setting, shape: tuple[Number, ...], dtype: str) -> tuple[Number, ...]:
-    """What is divided by: never 0 where that stops the process, far from it where it makes infinities."""
+    """What is divided by: never what stops the process (0; -1, under the smallest integer), nor near 0."""
     if dtype in FLOATS:
         return s.input("B", Broadcast(shape), domain=(1e-2, _INFINITE)).shape
     signed = not dtype.startswith("u")
-    return s.input("B", Broadcast(shape), values=Range(-8 if signed else 1, 8, nonzero=True)).shape
+    return s.input("B", Broadcast(shape), values=Range(-8 if signed else 1, 8, without=(-1, 0))).shape

@@ -61,8 +61,8 @@ def _within(
         values = generator.integers(int(wanted.low), int(wanted.high) + 1, made.shape)
     else:
         values = np.asarray(generator.uniform(wanted.low, wanted.high, made.shape))
-    if wanted.nonzero:
-        values = np.where(values == 0, wanted.high, values)
+    if wanted.without:
+        values = np.where(np.isin(values, wanted.without), wanted.high, values)
     if wanted.ascending:
         values = np.sort(values, axis=-1)
     return np.asarray(values).astype(dtype)
