@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import re
 from html.parser import HTMLParser
@@ -12,9 +13,12 @@ from typing import Any
 import localizations
 import pytest
 from pages import HOSTILE, hostile
+from rich.console import Console
 
 import conrepair
 from conrepair.evaluate.verdict import Verdict
+from conrepair.report.localization.about import about_step
+from conrepair.report.localization.summary import print_localization
 from conrepair.report.page.page import page_html
 from conrepair.report.result import Problem, Row
 from conrepair.report.results import Localized
@@ -161,6 +165,23 @@ def test_an_audit_has_a_matrix_that_leads_to_its_rows(tmp_path: Path) -> None:
     assert {"#row-1", "#row-2", "#row-3", "#row-4"} <= set(links)
     assert "a > b" in told
     assert "no device" in told
+
+
+def test_an_audit_says_of_a_fault_what_localize_prints(tmp_path: Path) -> None:
+    found = localizations.made(3, {1: 0.5})
+    run = localizations.run_of(found, localizations.about(), tmp_path)
+    (row,) = run.rows
+    rows = tuple(dataclasses.replace(row, model=name, reference="net") for name in ("one", "two"))
+    told = " ".join(" ".join(_Page(page_html(dataclasses.replace(run, kind="audit", rows=rows))).text).split())
+    console = Console(file=io.StringIO(), width=1000)
+    print_localization(found, console, about=about_step(row, run))
+    printed = [line.strip() for line in console.file.getvalue().splitlines()]
+    (place,) = [place for place, line in enumerate(printed) if line.startswith("1. ")]
+    _, evidence, advice = printed[place + 1 : place + 4]
+    assert "pads" in evidence
+    assert evidence in told
+    assert advice.startswith("next: ")
+    assert advice.removeprefix("next: ") in told
 
 
 def test_a_run_without_layers_says_how_to_get_them(tmp_path: Path) -> None:
