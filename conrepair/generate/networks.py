@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -14,8 +14,9 @@ from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import QUOTA, forms
 from conrepair.generate.graph import Draft
 from conrepair.generate.growing import Growing
+from conrepair.generate.limits import Limits
 from conrepair.generate.patterns.registry import patterns
-from conrepair.generate.setting import NotAllowedError, Support
+from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.values.search import Settled, Settling
 from conrepair.generate.weaving import Weaver
@@ -33,6 +34,10 @@ class Wishes:
     Attributes:
         nodes: Operators of each.
         operators: Names of those that may be in it; all for none.
+        exclude: Names of those that may not be in it.
+        dtypes: Element types that its tensors may have; all for none. Constants that operators need as such (shapes,
+            axes) are of the types that they need.
+        ranks: Numbers of axes that its tensors may have, the fewest and the most.
         most: Elements that a tensor may have.
         opset: Of the standard's operators.
         backward: How likely an operator is put in front of a tensor that no node makes.
@@ -42,11 +47,29 @@ class Wishes:
 
     nodes: int = 10
     operators: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    ranks: tuple[int, int] = (0, MAX_RANK)
     most: int = 4096
     opset: int = 20
     backward: float = 0.3
     woven: float = 0.2
     quotas: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Operators that may be in it, of those that the opset has."""
+        known = specifications()
+        return tuple(
+            name
+            for name in self.operators or known
+            if known[name].least_opset <= self.opset and name not in self.exclude
+        )
+
+    def narrowed(self, support: Support) -> Support:
+        """What a runtime takes, as far as it's wished."""
+        fewest, most = self.ranks
+        return Limits(support, self.names, self.dtypes, range(fewest, most + 1))
 
 
 @dataclass
@@ -87,7 +110,7 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
     Returns:
         The network; None if the runtime refused to compute what was drawn.
     """
-    names = wishes.operators or _of_opset(wishes.opset)
+    names, support = wishes.names, wishes.narrowed(support)
     seen = Diversity(names) if seen is None else seen
     growing = Growing(random, names, support, wishes.most, wishes.backward, seen)
     draft = Draft(wishes.opset)
@@ -99,6 +122,8 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
     generator = np.random.default_rng(random.getrandbits(64))
     for _ in range(_ROUNDS):
         growing.grow(draft, wishes.nodes)
+        if not draft.nodes:
+            return None
         settling = Settling(draft, generator)
         found = settling.settled(kept)
         if found is not None:
@@ -118,10 +143,6 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
         draft.remove(guilty)
         removed += before - len(draft.nodes)
     return None
-
-
-def _of_opset(opset: int) -> Sequence[str]:
-    return [name for name, item in specifications().items() if item.least_opset <= opset]
 
 
 def _weave(draft: Draft, wishes: Wishes, random: Random, support: Support) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
@@ -24,6 +24,7 @@ MAX_RANK = 6
 _VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
 
 Shape = Sequence[Number | Size]
+Choice = TypeVar("Choice")
 
 
 class NotAllowedError(Exception):
@@ -72,6 +73,14 @@ class Support:
     def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
         """Those of some types that one type variable of an operator may have, given those of others."""
         return dtypes
+
+    def dtypes(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of some types that tensors may have, whatever reads or makes them."""
+        return dtypes
+
+    def ranks(self, ranks: Collection[int]) -> Collection[int]:
+        """Those of some numbers of axes that tensors may have."""
+        return ranks
 
 
 @dataclass
@@ -171,9 +180,10 @@ class Setting(ABC):
             pattern = shape
         else:
             ranks = range(MAX_RANK + 1) if rank is None else (rank,) if isinstance(rank, int) else tuple(rank)
-            pattern = AnyShape(ranks, least)
-        port = Port(formal.name, self._dtypes(formal, dtypes), pattern, values, domain)
+            pattern = AnyShape(self._left(self.support.ranks(ranks), formal), least)
+        port = Port(formal.name, self._tensor_dtypes(formal, dtypes), pattern, values, domain)
         operand = self._taken(port)
+        self._check_wanted(operand.type)
         self._bind(formal, operand.type.dtype)
         if domain is not None:
             self.domains[self._place(formal)] = domain
@@ -272,6 +282,7 @@ class Setting(ABC):
             made = self.random.choice(self._result_dtypes(formal))
         self.types.setdefault(formal.type_str, made)
         result = TensorType(made, tuple(shape))
+        self._check_wanted(result)
         self.outputs.append(result)
         self._made(result)
 
@@ -285,7 +296,11 @@ class Setting(ABC):
 
     def _result_dtypes(self, formal: Any) -> tuple[str, ...]:
         """Element types that an output may have."""
-        return self._dtypes(formal, None)
+        return self._tensor_dtypes(formal, None)
+
+    def _check_wanted(self, made: TensorType) -> None:
+        if not self.support.dtypes((made.dtype,)) or not self.support.ranks((made.rank,)):
+            raise NotAllowedError(f"no {made.dtype} of {made.rank} axes is wanted")
 
     # The schema
 
@@ -322,10 +337,15 @@ class Setting(ABC):
         allowed = dtypes_of(self.op, self.opset, formal.type_str)
         if narrower is not None:
             allowed = tuple(dtype for dtype in narrower if dtype in allowed)
-        allowed = self.support.choices(self.op, self.types, formal.type_str, allowed)
-        if not allowed:
-            raise NotAllowedError(f"no element type is left for {formal.name}")
-        return allowed
+        return self._left(self.support.choices(self.op, self.types, formal.type_str, allowed), formal)
+
+    def _tensor_dtypes(self, formal: Any, narrower: Iterable[str] | None) -> tuple[str, ...]:
+        return self._left(self.support.dtypes(self._dtypes(formal, narrower)), formal)
+
+    def _left(self, choices: Collection[Choice], formal: Any) -> tuple[Choice, ...]:
+        if not choices:
+            raise NotAllowedError(f"nothing is left for {formal.name}")
+        return tuple(choices)
 
     def _bind(self, formal: Any, dtype: str) -> None:
         if formal.option == _VARIADIC and not formal.is_homogeneous:

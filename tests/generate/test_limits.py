@@ -1,0 +1,52 @@
+"""Networks that are narrower than what a runtime takes: operators, element types and ranks of all that's computed."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from conrepair.generate.limits import Limits
+from conrepair.generate.networks import Network, Wishes, made
+from conrepair.generate.running import accepted
+from conrepair.generate.setting import Support
+from conrepair.generate.support import Probed
+
+SUPPORT = Probed(20, accepted)
+
+
+def networks(wishes: Wishes, count: int = 6) -> list[Network]:
+    found = [made(wishes, Random(seed), SUPPORT) for seed in range(count)]
+    return [network for network in found if network is not None]
+
+
+def test_only_wished_operators_are_there_also_of_forms_and_patterns() -> None:
+    wishes = Wishes(operators=("Add", "Mul", "Conv", "Relu"), exclude=("Mul",), woven=1.0)
+    found = networks(wishes)
+    assert found
+    assert {node.op for network in found for node in network.draft.nodes} <= {"Add", "Conv", "Relu"}
+
+
+def test_all_tensors_have_a_wished_type_and_rank() -> None:
+    wishes = Wishes(dtypes=("float32", "bool"), ranks=(2, 3))
+    found = networks(wishes)
+    assert len(found) == 6
+    for network in found:
+        assert len(network.draft.nodes) == wishes.nodes
+        tensors = [tensor for tensor in network.draft.tensors.values() if tensor.array is None]
+        assert {tensor.type.dtype for tensor in tensors} <= {"float32", "bool"}
+        assert {tensor.type.rank for tensor in tensors} <= {2, 3}
+
+
+def test_constants_that_operators_need_may_have_any_type() -> None:
+    found = networks(Wishes(operators=("ReduceSum",), dtypes=("float32",)))
+    assert "int64" in {tensor.type.dtype for network in found for tensor in network.draft.tensors.values()}
+
+
+def test_nothing_that_is_left_is_no_network() -> None:
+    assert made(Wishes(operators=("And",), dtypes=("float32",)), Random(0), SUPPORT) is None
+
+
+@pytest.mark.parametrize(("op", "left"), [("Add", ("float32",)), ("Mul", ())])
+def test_a_support_has_no_choice_for_other_operators(op: str, left: tuple[str, ...]) -> None:
+    assert Limits(Support(), ("Add",), (), range(7)).choices(op, {}, "T", ("float32",)) == left
