@@ -15,7 +15,7 @@ from random import Random
 
 import numpy as np
 
-from benchmarks.generate.reasons import reason_of
+from benchmarks.generate.reasons import crashes, reason_of
 from benchmarks.generate.settings import accepts, inside, read, stepped
 from conrepair.generate.running import accepted
 from conrepair.generate.setting import Support
@@ -94,6 +94,8 @@ def measured(op: str, opset: int, settings: int, seed: int, support: Support) ->
         if other is None:
             continue
         other, refusal = read(other, support)
+        if refusal is not None and crashes(op, refusal):
+            continue
         message = accepts(other, generator)
         result.accepted += message is None
         if refusal is None:

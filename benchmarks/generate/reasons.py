@@ -5,21 +5,44 @@ from __future__ import annotations
 import fnmatch
 import re
 
-__all__ = ["reason_of"]
+__all__ = ["crashes", "reason_of"]
 
 _REASONS = (
     (
         "*",
         r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted|detect_negative"
-        r"|detect_positive|exclusive|fmod|reverse|training_mode)\b",
+        r"|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|center_point_box)\b",
         "a flag is 0 or 1",
     ),
     ("*", r"an image without elements$", "there is nothing to see: only the batch may be empty"),
     ("*Pool", r"kernel_shape has another value$", "ONNX Runtime makes wrong shapes of a window wider than the image"),
+    ("*", r"^\[auto_pad: \w+ -> \] ", "the standard has no padding of that name"),
+    ("*Pool", r"a last place outside", "before opset 22 the standard counts it"),
+    ("ConvTranspose", r"to the same size with and without", "ONNX's checker refuses the model"),
+    ("ConvTranspose", r"without batch and channels$", "ONNX's checker refuses the model"),
+    ("MaxUnpool", r"taken twice$", "which of two values is kept isn't said"),
     ("*Pool", r"takes away at the ends$", "ONNX's reference fails, ONNX Runtime does for some opsets"),
     ("*LpPool", r"^\[p: ", "a norm is positive, and one above 4 too large for 16 bits"),
     ("*Pool", r"^\[count_include_pad: ", "a flag is 0 or 1"),
     ("*", r"^\[input \d+: axis \d+ of 7 in\] .* has another shape$", "ranks above 6 aren't made"),
+    (
+        "NonMaxSuppression",
+        r"(class|threshold) has another shape$",
+        "the standard's bounds are scalars, or lists of one",
+    ),
+    ("RoiAlign", r"^\[output_(height|width): ", "there is nothing to see in a result without elements"),
+    (
+        "RoiAlign",
+        r"^\[(coordinate_transformation_)?mode: ",
+        "ONNX Runtime takes names that the standard does not have",
+    ),
+    (
+        "AffineGrid",
+        r"(theta has another shape|size has other values)$",
+        "ONNX Runtime cuts off, or repeats, what doesn't fit",
+    ),
+    ("MaxUnpool", r"^\[pads: .*-\d", "pads aren't negative"),
+    ("RoiAlign", r"^\[spatial_scale: ", "a scale is positive"),
     ("Celu", r"^\[alpha: .*0\] a division by alpha$", "it's divided by alpha"),
     ("Clip", r"\] (min|max) has another shape$", "the standard's bounds are scalars"),
     ("Cast", r"^\[to: .*8\] to has another value$", "strings aren't made"),
@@ -38,6 +61,14 @@ _REASONS = (
     ("PRelu", r"\] slope has another shape$", "the standard broadcasts slopes to the input alone"),
 )
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""
+
+_CRASHES = (("RoiAlign", r"an image without elements$"),)
+"""Operators and refusals of what ends the process of ONNX Runtime: it's never run."""
+
+
+def crashes(op: str, refusal: str) -> bool:
+    """Whether ONNX Runtime crashes where a specification refuses."""
+    return any(fnmatch.fnmatchcase(op, glob) and re.search(expression, refusal) for glob, expression in _CRASHES)
 
 
 def reason_of(op: str, message: str) -> str | None:

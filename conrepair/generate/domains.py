@@ -8,11 +8,17 @@ from random import Random
 from typing import Any, Protocol
 
 from conrepair.generate.expressions import Number, known
+from conrepair.generate.shapes import Pattern, Sizes
+from conrepair.generate.sizes import drawn_size
 
-__all__ = ["Axes", "Domain", "OneOf", "Permutation", "Real", "Whole", "Wholes", "drawn_whole"]
+__all__ = ["Axes", "Domain", "OneOf", "Permutation", "Real", "Told", "Whole", "Wholes", "drawn_whole"]
 
 _WIDEST = 6
 """What a number without an upper bound is drawn above its lower one, once, twice or four times."""
+
+
+_ROOM = 16
+"""What a size that a node says is drawn up to, if its bounds allow."""
 
 
 class Domain(Protocol):
@@ -161,6 +167,43 @@ class Permutation:
 
     def checks(self, value: Any) -> list[Any]:
         return []
+
+
+@dataclass(frozen=True)
+class Told:
+    """Sizes that a node says, of its output as a rule: unknown while that's given.
+
+    Attributes:
+        pattern: Where they are.
+        alone: Whether it's one number rather than a list.
+    """
+
+    pattern: Pattern
+    alone: bool = False
+
+    def drawn(self, random: Random) -> Any:
+        return self.made(_Drawn(random))
+
+    def made(self, sizes: Sizes) -> Any:
+        found = self.pattern.made(sizes)
+        return found[0] if self.alone else found
+
+    def allows(self, value: Any) -> bool:
+        return self.pattern.allows((value,) if self.alone else value)
+
+    def checks(self, value: Any) -> list[Any]:
+        return []
+
+
+@dataclass
+class _Drawn:
+    random: Random
+
+    def size(self, low: Number, high: Number | None) -> int:
+        return drawn_size(self.random, low, high, _ROOM)
+
+    def rank(self, choices: Sequence[int]) -> int:
+        return self.random.choice(choices)
 
 
 def _plain(low: Number, high: Number | None) -> tuple[int, int | None]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import onnx
 
-from conrepair.generate.domains import Axes, Domain, OneOf, Permutation, Real, Whole, Wholes
+from conrepair.generate.domains import Axes, Domain, OneOf, Permutation, Real, Told, Whole, Wholes
 from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import AnyShape, Dims, Pattern, Size
 from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
@@ -224,6 +224,15 @@ class Setting(ABC):
         lows = tuple(low) if isinstance(low, Sequence) else (low,) * length
         highs = tuple(high) if isinstance(high, Sequence) else (high,) * length
         return tuple(map(int, self._attribute(name, Wholes(lows, highs))))
+
+    def sizes(self, name: str, shape: Shape | Pattern) -> tuple[Number, ...]:
+        """Sizes that the node says, of its output as a rule."""
+        pattern = Dims(tuple(shape)) if isinstance(shape, Sequence) else shape
+        return tuple(self._attribute(name, Told(pattern)))
+
+    def size_said(self, name: str, low: Number = 1, high: Number | None = None) -> Number:
+        """One size that the node says."""
+        return self._attribute(name, Told(Dims((Size(low, high),)), alone=True))
 
     def choice(self, name: str, options: Sequence[Any]) -> Any:
         """One of some values."""

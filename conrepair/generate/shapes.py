@@ -9,15 +9,31 @@ from typing import Protocol
 
 from conrepair.generate.expressions import Number, known
 
-__all__ = ["AnyShape", "Broadcast", "Dims", "Pattern", "Size", "Sizes"]
+__all__ = ["AnyShape", "Broadcast", "Dims", "Either", "Pattern", "Size", "Sizes"]
 
 
 @dataclass(frozen=True)
 class Size:
-    """A size that is free between two bounds; None for no upper one."""
+    """A size that is free between two bounds; None for no upper one.
+
+    Attributes:
+        low: Smallest.
+        high: Largest.
+        times: What that is multiplied by.
+    """
 
     low: Number = 1
     high: Number | None = None
+    times: Number = 1
+
+    def allows(self, size: int) -> bool:
+        """Whether a size is one of them."""
+        count, rest = divmod(size, self.times) if self.times else (self.low, size)
+        return not rest and bool(self.low <= count and (self.high is None or count <= self.high))
+
+    def made(self, sizes: Sizes) -> Number:
+        """One of them."""
+        return self.times * sizes.size(self.low, self.high)
 
 
 class Sizes(Protocol):
@@ -48,14 +64,12 @@ class Dims:
 
     def allows(self, shape: tuple[int, ...]) -> bool:
         return len(shape) == len(self.sizes) and all(
-            (wanted.low <= size and (wanted.high is None or size <= wanted.high))
-            if isinstance(wanted, Size)
-            else wanted == size
+            wanted.allows(size) if isinstance(wanted, Size) else wanted == size
             for wanted, size in zip(self.sizes, shape, strict=True)
         )
 
     def made(self, sizes: Sizes) -> tuple[Number, ...]:
-        return tuple(sizes.size(item.low, item.high) if isinstance(item, Size) else item for item in self.sizes)
+        return tuple(item.made(sizes) if isinstance(item, Size) else item for item in self.sizes)
 
 
 @dataclass(frozen=True)
@@ -101,3 +115,16 @@ class Broadcast:
             else:
                 shape.append(1 if sizes.random.random() < 0.2 else other)
         return tuple(shape)
+
+
+@dataclass(frozen=True)
+class Either:
+    """What any of some sets has."""
+
+    patterns: Sequence[Pattern]
+
+    def allows(self, shape: tuple[int, ...]) -> bool:
+        return any(pattern.allows(shape) for pattern in self.patterns)
+
+    def made(self, sizes: Sizes) -> tuple[Number, ...]:
+        return sizes.random.choice(self.patterns).made(sizes)

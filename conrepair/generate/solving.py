@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.generate.domains import Domain
+from conrepair.generate.domains import Domain, Told
 from conrepair.generate.drawing import chosen_dtype
 from conrepair.generate.expressions import Expression, Number, Unknown, known, product, value_of
 from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
@@ -94,18 +94,23 @@ class Solving(Setting):
         return bool(self._formal_input(port.name).type_str == self.schema.outputs[0].type_str)
 
     def _value(self, name: str, domain: Domain) -> Any:
-        self.attributes[name] = value = domain.drawn(self.random)
-        self.conditions += domain.checks(value)
+        self.attributes[name] = value = self._drawn(domain)
         return value
 
     def _constant(self, name: str, domain: Domain, dtypes: tuple[str, ...]) -> Any:
-        value = domain.drawn(self.random)
-        self.conditions += domain.checks(value)
+        value = self._drawn(domain)
         dtype = "int64" if "int64" in dtypes else self.random.choice(dtypes)
-        array = np.asarray(value, dtype=numpy_type(dtype))
+        array = np.array(value, dtype=object if isinstance(domain, Told) else numpy_type(dtype))
         formal = self._formal_input(name)
         self._put(formal, Operand(TensorType(dtype, array.shape), array=array))
         self._bind(formal, dtype)
+        return value
+
+    def _drawn(self, domain: Domain) -> Any:
+        if isinstance(domain, Told):
+            return domain.made(self)
+        value = domain.drawn(self.random)
+        self.conditions += domain.checks(value)
         return value
 
     def _made(self, result: TensorType) -> None:
@@ -129,6 +134,7 @@ class Solving(Setting):
         """
         values = _found(self._unknowns, self.conditions, self)
         self.inputs = [None if item is None else _filled(item, values) for item in self.inputs]
+        self.attributes = {name: _known(value, values) for name, value in self.attributes.items()}
         self.outputs = [
             None if item is None else TensorType(item.dtype, tuple(value_of(size, values) for size in item.shape))
             for item in self.outputs
@@ -136,8 +142,22 @@ class Solving(Setting):
 
 
 def _filled(operand: Operand, values: dict[Unknown, int]) -> Operand:
-    shape = tuple(value_of(size, values) for size in operand.type.shape)
-    return replace(operand, type=TensorType(operand.type.dtype, shape))
+    made = TensorType(operand.type.dtype, _known(operand.type.shape, values))
+    array, port = operand.array, operand.port
+    if array is not None and array.dtype == object:
+        array = np.array(_known(tuple(array.flat), values), numpy_type(made.dtype)).reshape(array.shape)
+    if port is not None and port.values is not None:
+        wanted = port.values
+        wanted = replace(wanted, low=value_of(wanted.low, values), high=value_of(wanted.high, values))
+        port = replace(port, values=wanted)
+    return replace(operand, type=made, array=array, port=port)
+
+
+def _known(value: Any, values: dict[Unknown, int]) -> Any:
+    """A value of an attribute, with numbers in the places of unknowns."""
+    if isinstance(value, tuple):
+        return tuple(_known(item, values) for item in value)
+    return value_of(value, values)
 
 
 def _found(unknowns: list[Unknown], conditions: list[Any], setting: Solving) -> dict[Unknown, int]:

@@ -56,13 +56,17 @@ class Range:
         high: Largest.
         distinct: No value twice along the last axis.
         ascending: Sorted along the last axis.
+        overall: Distinct, and sorted, along all axes at once.
+        whole: No fractions.
         without: Values that it must not have.
     """
 
-    low: float
-    high: float
+    low: Number
+    high: Number
     distinct: bool = False
     ascending: bool = False
+    overall: bool = False
+    whole: bool = False
     without: tuple[int, ...] = ()
 
     def allows(self, array: np.ndarray[Any, Any]) -> bool:

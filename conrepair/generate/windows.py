@@ -38,6 +38,10 @@ class Sliding:
             for size, step in zip(self._padded(self.pads), self.dilations, strict=True)
         ]
 
+    def reach(self, kernel: Sequence[Number]) -> list[Number]:
+        """How wide a window is with its dilations."""
+        return [(size - 1) * step + 1 for size, step in zip(kernel, self.dilations, strict=True)]
+
     def places(self, s: Setting, kernel: Sequence[Number], *, ceiled: bool = False) -> list[Number]:
         """How many places a window has along each axis.
 
@@ -51,14 +55,16 @@ class Sliding:
                 all(step == 1 for step in self.dilations), "ONNX Runtime pads to the same size without dilations"
             )
             return [ceil_div(size, stride) for size, stride in zip(self.space, self.strides, strict=True)]
+        wide = self.reach(kernel)
         result: list[Number] = []
         for axis, (size, padded) in enumerate(zip(self.space, self._padded(self.pads), strict=True)):
             stride = self.strides[axis]
-            beyond = padded - ((kernel[axis] - 1) * self.dilations[axis] + 1)
+            beyond = padded - wide[axis]
             s.require(beyond >= 0, "a window that is wider than what it slides over")
             if ceiled:
-                inside = ceil_div(size + self.pads[axis], stride)
-                result.append(least(ceil_div(beyond, stride) + 1, inside))
+                places, inside = ceil_div(beyond, stride) + 1, ceil_div(size + self.pads[axis], stride)
+                s.require((places <= inside) | (s.opset >= 22), "a last place outside, which ONNX Runtime leaves out")
+                result.append(least(places, inside))
             else:
                 result.append(beyond // stride + 1)
         return result

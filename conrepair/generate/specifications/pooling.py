@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from conrepair.generate.expressions import product
 from conrepair.generate.setting import Setting
+from conrepair.generate.shapes import Size
 from conrepair.generate.specifications.registry import operator
+from conrepair.generate.tensors import Range
 from conrepair.generate.windows import image, sliding
 
 
@@ -35,3 +38,24 @@ def of_all(s: Setting) -> None:
     if s.has("p"):
         s.integer("p", 1, 4)
     s.output([n, c, *(1 for _ in space)])
+
+
+@operator("MaxUnpool")
+def spread(s: Setting) -> None:
+    n, c, *space = image(s)
+    kernel = s.integers("kernel_shape", 1, None, len(space))
+    strides = s.integers("strides", 1, None, len(space)) if s.has("strides") else (1,) * len(space)
+    pads = (
+        s.integers("pads", 0, [wide - 1 for wide in (*kernel, *kernel)]) if s.has("pads") else (0,) * 2 * len(space)
+    )
+    ends = zip(pads, pads[len(space) :], strict=False)
+    sizes = [
+        (size - 1) * stride + wide - sum(both)
+        for size, stride, wide, both in zip(space, strides, kernel, ends, strict=True)
+    ]
+    for size in sizes:
+        s.require(size >= 1, "pads that take away all")
+    shape = s.sizes("output_shape", [n, c, *map(Size, sizes)]) if s.has("output_shape") else (n, c, *sizes)
+    s.require(product(shape) >= product([n, c, *space]), "places that are taken twice")
+    s.input("I", [n, c, *space], values=Range(0, product(shape) - 1, distinct=True, overall=True))
+    s.output(shape)

@@ -25,6 +25,8 @@ FAMILIES = (
     "pooling",
     "products",
     "reductions",
+    "regions",
+    "sampling",
 )
 """Modules of this package that have specifications."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ def drawn_values(
         An array of that type.
     """
     dtype = numpy_type(made.dtype)
+    if not made.elements:
+        return np.zeros(made.shape, dtype)
     if wanted is not None:
         return _within(made, wanted, generator, dtype)
     if dtype.kind == "b":
@@ -52,9 +55,13 @@ def _moderate(low: float, high: float) -> tuple[float, float]:
 def _within(
     made: TensorType, wanted: Range, generator: np.random.Generator, dtype: np.dtype[Any]
 ) -> np.ndarray[Any, Any]:
-    whole = dtype.kind in "iub"
+    if wanted.overall:
+        flat = TensorType(made.dtype, (made.elements,))
+        return _within(flat, replace(wanted, overall=False), generator, dtype).reshape(made.shape)
+    whole = wanted.whole or dtype.kind in "iub"
     if wanted.distinct and made.shape:  # along the last axis
         span = np.arange(int(wanted.low), int(wanted.high) + 1)
+        span = np.resize(span, max(span.size, made.shape[-1]))  # twice where there are too few
         every = np.broadcast_to(span, (*made.shape[:-1], span.size))
         values = generator.permuted(every, axis=-1)[..., : made.shape[-1]]
     elif whole:
