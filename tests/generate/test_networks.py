@@ -33,7 +33,10 @@ def test_a_network_is_valid_and_finite(nodes: int, seed: int) -> None:
     found = run(model, {name: sources[name] for name in sources.keys() - weights.keys()}, names)
     for name, array in found.items():
         assert network.draft.tensors[name].type.describes(array.dtype.name, array.shape)
-        assert np.array_equal(array, {**sources, **network.values.computed}[name])
+        expected = {**sources, **network.values.computed}[name]
+        # ONNX Runtime leaves out conversions to 16 bits and back that nobody looks at
+        near = 2**-8 if array.dtype.kind == "f" else 0
+        assert np.allclose(array, expected, near, near)
     assert not [name for name, array in network.values.computed.items() if flaw_of(array)]
 
 

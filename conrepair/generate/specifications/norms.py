@@ -35,7 +35,7 @@ def by_instance(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("GroupNormalization", least_opset=18)
+@operator("GroupNormalization", least_opset=21)
 def by_group(s: Setting) -> None:
     x = s.input("X", rank=range(2, 7), least=1)
     channels = x.shape[1]
