@@ -11,7 +11,8 @@ _REASONS = (
     (
         "*",
         r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted|detect_negative"
-        r"|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|center_point_box)\b",
+        r"|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|antialias|exclude_outside"
+        r"|center_point_box)\b",
         "a flag is 0 or 1",
     ),
     ("*", r"an image without elements$", "there is nothing to see: only the batch may be empty"),
@@ -30,6 +31,9 @@ _REASONS = (
         r"(class|threshold) has another shape$",
         "the standard's bounds are scalars, or lists of one",
     ),
+    ("Resize", r"roi (is missing|has another shape)$", "the standard crops by two bounds for each axis"),
+    ("Resize", r"-> 0 on axis \d\] X has another shape$", "there is nothing to see in an image without elements"),
+    ("Resize", r"^\[(nearest_)?mode: \w+ -> \] ", "the standard has no mode of that name"),
     ("RoiAlign", r"^\[output_(height|width): ", "there is nothing to see in a result without elements"),
     (
         "RoiAlign",

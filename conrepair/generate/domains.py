@@ -11,7 +11,7 @@ from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import Pattern, Sizes
 from conrepair.generate.sizes import drawn_size
 
-__all__ = ["Axes", "Domain", "OneOf", "Permutation", "Real", "Told", "Whole", "Wholes", "drawn_whole"]
+__all__ = ["Axes", "Domain", "Factors", "OneOf", "Permutation", "Real", "Told", "Whole", "Wholes", "drawn_whole"]
 
 _WIDEST = 6
 """What a number without an upper bound is drawn above its lower one, once, twice or four times."""
@@ -119,6 +119,26 @@ class Real:
 
     def allows(self, value: Any) -> bool:
         return bool(self.low <= value <= self.high)
+
+    def checks(self, value: Any) -> list[Any]:
+        return []
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Positive factors that sizes are multiplied by: those drawn are 1 half of the time, else eighths."""
+
+    count: int
+
+    def drawn(self, random: Random) -> tuple[float, ...]:
+        every = random.choice((0.5, 1.5, 2.0, 3.0))
+        return tuple(
+            1.0 if random.random() < 0.5 else random.choice((every, random.randint(1, 32) / 8))
+            for _ in range(self.count)
+        )
+
+    def allows(self, value: Any) -> bool:
+        return len(value) == self.count and all(factor > 0 for factor in value)
 
     def checks(self, value: Any) -> list[Any]:
         return []

@@ -26,6 +26,7 @@ FAMILIES = (
     "products",
     "reductions",
     "regions",
+    "resizing",
     "sampling",
 )
 """Modules of this package that have specifications."""
