@@ -66,7 +66,10 @@ _REASONS = (
 )
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""
 
-_CRASHES = (("RoiAlign", r"an image without elements$"),)
+_CRASHES = (
+    ("InstanceNormalization", r"an image without elements$"),
+    ("RoiAlign", r"an image without elements$"),
+)
 """Operators and refusals of what ends the process of ONNX Runtime: it's never run."""
 
 

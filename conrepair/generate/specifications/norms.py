@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conrepair.generate.expressions import product
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
 from conrepair.generate.specifications.registry import operator
@@ -29,6 +30,7 @@ def by_channel(s: Setting) -> None:
 @operator("InstanceNormalization")
 def by_instance(s: Setting) -> None:
     x = s.input("input", rank=range(3, 7))
+    s.require(product(x.shape[2:]) > 0, "an image without elements")
     s.input("scale", [x.shape[1]])
     s.input("B", [x.shape[1]])
     _epsilon(s)
@@ -51,8 +53,9 @@ def by_group(s: Setting) -> None:
 
 @operator("LayerNormalization")
 def by_layer(s: Setting) -> None:
-    x = s.input("X", rank=range(1, 7), least=1)
+    x = s.input("X", rank=range(1, 7))
     axis = s.axis("axis", x.rank)
+    s.require(product(x.shape[axis:]) > 0, "a mean of nothing")
     s.input("Scale", Broadcast(x.shape, one_way=True))
     if s.has("B"):
         s.input("B", Broadcast(x.shape, one_way=True))
@@ -66,8 +69,9 @@ def by_layer(s: Setting) -> None:
 
 @operator("RMSNormalization", least_opset=23)
 def by_square(s: Setting) -> None:
-    x = s.input("X", rank=range(1, 7), least=1)
+    x = s.input("X", rank=range(1, 7))
     axis = s.axis("axis", x.rank)
+    s.require(product(x.shape[axis:]) > 0, "a mean of nothing")
     s.input("scale", Broadcast(x.shape[axis:], one_way=True))
     _epsilon(s)
     s.choice("stash_type", (1, 10, 11))
