@@ -62,6 +62,13 @@ _REASONS = (
     ("BatchNormalization", r"^\[momentum: ", "a momentum is between 0 and 1"),
     ("*Normalization", r"^\[stash_type: ", "it's computed in floats"),
     ("GroupNormalization", r"(scale|bias) has another shape$", "the standard has one for each group, or channel"),
+    (
+        "*",
+        r"\] [abwxy]_(scale|zero_point) has another (shape|rank)$",
+        "in the standard both are scalars, or have the axis's size",
+    ),
+    ("DynamicQuantizeLinear", r"no largest number$", "the standard needs one"),
+    ("*", r"^\[auto_pad: \w+ -> \]", "the standard says each padding by its name"),
     ("PRelu", r"\] slope has another shape$", "the standard broadcasts slopes to the input alone"),
 )
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""

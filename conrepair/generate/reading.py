@@ -38,6 +38,11 @@ class Reading(Setting):
         place = next(place for place, formal in enumerate(self.schema.outputs) if formal.name == name)
         return place < len(self.results) and self.results[place]
 
+    def rank_of(self, name: str, ranks: Sequence[int]) -> int:
+        operand = self._at(self._place(self._formal_input(name)))
+        self.require(operand is not None and operand.type.rank in ranks, f"{name} has another rank")
+        return 0 if operand is None else operand.type.rank
+
     def count(self, low: int, high: int, name: str = "") -> int:
         number = len(self.results) - len(self.outputs) if name else len(self.given) - len(self.inputs)
         self.require(low <= number, "too few")

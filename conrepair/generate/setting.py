@@ -149,6 +149,10 @@ class Setting(ABC):
         formals = (*self.schema.inputs, *self.schema.outputs)
         return (name in self.schema.attributes or any(item.name == name for item in formals)) and self._has(name)
 
+    def rank_of(self, name: str, ranks: Sequence[int]) -> int:
+        """Which of some ranks an input has that's spoken of later."""
+        return self.random.choice(ranks)
+
     # Inputs
 
     def input(
@@ -272,10 +276,12 @@ class Setting(ABC):
         """All axes, in some order."""
         return tuple(self._attribute(name, Permutation(rank)))
 
-    def element_type(self, name: str) -> str:
-        """An element type of the next output, that the node says by its number."""
+    def element_type(self, name: str, usual: str | None = None) -> str:
+        """An element type of the next output, that the node says by its number; the usual one may be said by 0."""
         formal = self._formal_output()
         dtypes = {element_type(dtype): dtype for dtype in self._result_dtypes(formal)}
+        if usual in dtypes.values():
+            dtypes[0] = usual
         dtype = dtypes[self.choice(name, tuple(dtypes))]
         self.types.setdefault(formal.type_str, dtype)
         return dtype
@@ -291,6 +297,8 @@ class Setting(ABC):
         """
         formal = self._formal_output()
         made = dtype or self.types.get(formal.type_str) or in_schema(formal.type_str)
+        if dtype is not None:
+            self.require(dtype in self._dtypes(formal, None), "another element type")
         if made is None:
             made = self.random.choice(self._result_dtypes(formal))
         self.types.setdefault(formal.type_str, made)

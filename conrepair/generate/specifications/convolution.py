@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from conrepair.generate.expressions import product
+from collections.abc import Sequence
+
+from conrepair.generate.expressions import Number, product
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape, Size
 from conrepair.generate.specifications.registry import operator
@@ -11,17 +13,23 @@ from conrepair.generate.windows import image, sliding
 
 @operator("Conv")
 def convolution(s: Setting) -> None:
-    n, c, *space = image(s)
+    result = convolved(s, image(s), "W")
+    if s.has("B"):
+        s.input("B", [result[1]])
+    s.output(result)
+
+
+def convolved(s: Setting, shape: Sequence[Number], weights: str) -> list[Number]:
+    """Draw weights for an image, and how they slide over it, and give the result's shape."""
+    n, c, *space = shape
     group = s.integer("group", 1, c)
     s.require(c % group == 0, "channels that are no multiple of the groups")
     windows = sliding(s, space)
-    w = s.input("W", [Size(0), c // group, *(Size(1, widest) for widest in windows.widest())])
+    w = s.input(weights, [Size(0), c // group, *(Size(1, widest) for widest in windows.widest())])
     s.require(w.shape[0] % group == 0, "filters that are no multiple of the groups")
-    if s.has("B"):
-        s.input("B", [w.shape[0]])
     if s.has("kernel_shape"):
         s.integers("kernel_shape", w.shape[2:], w.shape[2:])
-    s.output([n, w.shape[0], *windows.places(s, w.shape[2:])])
+    return [n, w.shape[0], *windows.places(s, w.shape[2:])]
 
 
 @operator("ConvTranspose")

@@ -24,6 +24,7 @@ FAMILIES = (
     "norms",
     "pooling",
     "products",
+    "quantization",
     "reductions",
     "regions",
     "resizing",

@@ -1,0 +1,84 @@
+"""Operators that make floats whole numbers of few bits, back, and those that compute with these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conrepair.generate.expressions import Number, ceil_div, product
+from conrepair.generate.setting import Setting
+from conrepair.generate.specifications.convolution import convolved
+from conrepair.generate.specifications.registry import operator
+from conrepair.generate.tensors import Range, TensorType
+from conrepair.generate.windows import image
+
+_SCALES = Range(1e-6, 2.0)
+
+
+@operator("QuantizeLinear")
+def quantized(s: Setting) -> None:
+    x = s.input("x")
+    scale = _scale(s, "y_scale", x.shape)
+    made = "uint8"
+    if s.has("y_zero_point"):
+        made = s.input("y_zero_point", scale.shape).dtype
+    if s.has("output_dtype"):
+        made = s.element_type("output_dtype", made)
+    s.output(x.shape, made)
+
+
+@operator("DequantizeLinear")
+def dequantized(s: Setting) -> None:
+    x = s.input("x")
+    scale = _scale(s, "x_scale", x.shape)
+    if s.has("x_zero_point"):
+        s.input("x_zero_point", scale.shape, values=Range(0, 0) if x.dtype == "int32" else None)
+    made = s.element_type("output_dtype", scale.dtype) if s.has("output_dtype") else scale.dtype
+    s.output(x.shape, made)
+
+
+@operator("DynamicQuantizeLinear")
+def quantized_by_itself(s: Setting) -> None:
+    x = s.input("x")
+    s.require(product(x.shape) > 0, "no largest number")
+    s.output(x.shape)
+    s.output(())
+    s.output(())
+
+
+@operator("QLinearConv")
+def convolution(s: Setting) -> None:
+    result = convolved(s, image(s, "x"), "w")
+    _scaled(s, "x")
+    _scaled(s, "w", [result[1]] if s.rank_of("w_scale", (0, 1)) else [])
+    _scaled(s, "y")
+    if s.has("B"):
+        s.input("B", [result[1]])
+    s.output(result)
+
+
+@operator("ConvInteger")
+def convolution_of_integers(s: Setting) -> None:
+    result = convolved(s, image(s, "x"), "w")
+    for name in ("x_zero_point", "w_zero_point"):
+        if s.has(name):
+            s.input(name, ())
+    s.output(result)
+
+
+def _scaled(s: Setting, name: str, shape: Sequence[Number] = ()) -> None:
+    """The scale and the zero point of an operand."""
+    s.input(f"{name}_scale", shape, values=_SCALES)
+    s.input(f"{name}_zero_point", shape)
+
+
+def _scale(s: Setting, name: str, shape: Sequence[Number]) -> TensorType:
+    """A scale for a whole tensor, for each place of an axis, or for each block along an axis."""
+    block = s.integer("block_size", 0) if s.has("block_size") else 0
+    if block:
+        s.require(product(shape) > 0, "ONNX Runtime's process ends with blocks of nothing")
+        axis = s.axis("axis", len(shape))
+        sizes = [ceil_div(size, block) if place == axis else size for place, size in enumerate(shape)]
+        s.require(len(shape) > 1 or sizes[0] > 1, "ONNX Runtime takes a single block for no blocks")
+    else:
+        sizes = [shape[s.axis("axis", len(shape))]] if s.rank_of(name, (0, 1)) else []
+    return s.input(name, sizes, values=_SCALES)
