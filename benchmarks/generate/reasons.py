@@ -57,7 +57,8 @@ _REASONS = (
     ("*", r"^\[noop_with_empty_axes:", "a flag is 0 or 1"),
     ("*Normalization", r"^\[epsilon: ", "a spread that isn't positive has no root"),
     ("LRN", r"^\[(alpha|beta|bias): ", "a spread that isn't positive has no root"),
-    ("MeanVarianceNormalization", r"axes has another value$|the usual axes", "axes that there aren't mean nothing"),
+    ("MeanVarianceNormalization", r"X has another element type$", "the standard adds floats of 32 bits"),
+    ("MeanVarianceNormalization", r"axes has another value$", "axes that there aren't mean nothing"),
     ("RMSNormalization", r"scale has another shape$", "the standard broadcasts a scale to the axes of the norm"),
     ("BatchNormalization", r"^\[momentum: ", "a momentum is between 0 and 1"),
     ("*Normalization", r"^\[stash_type: ", "it's computed in floats"),
@@ -68,13 +69,13 @@ _REASONS = (
         "in the standard both are scalars, or have the axis's size",
     ),
     ("DynamicQuantizeLinear", r"no largest number$", "the standard needs one"),
-    ("*", r"^\[auto_pad: \w+ -> \]", "the standard says each padding by its name"),
     ("PRelu", r"\] slope has another shape$", "the standard broadcasts slopes to the input alone"),
 )
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""
 
 _CRASHES = (
     ("InstanceNormalization", r"an image without elements$"),
+    ("QuantizeLinear", r"blocks of nothing$"),
     ("RoiAlign", r"an image without elements$"),
 )
 """Operators and refusals of what ends the process of ONNX Runtime: it's never run."""

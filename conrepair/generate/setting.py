@@ -280,7 +280,7 @@ class Setting(ABC):
         """An element type of the next output, that the node says by its number; the usual one may be said by 0."""
         formal = self._formal_output()
         dtypes = {element_type(dtype): dtype for dtype in self._result_dtypes(formal)}
-        if usual in dtypes.values():
+        if usual is not None and usual in dtypes.values():
             dtypes[0] = usual
         dtype = dtypes[self.choice(name, tuple(dtypes))]
         self.types.setdefault(formal.type_str, dtype)

@@ -75,10 +75,12 @@ def _scale(s: Setting, name: str, shape: Sequence[Number]) -> TensorType:
     """A scale for a whole tensor, for each place of an axis, or for each block along an axis."""
     block = s.integer("block_size", 0) if s.has("block_size") else 0
     if block:
+        s.require(len(shape) > 0, "a scalar has no axis")
         s.require(product(shape) > 0, "ONNX Runtime's process ends with blocks of nothing")
         axis = s.axis("axis", len(shape))
         sizes = [ceil_div(size, block) if place == axis else size for place, size in enumerate(shape)]
         s.require(len(shape) > 1 or sizes[0] > 1, "ONNX Runtime takes a single block for no blocks")
     else:
-        sizes = [shape[s.axis("axis", len(shape))]] if s.rank_of(name, (0, 1)) else []
+        ranks = (0, 1) if shape else (0,)
+        sizes = [shape[s.axis("axis", len(shape))]] if s.rank_of(name, ranks) else []
     return s.input(name, sizes, values=_SCALES)
