@@ -234,6 +234,9 @@ def test_several_targets_of_a_source_are_lines(browser: Any, tmp_path: Path) -> 
         for _ in range(7):
             seen.page.keyboard.press("ArrowRight")
         assert "one 0.5" in str(seen.page.locator(".targets .told").text_content())
+        for row in seen.page.locator("details.row > summary").all():
+            row.click()
+        assert seen.page.locator(".layer h3").count() == 2
         assert seen.violations() == []
         assert seen.errors == []
 

@@ -107,6 +107,7 @@ def test_times_and_where_it_comes_from(tmp_path: Path) -> None:
     localizations.wrong_pads(tmp_path)
     pair = tmp_path / "source.onnx", tmp_path / "target.onnx"
     run = conrepair.localize(*pair, samples=200, seed=3, in_process=True).run
+    run = dataclasses.replace(run, command="conrepair localize a b")
     head, source, target = rows_of(page_html(run), "Times")
     assert head[2:] == ["batches", "5 %", "median", "95 %", "to the source's", "significant"]
     assert source[:3] == ["source.onnx", "libraries", source[2]]
@@ -115,7 +116,7 @@ def test_times_and_where_it_comes_from(tmp_path: Path) -> None:
     assert source[6:] == ["", ""]
     assert target[7].startswith(("yes (p ", "no (p "))
     told = dict(re.findall(r"<dt><bdi>(.*?)</bdi></dt><dd><bdi>(.*?)</bdi>", unescape(page_html(run))))
-    assert (told["command"], told["option seed"], told["option samples"]) == ("called from Python", "3", "200")
+    assert (told["command"], told["option seed"], told["option samples"]) == ("conrepair localize a b", "3", "200")
     for kind, path in zip(("reference", "target"), pair, strict=True):
         assert sha256_of(path) in told[f"{path.name} ({kind})"]
     assert told["seed of target.onnx"] == "3"

@@ -127,7 +127,7 @@ function worstOf(kept) {
     return element("tr", {}, element("th", { scope: "row" }, `[${item.index.join(", ")}]`), ...[one, two, two - one].map((value) => element("td", { class: "number" }, exactly(value))));
   });
   const head = ["index in the source", "source", "target", "difference"].map((words) => element("th", { scope: "col" }, words));
-  return [heading, element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Elements that differ most" },
+  return [heading, element("div", { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Elements that differ most" },
     element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)))];
 }
 

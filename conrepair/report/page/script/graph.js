@@ -7,7 +7,7 @@ function graphView(place, cards, layers, nodes, choose) {
     place.append(element("p", { class: "missing" }, "The graphs aren't in this result."));
     return () => {};
   }
-  const view = element("div", { class: "graph-view", tabindex: 0, role: "region", "aria-label": "Both graphs, side by side" });
+  const view = element("div", { class: "graph-view", tabindex: 0, role: "group", "aria-label": "Both graphs, side by side" });
   const where = element("span", { class: "soft", role: "status" });
   const button = (words, act) => element("button", { type: "button", onclick: act }, words);
   const paper = matchMedia("print");

@@ -15,7 +15,7 @@ function layerDetails(place, data, number, choose) {
     ...faults.map((fault) => element("p", { class: "fault" }, element("b", {}, fault.kind), ": ", element("bdi", {}, fault.words.join("; ")))),
     element("p", {}, `introduced ${figure(layer.introduced_error)} (largest ${figure(layer.introduced_max_abs)}, cosine ${figure(layer.introduced_cosine)}), ` +
       `full run ${figure(layer.full_run_error)}, rounding explains ${figure(layer.noise_floor)}; the source's tensor lies ${layer.layout}; confidence ${figure(layer.confidence)}`),
-    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Both sides of the layer" }, element("table", {},
+    element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Both sides of the layer" }, element("table", {},
       element("thead", {}, element("tr", {}, ...["what", "source", "target"].map((word) => element("th", { scope: "col" }, word)))),
       element("tbody", {}, ...rows))),
     ...activationsOf(data, number, choose),

@@ -34,7 +34,7 @@ function layerTable(place, layers, choose) {
     element("td", {}, layer.layout)));
   const table = element("table", { class: "sortable" }, element("thead", {}, head), element("tbody", {}, ...rows));
   sortable(table);
-  place.append(element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Layers" }, table));
+  place.append(element("div", { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Layers" }, table));
 }
 
 function unfold(row) {
