@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Tensor:
         return self.type.sized and self.array is None and self.values is None
 
 
-@dataclass
+@dataclass(eq=False)
 class Node:
     """An operator, applied.
 
@@ -119,20 +119,23 @@ class Draft:
         """By tensor, the node that makes it."""
         return {name: node for node in self.nodes for name in node.outputs}
 
-    def remove(self, node: Node) -> None:
-        """Take a node out, all that reads what it makes, and what nothing reads then."""
-        gone = {id(node)}
-        lost = set(filter(None, node.outputs))
-        for other in self.nodes:
-            if lost & set(other.inputs):
-                gone.add(id(other))
-                lost |= set(filter(None, other.outputs))
-        for other in self.nodes:
-            if id(other) in gone:
-                for name in filter(None, other.inputs):
-                    self.tensors[name].readers -= 1
-        self.nodes = [other for other in self.nodes if id(other) not in gone]
-        self.forget(lost)
+    def cut(self, node: Node) -> None:
+        """Take a node out: what it made, and is read, comes from nowhere then; what nothing reads goes, too.
+
+        What reads a tensor whose sizes depend on values goes with it.
+        """
+        self.nodes = [other for other in self.nodes if other is not node]
+        for name in filter(None, node.inputs):
+            self.tensors[name].readers -= 1
+        for name in filter(None, node.outputs):
+            tensor = self.tensors[name]
+            for reader in [other for other in self.nodes if name in other.inputs and not tensor.type.sized]:
+                if reader in self.nodes:
+                    self.cut(reader)
+            if tensor.readers:
+                self.sources[name] = tensor
+            self.hidden.discard(name)
+            self.shown.discard(name)
         made = set(self.made())
         self.forget([name for name, tensor in self.tensors.items() if not tensor.readers and name not in made])
 
@@ -161,6 +164,17 @@ class Draft:
         self.tensors[old].readers -= count
         self.tensors[new].readers += count
 
+    def copy(self) -> Draft:
+        """The network as it is now."""
+        nodes = [replace(node, inputs=list(node.inputs)) for node in self.nodes]
+        tensors = {name: replace(tensor) for name, tensor in self.tensors.items()}
+        sources = {name: tensors[name] for name in self.sources}
+        return Draft(self.opset, nodes, tensors, sources, set(self.hidden), set(self.shown), self.named)
+
+    def become(self, other: Draft) -> None:
+        """Be as another draft, which isn't used any more."""
+        vars(self).update(vars(other))
+
     def sort(self) -> None:
         """Put nodes in an order in which they can be computed, as near to the present one as possible."""
         done = set(self.tensors) - set(self.made())
@@ -173,6 +187,9 @@ class Draft:
                     done.update(node.outputs)
                 else:
                     later.append(node)
+            if len(later) == len(left):
+                names = ", ".join(node.op for node in left)
+                raise AssertionError(f"these read each other in a circle: {names}")
             left = later
         self.nodes = ordered
 

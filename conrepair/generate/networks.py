@@ -140,7 +140,7 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
         if guilty is None:
             return None
         before = len(draft.nodes)
-        draft.remove(guilty)
+        draft.cut(guilty)
         removed += before - len(draft.nodes)
     return None
 

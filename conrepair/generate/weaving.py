@@ -44,13 +44,11 @@ class Weaver:
             NotAllowedError: if something wasn't allowed; the draft is then as before.
         """
         self._added = []
-        before = set(self.draft.tensors)
+        before = self.draft.copy()
         try:
             yield
         except NotAllowedError:
-            for node in reversed(self._added):
-                self.draft.remove(node)
-            self.draft.forget([name for name in self.draft.tensors if name not in before])
+            self.draft.become(before)
             raise
 
     def pick(
