@@ -8,6 +8,7 @@ import re
 __all__ = ["crashes", "reason_of"]
 
 _REASONS = (
+    ("BatchNormalization", r"training_mode", "in training, ONNX Runtime writes into its inputs"),
     (
         "*",
         r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted|detect_negative"

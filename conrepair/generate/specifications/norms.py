@@ -18,13 +18,9 @@ def by_channel(s: Setting) -> None:
         s.input(name, [channels])
     s.input("input_var", [channels], domain=_POSITIVE)
     _epsilon(s)
-    trained = s.has("running_mean")
-    s.choice("training_mode", (int(trained),))
+    s.choice("training_mode", (0,))  # in training, ONNX Runtime writes into its inputs, which others may read
+    s.real("momentum", 0.0, 1.0, usual=(0.9,))
     s.output(x.shape)
-    if trained:
-        s.real("momentum", 0.0, 1.0, usual=(0.9,))
-        s.output([channels])
-        s.output([channels])
 
 
 @operator("InstanceNormalization")
