@@ -12,7 +12,7 @@ _REASONS = (
     (
         "*",
         r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted|detect_negative"
-        r"|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|antialias|exclude_outside"
+        r"|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|interleaved|is_causal|antialias|exclude_outside"
         r"|center_point_box)\b",
         "a flag is 0 or 1",
     ),
@@ -70,6 +70,13 @@ _REASONS = (
         "in the standard both are scalars, or have the axis's size",
     ),
     ("DynamicQuantizeLinear", r"no largest number$", "the standard needs one"),
+    ("Attention", r"^\[softmax_precision: ", "it's computed in floats"),
+    ("Attention", r"^\[(scale|softcap): .*-", "a scale and a cap are positive"),
+    ("Attention", r"attn_mask has another element type$", "a mask is of truth values, or of the query's type"),
+    ("Attention", r"^\[qk_matmul_output_mode: ", "there are four modes"),
+    ("Attention", r"\] (K|V|nonpad_kv_seqlen) has another shape$", "the standard broadcasts no keys and no values"),
+    ("*Loss", r"^\[reduction: ", "the standard has three reductions"),
+    ("*Loss", r"\] weights? has another shape$", "the standard has a weight for each class"),
     ("PRelu", r"\] slope has another shape$", "the standard broadcasts slopes to the input alone"),
 )
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""

@@ -16,10 +16,12 @@ Body = Callable[[Setting], None]
 
 FAMILIES = (
     "along",
+    "attention",
     "conversions",
     "convolution",
     "elementwise",
     "logic",
+    "losses",
     "movement",
     "norms",
     "pooling",
