@@ -12,8 +12,8 @@ _REASONS = (
     (
         "*",
         r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted|detect_negative"
-        r"|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|interleaved|is_causal|antialias|exclude_outside"
-        r"|center_point_box)\b",
+        r"|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|interleaved|is_causal"
+        r"|antialias|exclude_outside|center_point_box|input_forget|linear_before_reset)\b",
         "a flag is 0 or 1",
     ),
     ("*", r"an image without elements$", "there is nothing to see: only the batch may be empty"),
@@ -35,6 +35,8 @@ _REASONS = (
     ("Resize", r"roi (is missing|has another shape)$", "the standard crops by two bounds for each axis"),
     ("Resize", r"-> 0 on axis \d\] X has another shape$", "there is nothing to see in an image without elements"),
     ("Resize", r"^\[(nearest_)?mode: \w+ -> \] ", "the standard has no mode of that name"),
+    ("*", r"^\[activation_(alpha|beta): ", "one number for each function that has it, and none that makes large ones"),
+    ("*", r"^\[clip: ", "nothing is left by a clip that isn't positive"),
     ("RoiAlign", r"^\[output_(height|width): ", "there is nothing to see in a result without elements"),
     (
         "RoiAlign",
@@ -82,7 +84,9 @@ _REASONS = (
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""
 
 _CRASHES = (
+    ("GRU", r"a sequence without elements$"),
     ("InstanceNormalization", r"an image without elements$"),
+    ("LSTM", r"a sequence without elements$"),
     ("QuantizeLinear", r"blocks of nothing$"),
     ("RoiAlign", r"an image without elements$"),
 )

@@ -11,7 +11,7 @@ from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import Pattern, Sizes
 from conrepair.generate.sizes import drawn_size
 
-__all__ = ["Axes", "Domain", "Factors", "OneOf", "Permutation", "Real", "Told", "Whole", "Wholes", "drawn_whole"]
+__all__ = ["Axes", "Domain", "OneOf", "Permutation", "Real", "Several", "Told", "Whole", "Wholes", "drawn_whole"]
 
 _WIDEST = 6
 """What a number without an upper bound is drawn above its lower one, once, twice or four times."""
@@ -106,16 +106,27 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Real:
-    """A real number between two bounds."""
+    """A real number between two bounds.
+
+    Attributes:
+        low: Smallest.
+        high: Largest.
+        usual: Those that half of the drawn ones are.
+        step: What the others are multiples of; 0 for nothing.
+    """
 
     low: float
     high: float
     usual: Sequence[float] = ()
+    step: float = 0.0
 
     def drawn(self, random: Random) -> float:
         if self.usual and random.random() < 0.5:
             return float(random.choice(self.usual))
-        return float(f"{random.uniform(max(self.low, -10.0), min(self.high, 10.0)):.3g}")
+        value = random.uniform(max(self.low, -10.0), min(self.high, 10.0))
+        if self.step:
+            return max(self.step, value // self.step * self.step)
+        return float(f"{value:.3g}")
 
     def allows(self, value: Any) -> bool:
         return bool(self.low <= value <= self.high)
@@ -125,20 +136,17 @@ class Real:
 
 
 @dataclass(frozen=True)
-class Factors:
-    """Positive factors that sizes are multiplied by: those drawn are 1 half of the time, else eighths."""
+class Several:
+    """So many values, each of the same sort."""
 
+    each: Domain
     count: int
 
-    def drawn(self, random: Random) -> tuple[float, ...]:
-        every = random.choice((0.5, 1.5, 2.0, 3.0))
-        return tuple(
-            1.0 if random.random() < 0.5 else random.choice((every, random.randint(1, 32) / 8))
-            for _ in range(self.count)
-        )
+    def drawn(self, random: Random) -> tuple[Any, ...]:
+        return tuple(self.each.drawn(random) for _ in range(self.count))
 
     def allows(self, value: Any) -> bool:
-        return len(value) == self.count and all(factor > 0 for factor in value)
+        return len(value) == self.count and all(map(self.each.allows, value))
 
     def checks(self, value: Any) -> list[Any]:
         return []

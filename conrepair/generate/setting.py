@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import onnx
 
-from conrepair.generate.domains import Axes, Domain, Factors, OneOf, Permutation, Real, Told, Whole, Wholes
+from conrepair.generate.domains import Axes, Domain, OneOf, Permutation, Real, Several, Told, Whole, Wholes
 from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import AnyShape, Dims, Pattern, Size
 from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
@@ -250,9 +250,15 @@ class Setting(ABC):
         """A real number between two bounds, often one of the usual ones."""
         return float(self._attribute(name, Real(low, high, usual)))
 
-    def factors(self, name: str, count: int) -> tuple[float, ...]:
-        """Factors that sizes are multiplied by."""
-        return tuple(self._attribute(name, Factors(count)))
+    def reals(
+        self, name: str, low: float, high: float, count: int, usual: Sequence[float] = (), step: float = 0.0
+    ) -> tuple[float, ...]:
+        """Real numbers between two bounds."""
+        return tuple(map(float, self._attribute(name, Several(Real(low, high, usual, step), count))))
+
+    def choices(self, name: str, options: Sequence[Any], count: int) -> tuple[Any, ...]:
+        """So many of some values."""
+        return tuple(self._attribute(name, Several(OneOf(options), count)))
 
     def axis(self, name: str, rank: int, low: int | None = None) -> int:
         """An axis, counted from 0 whatever the node has; `low` is the smallest if negative ones aren't allowed."""

@@ -124,6 +124,10 @@ class Solving(Setting):
         super()._made(result)
         self.require(result.elements <= self.most, "too many elements")
 
+    def no_output(self) -> None:
+        self.require(bool(self.outputs) or self.target is None, "the output that's given is left out")
+        super().no_output()
+
     # What the conditions leave
 
     def solved(self) -> None:

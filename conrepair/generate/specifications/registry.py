@@ -27,6 +27,7 @@ FAMILIES = (
     "pooling",
     "products",
     "quantization",
+    "recurrent",
     "reductions",
     "regions",
     "resizing",

@@ -15,6 +15,7 @@ from conrepair.generate.tensors import FLOATS, Range
 
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
 _ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_FACTORS = (1.0, 1.0, 1.0, 0.5, 1.5, 2.0, 3.0)
 _POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
@@ -71,7 +72,7 @@ def _sizes(
     s: Setting, space: Sequence[Number], axes: Sequence[int], free: Sequence[_Free], policy: str | None
 ) -> list[Number]:
     if policy is None:
-        factors = s.factors("scales", len(axes))
+        factors = s.reals("scales", 2**-10, float("inf"), len(axes), usual=_FACTORS, step=2**-3)
         _fit(s, factors, axes, free)
         return [_scaled(size, factor) for size, factor in zip(space, factors, strict=True)]
     if policy == "stretch":
