@@ -13,7 +13,8 @@ _REASONS = (
         "*",
         r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted|detect_negative"
         r"|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|interleaved|is_causal"
-        r"|antialias|exclude_outside|center_point_box|input_forget|linear_before_reset)\b",
+        r"|antialias|exclude_outside|center_point_box|input_forget|linear_before_reset"
+        r"|inverse|onesided|periodic)\b",
         "a flag is 0 or 1",
     ),
     ("*", r"an image without elements$", "there is nothing to see: only the batch may be empty"),
@@ -35,8 +36,19 @@ _REASONS = (
     ("Resize", r"roi (is missing|has another shape)$", "the standard crops by two bounds for each axis"),
     ("Resize", r"-> 0 on axis \d\] X has another shape$", "there is nothing to see in an image without elements"),
     ("Resize", r"^\[(nearest_)?mode: \w+ -> \] ", "the standard has no mode of that name"),
-    ("*", r"^\[activation_(alpha|beta): ", "one number for each function that has it, and none that makes large ones"),
+    (
+        "*",
+        r"^\[activation_(alpha|beta): ",
+        "one number for each function that has it, and none that makes large ones",
+    ),
     ("*", r"^\[clip: ", "nothing is left by a clip that isn't positive"),
+    ("DFT", r"(a spectrum|parts) of nothing$", "there is nothing to see in a spectrum without elements"),
+    (
+        "STFT",
+        r"signal has another shape$",
+        "the standard's signals have a batch, and parts that are real if one-sided",
+    ),
+    ("MelWeightMatrix", r"has other values$", "bins of a spectrum, from low to high frequencies, of a usual rate"),
     ("RoiAlign", r"^\[output_(height|width): ", "there is nothing to see in a result without elements"),
     (
         "RoiAlign",
@@ -89,6 +101,7 @@ _CRASHES = (
     ("LSTM", r"a sequence without elements$"),
     ("QuantizeLinear", r"blocks of nothing$"),
     ("RoiAlign", r"an image without elements$"),
+    ("STFT", r"(frame_length has other values|window has another shape)$"),
 )
 """Operators and refusals of what ends the process of ONNX Runtime: it's never run."""
 

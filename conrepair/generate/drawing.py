@@ -106,6 +106,9 @@ class Drawing(Setting):
         formal = self._formal_input(name)
         self._put(formal, Operand(TensorType(dtype, array.shape), array=array))
         self._bind(formal, dtype)
+        rounded = array.tolist()
+        if not domain.allows(tuple(rounded) if isinstance(rounded, list) else rounded):
+            raise NotAllowedError(f"no {dtype} is near enough")
         return value
 
     def _made(self, result: TensorType) -> None:

@@ -32,6 +32,7 @@ FAMILIES = (
     "regions",
     "resizing",
     "sampling",
+    "signals",
 )
 """Modules of this package that have specifications."""
 
