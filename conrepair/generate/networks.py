@@ -124,6 +124,9 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
         growing.grow(draft, wishes.nodes)
         if not draft.nodes:
             return None
+        if not draft.sources:  # constants alone
+            draft.cut(draft.nodes[0])
+            continue
         settling = Settling(draft, generator)
         found = settling.settled(kept)
         if found is not None:

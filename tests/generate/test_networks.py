@@ -47,3 +47,10 @@ def test_a_seed_gives_the_same_bytes() -> None:
         return model_of(network.draft, {}).SerializeToString(deterministic=True)
 
     assert text() == text()
+
+
+def test_a_network_of_constants_alone_gets_an_input() -> None:
+    wishes = Wishes(nodes=1, operators=("HannWindow", "Relu"))
+    for seed in range(6):
+        network = made(wishes, Random(seed), SUPPORT)
+        assert network is None or network.draft.sources
