@@ -139,6 +139,16 @@ class Draft:
         made = set(self.made())
         self.forget([name for name, tensor in self.tensors.items() if not tensor.readers and name not in made])
 
+    def keep_last(self) -> None:
+        """Take out all that the last node doesn't depend on."""
+        needed: set[str] = set(self.nodes[-1].outputs) if self.nodes else set()
+        for node in reversed(self.nodes):
+            if needed & set(filter(None, node.outputs)):
+                needed.update(node.inputs)
+        for node in reversed(self.nodes):
+            if not needed & set(filter(None, node.outputs)):
+                self.cut(node)
+
     def forget(self, names: Iterable[str]) -> None:
         """Take tensors out that no node makes or reads any more."""
         for name in names:

@@ -27,6 +27,9 @@ _READ = 0.25
 _NEW = 3.0
 """How much more welcome a tensor is whose maker the operator hasn't read from yet."""
 
+_LAST = 20.0
+"""How much more welcome the output is in a network that has one."""
+
 _DRAWN = 3
 """Operators of which the one that was used least is taken."""
 
@@ -77,6 +80,7 @@ class Growing:
         most: Elements that a tensor may have.
         backward: How likely an operator is put in front.
         seen: What guides the choice towards what is new.
+        single: Whether the network has one output: each node behind reads what was the output before.
     """
 
     random: Random
@@ -85,6 +89,7 @@ class Growing:
     most: int = 4096
     backward: float = 0.3
     seen: Diversity = field(default_factory=lambda: Diversity(()))
+    single: bool = False
 
     def grow(self, draft: Draft, nodes: int) -> None:
         """Add operators until there are so many."""
@@ -115,15 +120,25 @@ class Growing:
     def _behind(self, draft: Draft, op: str) -> Setting | None:
         body = specifications()[op].body
         made_by = {name: node.op for node in draft.nodes for name in node.outputs}
-        pool = Pool(draft, self.most, lambda name: 1.0 if (made_by.get(name), op) in self.seen.edges else _NEW)
-        connected = bool(draft.nodes) and self.random.random() >= _ISLAND
+        last = set(draft.outputs()) if self.single else set()
+        pool = Pool(
+            draft,
+            self.most,
+            lambda name: (
+                (1.0 if (made_by.get(name), op) in self.seen.edges else _NEW) * (_LAST if name in last else 1)
+            ),
+        )
+        connected = bool(draft.nodes) and (self.single or self.random.random() >= _ISLAND)
         for _ in range(_TRIES):
             setting = Drawing(op, draft.opset, self.random, self.support, source=pool, most=self.most)
             try:
                 body(setting)
             except NotAllowedError:
                 continue
-            if not connected or any(operand is not None and operand.name for operand in setting.inputs):
+            read = {operand.name for operand in setting.inputs if operand is not None and operand.name}
+            if self.single and not (last <= read and sum(made is not None for made in setting.outputs) == 1):
+                continue
+            if not connected or read:
                 if self._welcome(setting):
                     return setting
             elif not pool.fitted:

@@ -12,12 +12,13 @@ import numpy as np
 
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import QUOTA, forms
-from conrepair.generate.graph import Draft
+from conrepair.generate.graph import Draft, Node
 from conrepair.generate.growing import Growing
 from conrepair.generate.limits import Limits
 from conrepair.generate.patterns.registry import patterns
 from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.symbolic import Open, open_sizes
 from conrepair.generate.values.search import Settled, Settling
 from conrepair.generate.weaving import Weaver
 
@@ -42,6 +43,9 @@ class Wishes:
         opset: Of the standard's operators.
         backward: How likely an operator is put in front of a tensor that no node makes.
         woven: How likely a pattern is put in, for each five nodes.
+        extremes: The share of networks some of whose inputs and weights are at the ends of what they may be.
+        single: Whether each has one input and one output.
+        symbolic: The share of networks that leave sizes open, where their operators let them; half of them the batch.
         quotas: By form, the share of networks that get it, where that's not the usual one.
     """
 
@@ -54,6 +58,9 @@ class Wishes:
     opset: int = 20
     backward: float = 0.3
     woven: float = 0.2
+    extremes: float = 0.2
+    single: bool = False
+    symbolic: float = 0.0
     quotas: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -82,6 +89,7 @@ class Network:
         weights: Names of sources that are no inputs.
         removed: Nodes that were taken out since nothing made them finite.
         refused: What the runtime said of drafts that it didn't compute.
+        open: Sizes that are left open, by input and output.
     """
 
     draft: Draft
@@ -89,6 +97,7 @@ class Network:
     weights: tuple[str, ...]
     removed: int
     refused: tuple[str, ...]
+    open: Open | None = None
 
     @property
     def parts(self) -> set[str]:
@@ -112,7 +121,7 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
     """
     names, support = wishes.names, wishes.narrowed(support)
     seen = Diversity(names) if seen is None else seen
-    growing = Growing(random, names, support, wishes.most, wishes.backward, seen)
+    growing = Growing(random, names, support, wishes.most, wishes.backward, seen, single=wishes.single)
     draft = Draft(wishes.opset)
     growing.grow(draft, max(1, wishes.nodes // 2))
     _weave(draft, wishes, random, support)
@@ -131,21 +140,38 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
         found = settling.settled(kept)
         if found is not None:
             seen.add(draft)
-            return Network(draft, found, _weights(draft, random), removed, tuple(refused))
+            share = 0.5 if random.random() < wishes.extremes else 0.0
+            network = Network(draft, settling.pushed(found, random, share), (), removed, tuple(refused))
+            return _finished(network, wishes, random, support)
         kept = settling.sources
-        guilty = settling.guilty
         if settling.message:
             refused.append(settling.message)
-            place = re.search(r"[Nn]ame:'n(\d+)'|name 'n(\d+)'", settling.message)
-            if place is None:
-                return None
-            guilty = draft.nodes[int(place[1] or place[2])]
+        guilty = settling.guilty or _named(draft, settling.message)
         if guilty is None:
             return None
         before = len(draft.nodes)
         draft.cut(guilty)
+        if wishes.single:
+            draft.keep_last()
         removed += before - len(draft.nodes)
     return None
+
+
+def _named(draft: Draft, message: str) -> Node | None:
+    """The node that a runtime's message is about."""
+    place = re.search(r"[Nn]ame:'n(\d+)'|name 'n(\d+)'", message)
+    return None if place is None else draft.nodes[int(place[1] or place[2])]
+
+
+def _finished(network: Network, wishes: Wishes, random: Random, support: Support) -> Network:
+    """Say which sources are weights, and which sizes are open."""
+    draft = network.draft
+    chosen = {name for name in draft.sources if wishes.single or random.random() < 0.5}
+    inputs = [name for name in draft.sources if name not in chosen] or [next(iter(draft.sources), "")]
+    network.weights = tuple(name for name in draft.sources if name not in inputs)
+    if random.random() < wishes.symbolic:
+        network.open = open_sizes(draft, tuple(filter(None, inputs)), support, random, batch=random.random() < 0.5)
+    return network
 
 
 def _weave(draft: Draft, wishes: Wishes, random: Random, support: Support) -> None:
@@ -164,15 +190,9 @@ def _weave(draft: Draft, wishes: Wishes, random: Random, support: Support) -> No
             try:
                 with weaver.whole():
                     body(weaver)
-                    if len(draft.nodes) > wishes.nodes:
-                        raise NotAllowedError("more nodes than there should be")
+                    if len(draft.nodes) > wishes.nodes or (wishes.single and len(draft.outputs()) > 1):
+                        raise NotAllowedError("more nodes, or outputs, than there should be")
             except NotAllowedError:
                 continue
             draft.sort()
             break
-
-
-def _weights(draft: Draft, random: Random) -> tuple[str, ...]:
-    """Sources that are weights, by coin; the first is an input, whatever the coin says."""
-    names = [name for name in draft.sources if random.random() < 0.5]
-    return tuple(names[1:] if len(names) == len(draft.sources) else names)

@@ -10,6 +10,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from conrepair.generate.graph import Draft, Tensor
+from conrepair.generate.symbolic import Open
 from conrepair.generate.tensors import element_type
 
 __all__ = ["IR_VERSION", "model_of"]
@@ -23,6 +24,7 @@ def model_of(
     shown: Collection[str] | None = None,
     *,
     typed: bool = True,
+    sizes: Open | None = None,
 ) -> onnx.ModelProto:
     """Write a draft as a model.
 
@@ -31,13 +33,14 @@ def model_of(
         weights: By name, sources that are initializers; others are inputs.
         shown: Names of its outputs; those of the draft for None.
         typed: Whether outputs say their types; a runtime infers them.
+        sizes: Those that are left open, by input and output.
     """
     nodes = [
         _node(node.op, node.inputs, node.outputs, node.attributes, place) for place, node in enumerate(draft.nodes)
     ]
-    inputs = [_value(tensor) for name, tensor in draft.sources.items() if name not in weights]
+    inputs = [_value(tensor, sizes) for name, tensor in draft.sources.items() if name not in weights]
     names = draft.outputs() if shown is None else shown
-    outputs = [_value(draft.tensors[name]) if typed else onnx.ValueInfoProto(name=name) for name in names]
+    outputs = [_value(draft.tensors[name], sizes) if typed else onnx.ValueInfoProto(name=name) for name in names]
     arrays = {name: tensor.array for name, tensor in draft.tensors.items() if tensor.array is not None}
     kept = {**arrays, **weights}
     initializers = [numpy_helper.from_array(array, name) for name, array in kept.items() if array is not None]
@@ -58,5 +61,6 @@ def _node(
     return node
 
 
-def _value(tensor: Tensor) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(tensor.name, element_type(tensor.type.dtype), tensor.type.shape)
+def _value(tensor: Tensor, sizes: Open | None) -> onnx.ValueInfoProto:
+    shape = (sizes or {}).get(tensor.name, tensor.type.shape)
+    return helper.make_tensor_value_info(tensor.name, element_type(tensor.type.dtype), shape)

@@ -12,6 +12,9 @@ from conrepair.generate.networks import Wishes, made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import accepted, run
 from conrepair.generate.support import Probed
+from conrepair.generate.tensors import TensorType
+from conrepair.generate.values.drawn import drawn_values
+from conrepair.generate.values.extremes import EXTREMES
 from conrepair.generate.values.search import flaw_of
 
 SUPPORT = Probed(20, accepted)
@@ -54,3 +57,44 @@ def test_a_network_of_constants_alone_gets_an_input() -> None:
     for seed in range(6):
         network = made(wishes, Random(seed), SUPPORT)
         assert network is None or network.draft.sources
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_input_and_one_output_cost_no_nodes(seed: int) -> None:
+    network = made(Wishes(nodes=15, single=True), Random(seed), SUPPORT)
+    assert network is not None
+    assert len(network.draft.nodes) == 15
+    assert len(network.draft.outputs()) == 1
+    assert len(network.draft.sources) - len(network.weights) == 1
+
+
+def test_open_sizes_may_be_others() -> None:
+    several = 0
+    for seed in range(30):
+        network = made(Wishes(nodes=6, symbolic=1.0), Random(seed), SUPPORT)
+        assert network is not None
+        if network.open is None:
+            continue
+        several += 1
+        draft, generator = network.draft, np.random.default_rng(0)
+        weights = {name: network.values.sources[name] for name in network.weights}
+        model = model_of(draft, weights, sizes=network.open)
+        onnx.checker.check_model(model, full_check=True)
+        feeds = {}
+        for name in draft.sources.keys() - weights.keys():
+            sizes = network.open.get(name, draft.tensors[name].type.shape)
+            shape = tuple(5 if isinstance(size, str) else size for size in sizes)
+            made_of = TensorType(draft.tensors[name].type.dtype, shape)
+            feeds[name] = drawn_values(made_of, draft.tensors[name].values, generator)
+        for name, array in run(model, feeds, draft.outputs()).items():
+            sizes = network.open[name]
+            wanted = tuple(5 if isinstance(size, str) else size for size in sizes)
+            assert TensorType(draft.tensors[name].type.dtype, wanted).describes(array.dtype.name, array.shape)
+    assert several > 10
+
+
+def test_some_values_are_at_their_ends() -> None:
+    networks = [made(Wishes(nodes=6, extremes=1.0), Random(seed), SUPPORT) for seed in range(40)]
+    found = {end for network in networks if network for end in network.values.ends}
+    assert found == set(EXTREMES)
+    assert not any(flaw_of(array) for network in networks if network for array in network.values.computed.values())

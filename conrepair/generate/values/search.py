@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import RefusedError, Session
 from conrepair.generate.values.derivatives import gradients
 from conrepair.generate.values.drawn import drawn_values
+from conrepair.generate.values.extremes import extreme
 
 __all__ = ["Settled", "Settling", "flaw_of"]
 
@@ -37,11 +39,13 @@ class Settled:
         sources: By name, values of inputs and weights.
         computed: By name, what nodes make of them.
         steps: How many steps the search took.
+        ends: Names of the extremes to which sources were pushed.
     """
 
     sources: dict[str, Array]
     computed: dict[str, Array]
     steps: int
+    ends: tuple[str, ...] = ()
 
 
 @dataclass
@@ -54,6 +58,7 @@ class Settling:
         guilty: The first node that made something that's not finite, after a search that failed.
         message: What the runtime said if it didn't compute the network.
         sources: The values that the search ended with.
+        session: The network, loaded.
     """
 
     draft: Draft
@@ -61,6 +66,7 @@ class Settling:
     guilty: Node | None = None
     message: str = ""
     sources: dict[str, Array] = field(default_factory=dict)
+    session: Session | None = None
 
     def settled(self, kept: Mapping[str, Array] | None = None) -> Settled | None:
         """Find values.
@@ -73,12 +79,33 @@ class Settling:
         """
         names = self.draft.made()
         try:
-            session = Session(model_of(self.draft, {}, names, typed=False), names)
+            self.session = Session(model_of(self.draft, {}, names, typed=False), names)
             self.sources = {name: self._drawn(name, tensor, kept) for name, tensor in self.draft.sources.items()}
-            return self._search(session, self.sources)
+            return self._search(self.session, self.sources)
         except RefusedError as error:
             self.message = str(error)
             return None
+
+    def pushed(self, found: Settled, random: Random, share: float) -> Settled:
+        """Push sources to ends of what they may be, as far as all stays finite.
+
+        Args:
+            found: The values so far.
+            random: Which sources, and which ends, comes from here.
+            share: Of the sources that are tried.
+        """
+        for name, tensor in self.draft.sources.items():
+            changed = extreme(tensor, found.sources[name], random) if random.random() < share else None
+            if changed is None or self.session is None:
+                continue
+            sources = {**found.sources, name: changed[1]}
+            try:
+                computed = self.session.run(sources)
+            except RefusedError:
+                continue
+            if not any(map(flaw_of, computed.values())):
+                found = Settled(sources, computed, found.steps, (*found.ends, changed[0]))
+        return found
 
     def _drawn(self, name: str, tensor: Tensor, kept: Mapping[str, Array] | None) -> Array:
         if kept is not None and name in kept:
