@@ -20,9 +20,15 @@ from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.symbolic import Open, open_sizes
 from conrepair.generate.values.search import Settled, Settling
-from conrepair.generate.weaving import Weaver
+from conrepair.generate.weaving import Body, Weaver
 
 __all__ = ["Network", "Wishes", "made"]
+
+_ROOM = 6
+"""Nodes that large forms and patterns have."""
+
+_TRIES = 4
+"""How often a form is tried, each time with other tensors."""
 
 _ROUNDS = 12
 """How often what isn't finite is taken out and grown anew."""
@@ -123,8 +129,10 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
     seen = Diversity(names) if seen is None else seen
     growing = Growing(random, names, support, wishes.most, wishes.backward, seen, single=wishes.single)
     draft = Draft(wishes.opset)
-    growing.grow(draft, max(1, wishes.nodes // 2))
-    _weave(draft, wishes, random, support)
+    chosen = _chosen(wishes, random)
+    for nodes in (max(0, min(wishes.nodes // 2, wishes.nodes - _ROOM)), wishes.nodes - _ROOM // 3):
+        growing.grow(draft, nodes)
+        chosen = _weave(draft, chosen, wishes, random, support)
     kept: dict[str, np.ndarray[Any, Any]] = {}
     refused: list[str] = []
     removed = 0
@@ -166,6 +174,8 @@ def _named(draft: Draft, message: str) -> Node | None:
 def _finished(network: Network, wishes: Wishes, random: Random, support: Support) -> Network:
     """Say which sources are weights, and which sizes are open."""
     draft = network.draft
+    if not draft.outputs():
+        draft.hidden.clear()
     chosen = {name for name in draft.sources if wishes.single or random.random() < 0.5}
     inputs = [name for name in draft.sources if name not in chosen] or [next(iter(draft.sources), "")]
     network.weights = tuple(name for name in draft.sources if name not in inputs)
@@ -174,19 +184,28 @@ def _finished(network: Network, wishes: Wishes, random: Random, support: Support
     return network
 
 
-def _weave(draft: Draft, wishes: Wishes, random: Random, support: Support) -> None:
-    chosen = [
+def _chosen(wishes: Wishes, random: Random) -> list[tuple[str, Body]]:
+    """Forms by their quotas, and patterns."""
+    drawn: list[tuple[str, Body]] = [
         (item.name, item.body) for item in forms().values() if random.random() < wishes.quotas.get(item.name, QUOTA)
     ]
     every = list(patterns().values())
     for _ in range(max(1, wishes.nodes // 5)):
         if every and random.random() < wishes.woven:
-            drawn = random.choice(every)
-            chosen.append((drawn.name, drawn.body))
-    random.shuffle(chosen)
+            pattern = random.choice(every)
+            drawn.append((pattern.name, pattern.body))
+    random.shuffle(drawn)
+    return drawn
+
+
+def _weave(
+    draft: Draft, chosen: list[tuple[str, Body]], wishes: Wishes, random: Random, support: Support
+) -> list[tuple[str, Body]]:
+    """Put forms and patterns into a network; those that don't fit."""
+    left = []
     for name, body in chosen:
         weaver = Weaver(draft, random, support, wishes.most, name)
-        for _ in range(3):
+        for _ in range(_TRIES):
             try:
                 with weaver.whole():
                     body(weaver)
@@ -196,3 +215,6 @@ def _weave(draft: Draft, wishes: Wishes, random: Random, support: Support) -> No
                 continue
             draft.sort()
             break
+        else:
+            left.append((name, body))
+    return left

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -17,7 +17,7 @@ from conrepair.generate.shapes import AnyShape, Dims, Size
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import FLOATS, Range, TensorType, numpy_type
 
-__all__ = ["Weaver"]
+__all__ = ["Body", "Weaver"]
 
 
 class Weaver:
@@ -172,3 +172,7 @@ class Weaver:
     def _operand(self, name: str) -> Operand:
         tensor = self.draft.tensors[name]
         return Operand(self.type_of(name), name=name, array=tensor.array)
+
+
+Body = Callable[[Weaver], None]
+"""Puts a form or a pattern into a network; NotAllowedError where it doesn't fit."""

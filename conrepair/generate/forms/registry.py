@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from conrepair.generate.weaving import Weaver
+from conrepair.generate.weaving import Body
 
 __all__ = ["QUOTA", "Form", "form", "forms"]
 
-QUOTA = 0.04
+QUOTA = 0.05
 """The share of networks that get a form, unless a configuration says another."""
-
-Body = Callable[[Weaver], None]
 
 _FAMILIES = ("around", "edges", "sizes", "types")
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from conrepair.generate.weaving import Weaver
+from conrepair.generate.weaving import Body
 
 __all__ = ["Pattern", "pattern", "patterns"]
-
-Body = Callable[[Weaver], None]
 
 _FAMILIES: tuple[str, ...] = ("units",)
 

@@ -1,0 +1,155 @@
+"""Whether networks are what they should be: `python -m benchmarks.generate.validity [--networks 1000] [--nodes 5 10]`.
+
+Each network goes through ONNX's checker with full shape inference, through ONNX Runtime with and without
+optimizations, and each of its tensors is looked at. Where the optimizations differ or crash, that's a finding, not a
+fault of the network: it's listed. A fault ends in exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+
+from conrepair.generate.blocks import BLOCK, block
+from conrepair.generate.diversity import Diversity
+from conrepair.generate.forms.registry import forms
+from conrepair.generate.networks import Network, Wishes
+from conrepair.generate.onnx_form import model_of
+from conrepair.generate.running import RefusedError, accepted, run
+from conrepair.generate.support import Probed
+from conrepair.generate.values.search import flaw_of
+
+__all__ = ["Checked", "checked"]
+
+_TOLERANCES = {"float16": (5e-2, 5e-2), "float32": (1e-2, 1e-3), "float64": (1e-2, 1e-3)}
+
+
+@dataclass
+class Checked:
+    """What was found of some networks.
+
+    Attributes:
+        networks: How many were made.
+        refused: How many the runtime refused while they were made.
+        seconds: Processor seconds that making them took, values included.
+        faults: What was wrong, with how many.
+        findings: Where ONNX Runtime's optimizations crash or differ, by network.
+        parts: In how many networks a form or pattern is.
+        ones: Sizes of computed tensors that are 1, of `sizes`.
+        sizes: All sizes of computed tensors.
+    """
+
+    networks: int = 0
+    refused: int = 0
+    seconds: float = 0.0
+    faults: collections.Counter[str] = field(default_factory=collections.Counter)
+    findings: list[str] = field(default_factory=list)
+    parts: collections.Counter[str] = field(default_factory=collections.Counter)
+    ones: int = 0
+    sizes: int = 0
+
+
+def checked(wishes: Wishes, networks: int, seed: int) -> tuple[Checked, Diversity]:
+    """Make networks, and look at each.
+
+    Args:
+        wishes: What they should be like.
+        networks: How many.
+        seed: Of what's drawn.
+    """
+    support = Probed(wishes.opset, accepted)
+    for _ in block(wishes, seed + 1, 0, support):  # which element types there are is asked once, and isn't measured
+        pass
+    result, diversity = Checked(), Diversity(wishes.names)
+    for number in range(-(-networks // BLOCK)):
+        made = block(wishes, seed, number, support, min(BLOCK, networks - number * BLOCK))
+        while True:
+            started = time.process_time()
+            network = next(made, "end")
+            result.seconds += time.process_time() - started
+            if isinstance(network, str):
+                break
+            if network is None:
+                result.refused += 1
+                continue
+            result.networks += 1
+            diversity.add(network.draft)
+            _look_at(network, wishes, result, f"{seed}/{number}/{result.networks}")
+    return result, diversity
+
+
+def _look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> None:
+    draft, values = network.draft, {**network.values.sources, **network.values.computed}
+    weights = {source: values[source] for source in network.weights}
+    model = model_of(draft, weights, sizes=network.open)
+    result.parts.update(network.parts)
+    if len(draft.nodes) != wishes.nodes:
+        result.faults["another number of nodes"] += 1
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        result.faults[f"the checker: {str(error)[-160:]}"] += 1
+    names, feeds = draft.outputs(), {source: values[source] for source in draft.sources.keys() - weights.keys()}
+    try:
+        plain = run(model, feeds, names)
+    except RefusedError as error:
+        result.faults[f"not computed: {str(error)[-160:]}"] += 1
+        return
+    for tensor, array in network.values.computed.items():
+        result.ones += sum(size == 1 for size in array.shape)
+        result.sizes += array.ndim
+        if flaw_of(array):
+            result.faults["not finite"] += 1
+        if not draft.tensors[tensor].type.describes(array.dtype.name, array.shape):
+            result.faults["another shape than predicted"] += 1
+    again = run(model, feeds, names)
+    if any(not np.array_equal(array, again[tensor]) for tensor, array in plain.items()):
+        result.faults["other values when it's computed again"] += 1
+    try:
+        optimized = run(model, feeds, names, optimized=True)
+    except RefusedError as error:
+        result.findings.append(f"{name}: crash: {str(error)[-160:]}")
+        return
+    for tensor, array in optimized.items():
+        relative, absolute = _TOLERANCES.get(array.dtype.name, (0.0, 0.0))
+        if not np.allclose(array.astype(float), plain[tensor].astype(float), relative, absolute):
+            largest = np.abs(array.astype(float) - plain[tensor].astype(float)).max()
+            result.findings.append(f"{name}: {tensor} differs by {largest:.3g}, {array.dtype}")
+            return
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--networks", type=int, default=1000)
+    parser.add_argument("--nodes", type=int, nargs="+", default=[5, 10, 20, 50])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--opset", type=int, default=20)
+    arguments = parser.parse_args()
+    wrong = False
+    for nodes in arguments.nodes:
+        result, diversity = checked(Wishes(nodes=nodes, opset=arguments.opset), arguments.networks, arguments.seed)
+        wrong |= bool(result.faults)
+        print(
+            f"{nodes} nodes: {result.networks} networks, {result.refused} refused, "
+            f"{1e3 * result.seconds / max(1, result.networks):.1f} ms each; faults {sum(result.faults.values())}; "
+            f"{len(result.findings)} findings; sizes of one {result.ones / max(1, result.sizes):.2f}; operators "
+            f"{len(diversity.nodes)} of {len(diversity.operators)}, edge {diversity.edge:.3f}, "
+            f"vertex {diversity.vertex:.3f}, structural {diversity.structural:.3f}"
+        )
+        for message, count in result.faults.most_common(10):
+            print(f"    fault {count}: {message}")
+        for message in result.findings[:10]:
+            print(f"    finding {message}")
+        shares = {name: result.parts[name] / max(1, result.networks) for name in forms()}
+        print("    forms below 2 %:", {name: round(share, 3) for name, share in shares.items() if share < 0.02})
+    sys.exit(wrong)
+
+
+if __name__ == "__main__":
+    main()
