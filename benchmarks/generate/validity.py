@@ -1,4 +1,4 @@
-"""Whether networks are what they should be: `python -m benchmarks.generate.validity [--networks 1000] [--nodes 5 10]`.
+"""Whether networks are what they should be: `python -m benchmarks.generate.validity [--networks 1000] [--nodes 5]`.
 
 Each network goes through ONNX's checker with full shape inference, through ONNX Runtime with and without
 optimizations, and each of its tensors is looked at. Where the optimizations differ or crash, that's a finding, not a
