@@ -14,6 +14,7 @@ setup: .venv/runtime.done
 
 dev: .venv/dev.done
 
+test test-all: export PYTHONDONTWRITEBYTECODE = # what many processes import is compiled once
 test: dev
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 

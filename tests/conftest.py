@@ -10,6 +10,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its threads spin while they wait for one another
+
 _SUPPORT, _ROOT = Path(__file__).with_name("support"), Path(__file__).parents[1]
 for _folder in map(str, (_ROOT, _SUPPORT)):
     if _folder not in sys.path:
