@@ -244,5 +244,5 @@ def _plain(low: Number | None, high: Number | None) -> tuple[int, int | None]:
 
 
 def _checks(low: Number | None, high: Number | None, value: int) -> list[Any]:
-    conditions = [] if known(low) else [low <= value]
+    conditions = [] if low is None or known(low) else [low <= value]
     return conditions if high is None or known(high) else [*conditions, value <= high]
