@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from random import Random
 
 from conrepair.generate.diversity import Diversity
@@ -15,7 +15,9 @@ BLOCK = 25
 """Networks of a block: what guides them towards diversity are those before them in it."""
 
 
-def block(wishes: Wishes, seed: int, number: int, support: Support, count: int = BLOCK) -> Iterator[Network | None]:
+def block(
+    wishes: Wishes, seed: int, number: int, support: Support, count: int = BLOCK, without: Collection[int] = ()
+) -> Iterator[Network | None]:
     """Make the networks of a block.
 
     Args:
@@ -24,10 +26,12 @@ def block(wishes: Wishes, seed: int, number: int, support: Support, count: int =
         number: Of the block, from 0.
         support: Element types of the runtime that computes them.
         count: How many there are; the last block may have fewer.
+        without: Places of those that aren't made, since they ended a process.
 
     Yields:
-        Each network; None for one that the runtime refused to compute.
+        Each network; None for one that the runtime refused to compute, or that isn't made.
     """
     seen = Diversity(wishes.operators)
     for place in range(count):
-        yield made(wishes, Random(f"{seed}/{number}/{place}"), support, seen)  # a text: the same on every machine
+        random = Random(f"{seed}/{number}/{place}")  # of a text: the same on every machine
+        yield None if place in without else made(wishes, random, support, seen)

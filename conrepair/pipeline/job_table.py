@@ -21,6 +21,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "describe": f"{_MODULE}:describe",
         "draw_inputs": f"{_MODULE}:draw_inputs",
         "execute": f"{_MODULE}:execute",
+        "generate": "conrepair.pipeline.generate_jobs:generate",
         "localize": f"{_MODULE}:localize",
         "outline": f"{_MODULE}:outline",
         "patch": "conrepair.pipeline.patching:patch",

@@ -1,0 +1,128 @@
+"""Verbs that make models up."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from conrepair.cli.numbers import count, seconds, seed
+from conrepair.cli.parser import Parser, Verbs
+from conrepair.cli.shared import add_format, add_quiet
+
+__all__ = ["add_generate_verbs"]
+
+
+def add_generate_verbs(verbs: Verbs[Parser]) -> None:
+    """Declare them."""
+    parser: Parser = verbs.add_parser(
+        "generate",
+        help="Make random valid networks, with inputs and expected outputs.",
+        prog="conrepair generate",
+        about="Make random valid ONNX networks with inputs and the outputs that they have to compute: what a "
+        "converter or a compiler is tried with before a user's model is. A network on which ONNX "
+        "Runtime's optimizations crash or give something else is kept and listed. The same seed gives the "
+        "same files, whatever the number of workers; the same command continues what was stopped.",
+        takes="-o FOLDER [OPTIONS]",
+        examples=[
+            ("conrepair generate -n 100 --nodes 10 --seed 7 -o networks", "a hundred networks of ten operators"),
+            ("conrepair generate -n 50 --operators Conv,Relu,Add --ranks 4 -o convolutions", "of three operators"),
+            ('conrepair generate -n 50 --form "size of zero=0.5" -o empty', "half of them with a size of 0"),
+        ],
+    )
+    _add_what(parser)
+    parser["search"].add_argument(
+        "-j", "--workers", type=count, default=2, metavar="N", help="Worker processes (default: %(default)s)."
+    )
+    parser["search"].add_argument(
+        "--seconds", type=seconds, metavar="S", help="Begin no further network after S seconds (default: no limit)."
+    )
+    parser["output"].add_argument(
+        "-o", "--output", required=True, metavar="FOLDER", help="Folder of the networks, each in a folder of its own."
+    )
+    parser["output"].add_argument(
+        "--force", action="store_true", help="Replace networks in the folder that were made with other options."
+    )
+    add_format(parser)
+    parser["general"].add_argument(
+        "--timeout",
+        type=seconds,
+        default=60.0,
+        metavar="S",
+        help="Time limit in seconds for each network (default: %(default)g).",
+    )
+    add_quiet(parser)
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.pipeline.generate_command import generate_networks
+
+        return generate_networks(options)
+
+    parser.runs(run)
+
+
+def _add_what(parser: Parser) -> None:
+    """What networks should be like."""
+    group = parser["models"]
+    group.add_argument(
+        "-n", "--count", type=count, default=100, metavar="N", help="Number of networks (default: %(default)s)."
+    )
+    group.add_argument(
+        "--nodes", type=count, default=10, metavar="N", help="Operators of each network (default: %(default)s)."
+    )
+    group.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="Seed of all of them (default: %(default)s)."
+    )
+    group.add_argument(
+        "--opset", type=count, default=20, metavar="N", help="Opset of ONNX's operators (default: %(default)s)."
+    )
+    group.add_argument(
+        "--operators",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="Only these operators, separated by commas (default: all).",
+    )
+    group.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="None of these operators, separated by commas.",
+    )
+    group.add_argument(
+        "--dtypes",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="Only these element types, separated by commas, as in float32,int64 (default: all).",
+    )
+    group.add_argument(
+        "--ranks",
+        type=_ranks,
+        default=(0, 6),
+        metavar="N[-N]",
+        help="Number of axes of tensors, as in 4 or 1-4 (default: 0-6).",
+    )
+    group.add_argument(
+        "--elements", type=count, default=4096, metavar="N", help="Most elements of a tensor (default: %(default)s)."
+    )
+    group.add_argument(
+        "--form",
+        action="append",
+        default=[],
+        metavar="FORM=SHARE",
+        help='Share of networks with a form of legal nonsense, as in "size of zero=0.1" (docs/generate.md). '
+        "Repeat it for several.",
+    )
+
+
+def _ranks(text: str) -> tuple[int, int]:
+    """A number of axes, or the fewest and the most.
+
+    Raises:
+        ArgumentTypeError: if it's neither.
+    """
+    found = re.fullmatch(r"(\d)(?:-(\d))?", text.strip(), re.ASCII)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} isn't a number of axes, or the fewest and the most, as in 1-4")
+    return int(found[1]), int(found[2] or found[1])

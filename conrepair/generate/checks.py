@@ -1,0 +1,82 @@
+"""Wishes that can't be met, said before anything is made."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+from random import Random
+
+from conrepair.generate.drawing import Drawing, Fresh
+from conrepair.generate.forms.registry import forms
+from conrepair.generate.networks import Wishes
+from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
+from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.tensors import BOOL, NUMERIC
+from conrepair.runtime.errors import UsageError
+
+__all__ = ["LEAST_OPSET", "MOST_OPSET", "check_wishes"]
+
+LEAST_OPSET, MOST_OPSET = 17, 24
+"""Of the standard's operators, as the specifications have them."""
+
+_TRIES = 30
+
+
+def check_wishes(wishes: Wishes) -> None:
+    """Refuse what no network can be.
+
+    Raises:
+        UsageError: for an unknown name, with the nearest ones; for bounds that contradict each other; where nothing
+            is left.
+    """
+    _check_names("operator", (*wishes.operators, *wishes.exclude), specifications())
+    _check_names("element type", wishes.dtypes, (*NUMERIC, *BOOL))
+    _check_names("form", wishes.quotas, forms())
+    for name, share in wishes.quotas.items():
+        if not 0 <= share <= 1:
+            raise UsageError(f"form {name}: {share:g} is no share of the networks. Give a number from 0 to 1.")
+    if not LEAST_OPSET <= wishes.opset <= MOST_OPSET:
+        raise UsageError(f"opset {wishes.opset}: there are specifications of opsets {LEAST_OPSET} to {MOST_OPSET}.")
+    fewest, most = wishes.ranks
+    if not 0 <= fewest <= most <= MAX_RANK:
+        raise UsageError(f"ranks {fewest}-{most}: give the fewest axes and then the most, of 0 to {MAX_RANK}.")
+    if not wishes.names:
+        raise UsageError(_none_left(wishes))
+    if not any(_fits(op, wishes) for op in wishes.names):
+        tensors = f"{', '.join(wishes.dtypes) or 'any type'} with {fewest} to {most} axes, of at most {wishes.most}"
+        raise UsageError(
+            f"no operator is left: none of {_some(wishes.names)} takes tensors of {tensors} elements. Allow more "
+            "operators, element types, ranks or elements."
+        )
+
+
+def _check_names(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, list(known), n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"
+            raise UsageError(f"there is no {what} {name!r} here; {hint}")
+
+
+def _none_left(wishes: Wishes) -> str:
+    newer = [name for name in wishes.operators if specifications()[name].least_opset > wishes.opset]
+    why = f"opset {wishes.opset} has no {_some(newer)}" if newer else "all of them are excluded"
+    return f"no operator is left: {why}. Name other operators, exclude fewer, or take another opset."
+
+
+def _some(names: Collection[str]) -> str:
+    shown = sorted(names)[:5]
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} others" if len(names) > len(shown) else "")
+
+
+def _fits(op: str, wishes: Wishes) -> bool:
+    """Whether some setting of an operator is within the wishes."""
+    random, support = Random(0), wishes.narrowed(Support())
+    for _ in range(_TRIES):
+        setting = Drawing(op, wishes.opset, random, support, source=Fresh(wishes.most), most=wishes.most)
+        try:
+            specifications()[op].body(setting)
+        except NotAllowedError:
+            continue
+        return True
+    return False

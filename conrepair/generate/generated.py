@@ -1,0 +1,119 @@
+"""A network as it's given away: an ONNX model, inputs, what it computes of them, and what is in it."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from conrepair import __version__
+from conrepair.generate.forms.registry import forms
+from conrepair.generate.judging import optimized
+from conrepair.generate.networks import Network
+from conrepair.generate.onnx_form import model_of
+from conrepair.generate.running import RefusedError, run
+from conrepair.generate.tensors import FLOATS
+
+__all__ = ["ABOUT", "INPUTS", "MODEL", "OUTPUTS", "Generated", "generated", "versions"]
+
+MODEL, INPUTS, OUTPUTS, ABOUT = "model.onnx", "inputs.npz", "outputs.npz", "model.json"
+
+_LIBRARIES = ("numpy", "onnx", "onnxruntime", "z3-solver")
+_PRECISIONS = ("float16", "float32", "float64")
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A network with inputs and outputs.
+
+    Attributes:
+        model: The network.
+        inputs: By name, in the model's order.
+        outputs: By name, in the model's order, without optimizations of ONNX Runtime.
+        about: What is in it, as JSON.
+    """
+
+    model: onnx.ModelProto
+    inputs: dict[str, np.ndarray[Any, Any]]
+    outputs: dict[str, np.ndarray[Any, Any]]
+    about: dict[str, Any]
+
+    def judged(self) -> Generated:
+        """With what ONNX Runtime's optimizations make of it."""
+        verdict = optimized(self.model, self.inputs, self.outputs, self.about["coarsest"])
+        return Generated(self.model, self.inputs, self.outputs, self.about | {"optimized": verdict})
+
+    def write(self, folder: Path) -> None:
+        """Write it into a folder, `ABOUT` last."""
+        (folder / MODEL).write_bytes(self.model.SerializeToString(deterministic=True))
+        np.savez(folder / INPUTS, **self.inputs)  # type: ignore[arg-type]
+        np.savez(folder / OUTPUTS, **self.outputs)  # type: ignore[arg-type]
+        self.write_about(folder)
+
+    def write_about(self, folder: Path) -> None:
+        """Write what is in it, whole."""
+        new = folder / f".{ABOUT}"
+        new.write_text(json.dumps(self.about, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        new.replace(folder / ABOUT)
+
+
+def generated(network: Network, seed: int, index: int) -> Generated:
+    """Make a network ready to be given away.
+
+    Args:
+        network: Of a block.
+        seed: Of the block.
+        index: Of the network among all of the seed.
+
+    Raises:
+        RefusedError: if the ONNX checker, or ONNX Runtime without optimizations, doesn't take it.
+    """
+    draft, sources = network.draft, network.values.sources
+    model = model_of(draft, {name: sources[name] for name in network.weights})
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise RefusedError(f"the ONNX checker: {error}") from error
+    inputs = {item.name: sources[item.name] for item in model.graph.input}
+    outputs = run(model, inputs, draft.outputs())
+    parts = sorted(network.parts)
+    types = {tensor.type.dtype for tensor in draft.tensors.values()} & set(FLOATS)
+    about = {
+        "seed": seed,
+        "index": index,
+        "versions": dict(versions()),
+        "opset": draft.opset,
+        "operators": dict(sorted(collections.Counter(node.op for node in draft.nodes).items())),
+        "forms": [name for name in parts if name in forms()],
+        "patterns": [name for name in parts if name not in forms()],
+        "inputs": {name: _described(array) for name, array in inputs.items()},
+        "outputs": {name: _described(array) for name, array in outputs.items()},
+        "weights": list(network.weights),
+        "symbolic": {},
+        "coarsest": min(types, key=_PRECISIONS.index, default="float64"),
+    }
+    return Generated(model, inputs, outputs, about)
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """What a seed's networks depend on: libraries, and the sources of this package, its specifications included."""
+    own = hashlib.sha256()
+    folder = Path(__file__).parent
+    for file in sorted(folder.rglob("*.py")):
+        own.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
+    libraries = {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    return {"conrepair": __version__, "specifications": own.hexdigest()[:16], **libraries}
+
+
+def _described(array: np.ndarray[Any, Any]) -> str:
+    return f"{array.dtype.name}{list(array.shape)}"

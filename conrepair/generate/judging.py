@@ -1,0 +1,99 @@
+"""Whether a network computes the same elsewhere: in ONNX Runtime with its optimizations, or in another format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from conrepair.generate.running import RefusedError, run
+
+__all__ = ["Difference", "difference", "optimized"]
+
+Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+_TOLERANCES = {"float64": (1e-2, 1e-3), "float32": (1e-2, 1e-3), "float16": (5e-2, 1e-2)}
+"""Relative and absolute, by the coarsest real numbers that are computed with on the way; others must be equal."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where results are not the same.
+
+    Attributes:
+        output: Name of the output that is furthest off.
+        largest: How far, at most; None where a value isn't finite, or shapes differ.
+        elements: How many of the output's differ.
+    """
+
+    output: str
+    largest: float | None
+    elements: int
+
+
+def difference(expected: Arrays, found: Arrays, coarsest: str = "float32") -> Difference | None:
+    """Compare outputs by name.
+
+    Args:
+        expected: What is right.
+        found: What came out elsewhere.
+        coarsest: The coarsest real numbers that are computed with on the way.
+
+    Returns:
+        The largest difference; None if they're the same.
+    """
+    differences = [_of_one(name, array, found[name], coarsest) for name, array in expected.items()]
+    return max(
+        filter(None, differences), key=lambda item: np.inf if item.largest is None else item.largest, default=None
+    )
+
+
+def optimized(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest: str) -> dict[str, Any]:
+    """Run a network with all optimizations of ONNX Runtime.
+
+    Args:
+        model: The network.
+        inputs: By name.
+        outputs: What it computes without optimizations.
+        coarsest: The coarsest real numbers in it.
+
+    Returns:
+        "verdict": "same", "differs" (with the fields of `Difference`) or "fails" (with the runtime's "words").
+    """
+    try:
+        found = run(model, inputs, list(outputs), optimized=True)
+    except RefusedError as error:
+        return {"verdict": "fails", "words": str(error)}
+    wrong = difference(outputs, found, coarsest)
+    return {"verdict": "same"} if wrong is None else {"verdict": "differs", **vars(wrong)}
+
+
+def _of_one(
+    name: str, expected: np.ndarray[Any, Any], found: np.ndarray[Any, Any], coarsest: str
+) -> Difference | None:
+    if expected.shape != found.shape:
+        return Difference(name, None, expected.size)
+    if expected.dtype.kind == "f":
+        relative, absolute = _TOLERANCES[min(coarsest, expected.dtype.name, key=_precision)]
+        one, other = expected.astype(np.float64), found.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            wrong = ~(np.abs(one - other) <= absolute + relative * np.abs(one))
+    else:
+        one, other = expected.astype(object), found.astype(object)  # whole numbers of 64 bits, exactly
+        wrong = np.asarray(expected != found)
+    if not wrong.any():
+        return None
+    apart = np.abs(np.asarray(one - other)[wrong].astype(np.float64))
+    largest = float(apart.max())
+    return Difference(name, largest if np.isfinite(largest) else None, int(wrong.sum()))
+
+
+def _size(wrong: Difference) -> float:
+    return np.inf if wrong.largest is None else wrong.largest
+
+
+def _precision(dtype: str) -> int:
+    return list(_TOLERANCES)[::-1].index(dtype)

@@ -1,0 +1,149 @@
+"""What the verb `generate` does: networks into a folder, and what they're like in a few lines."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.generate.networks import Wishes
+from conrepair.pipeline.generating import Asked, generate
+from conrepair.pipeline.network_folder import name_of
+from conrepair.pipeline.next_step import command, tell_next
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.progress import ProgressDisplay, say
+
+__all__ = ["generate_networks", "tell_generated"]
+
+_LISTED = 10
+_LETTERS = 200
+
+
+def generate_networks(options: argparse.Namespace) -> int:
+    """Generate networks as the options say.
+
+    Returns:
+        The exit code.
+    """
+    wishes = Wishes(
+        nodes=options.nodes,
+        operators=_names(options.operators),
+        exclude=_names(options.exclude),
+        dtypes=_names(options.dtypes),
+        ranks=options.ranks,
+        most=options.elements,
+        opset=options.opset,
+        quotas=dict(map(_share, options.form)),
+    )
+    asked = Asked(
+        wishes=wishes,
+        count=options.count,
+        seed=options.seed,
+        workers=options.workers,
+        timeout=options.timeout,
+        seconds=options.seconds,
+    )
+    root = Path(options.output).absolute()
+    with ProgressDisplay(quiet=options.quiet) as display:
+        summary = generate(asked, root, display, force=options.force)
+    return tell_generated(summary, root, as_json=options.format == "json")
+
+
+def tell_generated(summary: Mapping[str, Any], root: Path, *, as_json: bool = False) -> int:
+    """Show a summary; the exit code.
+
+    Args:
+        summary: From `generating.generate`.
+        root: The networks' folder.
+        as_json: Show all of it, as it's written.
+    """
+    if as_json:
+        say(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        say("\n".join([_headline(summary, root), *(f"  {line}" for line in _lines(summary))]))
+        tell_next(_next(summary, root))
+    return int(_exit_code(summary))
+
+
+def _exit_code(summary: Mapping[str, Any]) -> ExitCode:
+    """That of a difference where one was found, or there are fewer networks than were asked for."""
+    if not summary["made"]:
+        return ExitCode.EXECUTION
+    wrong = summary["optimized"]["found"] or any(item["differs"] for item in summary["conversions"].values())
+    return ExitCode.DIFFERENT if wrong or summary["refused"] or summary["left"] else ExitCode.EQUIVALENT
+
+
+def _headline(summary: Mapping[str, Any], root: Path) -> str:
+    nodes = sum(summary.get("operators", {}).values())
+    made, count = summary["made"], summary["count"]
+    of = f" of {count:,}" if made < count else ""
+    kinds = len(summary.get("operators", {}))
+    return f"{root}: {made:,}{of} networks with {nodes:,} nodes of {kinds} operators, in {summary['seconds']:.1f} s"
+
+
+def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    optimized = summary["optimized"]
+    told = {"same": "the same", "differs": "others", "fails": "refused", "crashed": "crashed", "timeout": "no end"}
+    counts = ", ".join(f"{optimized[key]:,} {words}" for key, words in told.items() if optimized[key])
+    yield f"outputs with ONNX Runtime's optimizations: {counts or 'none'}"
+    for item in optimized["found"][:_LISTED]:
+        yield f"  {name_of(item['index'])} {_told(item)}"
+    yield from _more(len(optimized["found"]))
+    reasons = collections.Counter(_short(item["reason"]) for item in summary["refused"])
+    for reason, count in reasons.most_common(_LISTED):
+        numbers = [name_of(item["index"]) for item in summary["refused"] if _short(item["reason"]) == reason]
+        shown = ", ".join(numbers[:3]) + (", ..." if count > 3 else "")
+        yield f"not made: {count:,} ({shown}): {reason}"
+    yield from _more(len(reasons))
+    if summary["left"]:
+        yield f"not begun: {summary['left']:,}, as time was up; the same command continues"
+
+
+def _told(item: Mapping[str, Any]) -> str:
+    if item["verdict"] != "differs":
+        return f"{item['verdict']}: {_short(item['words'])}"
+    by = "beyond what is finite" if item["largest"] is None else f"by up to {item['largest']:.3g}"
+    return f"differs: {item['elements']:,} elements of {item['output']}, {by}"
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > _LISTED:
+        yield f"  and {count - _LISTED:,} more (generated.json)"
+
+
+def _short(text: str) -> str:
+    first = " ".join(text.split())
+    return first if len(first) <= _LETTERS else f"{first[:_LETTERS]}..."
+
+
+def _next(summary: Mapping[str, Any], root: Path) -> str:
+    found = summary["optimized"]["found"]
+    if found:
+        model = root / name_of(found[0]["index"]) / "model.onnx"
+        return f"{command('execute', model, '--backend', 'onnxruntime')} runs one of those that differ"
+    if summary["made"]:
+        return f"{command('inspect', root / '00000' / 'model.onnx')} lists what one consists of"
+    return ""
+
+
+def _names(texts: list[str]) -> tuple[str, ...]:
+    """Words separated by commas or given one by one, each once."""
+    return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
+
+
+def _share(text: str) -> tuple[str, float]:
+    """A form and the share of networks that get it.
+
+    Raises:
+        UsageError: if it's written otherwise.
+    """
+    name, equals, share = text.rpartition("=")
+    try:
+        if equals:
+            return name.strip(), float(share)
+    except ValueError as error:
+        raise UsageError(f"--form {text}: {share!r} is no number; write it as in 'size of zero=0.1'") from error
+    raise UsageError(f"--form {text}: write FORM=SHARE, as in 'size of zero=0.1'")

@@ -1,0 +1,98 @@
+"""What workers do for `generate`: make the networks of a block, a folder each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from conrepair.frameworks.model import from_json
+from conrepair.generate.blocks import BLOCK, block
+from conrepair.generate.generated import generated
+from conrepair.generate.networks import Wishes
+from conrepair.generate.running import RefusedError, accepted
+from conrepair.generate.support import Probed
+from conrepair.pipeline.network_folder import REASON, name_of
+
+__all__ = ["AT", "TRYING", "generate"]
+
+AT, TRYING = "at.json", "trying"
+"""In a job's folder: which network is being made, and its files so far."""
+
+_FIRST_SECONDS = 60.0
+"""More for a worker's first network: ONNX Runtime is asked which element types it takes."""
+
+
+def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Make the networks of a block.
+
+    Args:
+        payload: "wishes", "seed", "block" (its number), "wanted" (numbers of networks), "without" (those that ended a
+            worker, which aren't tried again), "seconds" (for each).
+        folder: Receives a folder, `name_of` its number, for each network, whole from when it's there; or a file with
+            `REASON` as suffix that says why there is none.
+
+    Returns:
+        Nothing.
+    """
+    wishes, number, wanted = from_json(Wishes, payload["wishes"]), payload["block"], set(payload["wanted"])
+    support, more = _support(wishes.opset), 0.0 if wishes.opset in _asked else _FIRST_SECONDS
+    last = max(wanted)
+    without = {index - number * BLOCK for index in payload["without"]}
+    networks = block(wishes, payload["seed"], number, support, last + 1 - number * BLOCK, without)
+    for index in range(number * BLOCK, last + 1):
+        _write(folder / AT, json.dumps(index))
+        with _bounded(payload["seconds"] + more):
+            network = next(networks)
+            if index not in wanted:
+                continue
+            if network is None:
+                _write(folder / f"{name_of(index)}{REASON}", "ONNX Runtime didn't compute what was drawn")
+                continue
+            try:
+                _deliver(folder, name_of(index), generated(network, payload["seed"], index))
+            except RefusedError as error:
+                _write(folder / f"{name_of(index)}{REASON}", str(error))
+        _asked.add(wishes.opset)
+        more = 0.0
+    return {}
+
+
+_asked: set[int] = set()  # opsets that this process has made networks of
+
+
+@cache
+def _support(opset: int) -> Probed:
+    return Probed(opset, accepted)
+
+
+def _deliver(folder: Path, name: str, network: Any) -> None:
+    """Write a network; should ONNX Runtime's optimizations end this process, it's there already, and says so."""
+    trying = folder / TRYING
+    shutil.rmtree(trying, ignore_errors=True)
+    trying.mkdir()
+    network.about["optimized"] = {"verdict": "crashed"}
+    network.write(trying)
+    network.judged().write_about(trying)
+    trying.rename(folder / name)
+
+
+@contextlib.contextmanager
+def _bounded(seconds: float) -> Iterator[None]:
+    """End this process if the block isn't left in time: nothing else ends native code."""
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))  # 0 would be no limit
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _write(path: Path, text: str) -> None:
+    new = path.with_name(f".{path.name}")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)

@@ -1,0 +1,197 @@
+"""Generate networks into a folder: blocks of them side by side in workers, whichever of them ends one."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.frameworks.model import to_json
+from conrepair.generate.blocks import BLOCK
+from conrepair.generate.checks import check_wishes
+from conrepair.generate.generated import ABOUT, versions
+from conrepair.generate.networks import Wishes
+from conrepair.pipeline.evaluation import problem_of_failure
+from conrepair.pipeline.generate_jobs import AT, TRYING
+from conrepair.pipeline.job_table import JOBS, reach_of
+from conrepair.pipeline.network_folder import NetworkFolder, name_of, read_about, text_of
+from conrepair.pipeline.side_by_side import run_side_by_side
+from conrepair.runtime.files import make_folder, storage_error, write_json
+from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.scratch import scratch_folder
+from conrepair.runtime.workers import Failure, Job, Outcome, Workers
+
+__all__ = ["Asked", "generate"]
+
+_KIND = "generate"
+_WORK = ".generating-"
+_START = 120.0  # more seconds for a block's job than for its networks, each of which has a limit of its own
+_OURS = {"storage", "changed", "library"}  # failures that no network is to blame for
+_ALARM = "SIGALRM"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What networks there should be, and how long it may take.
+
+    Attributes:
+        wishes: What they should be like.
+        count: How many.
+        seed: Of all that's drawn.
+        formats: Others that they're converted to.
+        workers: Blocks side by side.
+        timeout: Seconds for each network.
+        seconds: After which none is begun any more; None for no such limit.
+        memory_gb: That a worker may hold; None for a share of what's free.
+    """
+
+    wishes: Wishes
+    count: int
+    seed: int = 0
+    formats: tuple[str, ...] = ()
+    workers: int = 2
+    timeout: float = 60.0
+    seconds: float | None = None
+    memory_gb: float | None = None
+
+
+class _TimeIsUpError(Exception):
+    """No further network is to be begun."""
+
+
+def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool = False) -> dict[str, Any]:
+    """Generate networks; those that are there already are kept.
+
+    Args:
+        asked: What.
+        root: Their folder.
+        display: Shows progress.
+        force: Whether networks that were made otherwise are replaced.
+
+    Returns:
+        The summary, as it's written.
+
+    Raises:
+        UsageError: if what's asked for can't be, or the folder has something else.
+        StorageError: if it can't be written.
+    """
+    check_wishes(asked.wishes)
+    identity = {"seed": asked.seed, "wishes": to_json(asked.wishes), "versions": dict(versions())}
+    folder, begun = NetworkFolder(root, identity, force=force), time.perf_counter()
+    folder.write(asked.count, 0.0)
+    making = _Making(asked, folder)
+    try:
+        with display.stage(_KIND, asked.count) as stage, contextlib.suppress(_TimeIsUpError):
+            stage.advance(steps=asked.count - sum(map(len, making.missing().values())))
+            with storage_error(root), scratch_folder(root, _WORK) as work:
+                making.run(work, stage.advance, begun)
+    finally:
+        summary = folder.write(asked.count, time.perf_counter() - begun)
+    return summary
+
+
+class _Making:
+    """Makes the networks that aren't there yet."""
+
+    def __init__(self, asked: Asked, folder: NetworkFolder) -> None:
+        self._asked, self._folder = asked, folder
+        self._without: dict[int, list[int]] = {}
+
+    def missing(self) -> dict[int, list[int]]:
+        """By block, numbers of networks that there are none of."""
+        found: dict[int, list[int]] = {}
+        for index in range(self._asked.count):
+            if index not in self._folder.made and index not in self._folder.refused:
+                found.setdefault(index // BLOCK, []).append(index)
+        return found
+
+    def run(self, work: Path, advance: Any, begun: float) -> None:
+        """Make them all.
+
+        Args:
+            work: Folder that workers write in.
+            advance: Told what was made.
+            begun: When.
+
+        Raises:
+            _TimeIsUpError: when no further one is to be begun.
+        """
+        open_folders: set[Path] = set()
+
+        def jobs() -> Iterator[Job]:
+            for block, wanted in self.missing().items():
+                place = work / f"block-{block}"
+                make_folder(place)
+                open_folders.add(place)
+                yield self._job(place, block, wanted)
+
+        def take() -> None:
+            for place in open_folders:
+                if moved := self._folder.take(place):
+                    advance(steps=moved)
+
+        def meanwhile() -> None:
+            take()
+            if self._asked.seconds is not None and time.perf_counter() - begun > self._asked.seconds:
+                raise _TimeIsUpError
+
+        def ended(job: Job, outcome: Outcome) -> Job | None:
+            take()
+            block = job.payload["block"]
+            if isinstance(outcome, Failure):
+                self._blame(block, job.folder, outcome)
+                take()
+            wanted = self.missing().get(block)
+            if isinstance(outcome, Failure) and wanted:
+                return self._job(job.folder, block, wanted)
+            open_folders.discard(job.folder)
+            shutil.rmtree(job.folder, ignore_errors=True)
+            return None
+
+        try:
+            with Workers(
+                self._asked.workers, (), jobs=JOBS, memory_gb=self._asked.memory_gb, folders=(work,)
+            ) as workers:
+                run_side_by_side(workers, jobs(), ended, meanwhile)
+        finally:
+            take()
+
+    def _job(self, place: Path, block: int, wanted: list[int]) -> Job:
+        payload = {
+            "wishes": to_json(self._asked.wishes),
+            "seed": self._asked.seed,
+            "block": block,
+            "wanted": wanted,
+            "without": self._without.get(block, []),
+            "seconds": self._asked.timeout,
+        }
+        return Job(_KIND, payload, place, frozenset({"onnx"}), BLOCK * self._asked.timeout + _START, reach_of(_KIND))
+
+    def _blame(self, block: int, place: Path, failure: Failure) -> None:
+        """Say of the network that a worker ended with that it did so, and keep it where it's there.
+
+        Raises:
+            ConrepairError: if no network is to blame.
+        """
+        at = place / AT
+        if failure.kind in _OURS or not at.is_file():
+            raise problem_of_failure(failure).as_error(_KIND)
+        index = int(text_of(at))
+        at.unlink()
+        words = f"{failure.error_type}: {failure.message}"
+        if failure.error_type == _ALARM:
+            words = f"the time limit of {self._asked.timeout:g} s"
+        trying = place / TRYING
+        about = read_about(trying)
+        if about.get("index") == index:
+            verdict = "timeout" if failure.error_type == _ALARM else "crashed"
+            write_json(trying / ABOUT, about | {"optimized": {"verdict": verdict, "words": words}})
+            trying.rename(place / name_of(index))
+            return
+        self._without.setdefault(block, []).append(index)
+        if index not in self._folder.made:
+            self._folder.refused[index] = words

@@ -1,0 +1,176 @@
+"""Networks generated into a folder: whole, the same for the same seed, continued, whatever ends a worker."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import ending_networks
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from conrepair.cli import main
+from conrepair.generate.blocks import BLOCK
+from conrepair.generate.networks import Wishes
+from conrepair.pipeline import generating
+from conrepair.pipeline.generating import Asked
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import sha256_of
+from conrepair.runtime.progress import ProgressDisplay
+
+FILES = {"model.onnx", "inputs.npz", "outputs.npz", "model.json"}
+ASKED = Asked(Wishes(nodes=2, operators=("Add", "Relu"), dtypes=("float32",)), count=3, seed=7)
+
+
+def generate(root: Path, asked: Asked = ASKED, **changes: Any) -> dict[str, Any]:
+    force = changes.pop("force", False)
+    with ProgressDisplay(quiet=True) as display:
+        return generating.generate(dataclasses.replace(asked, **changes), root, display, force=force)
+
+
+def hashes(root: Path) -> dict[str, str]:
+    return {path.name: sha256_of(path) for path in root.iterdir() if path.is_dir()}
+
+
+def test_a_network_is_a_folder_that_says_what_it_computes(tmp_path: Path) -> None:
+    summary = generate(tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"00000", "00001", "00002", "generated.json"}
+    for folder in sorted((tmp_path / "out").glob("0*")):
+        assert {path.name for path in folder.iterdir()} == FILES
+        about = json.loads((folder / "model.json").read_text())
+        assert (about["seed"], f"{about['index']:05}") == (7, folder.name)
+        model = onnx.load(folder / "model.onnx")
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        inputs, outputs = (dict(np.load(folder / name, allow_pickle=False)) for name in ("inputs.npz", "outputs.npz"))
+        found = session.run(list(outputs), inputs)
+        assert all(np.allclose(a, b, atol=1e-3) for a, b in zip(found, outputs.values(), strict=True))
+    assert (summary["made"], summary["left"], summary["refused"]) == (3, 0, [])
+    assert summary["optimized"]["same"] == 3
+    assert set(summary["operators"]) <= {"Add", "Relu"}
+    assert json.loads((tmp_path / "out" / "generated.json").read_text()) == summary
+
+
+def test_a_seed_gives_the_same_files_however_it_comes_to_them(tmp_path: Path) -> None:
+    count = BLOCK + 2
+    generate(tmp_path / "once", count=count, workers=3)
+    generate(tmp_path / "more", count=2)
+    for name in ("00000", "generated.json"):  # as after a run that was stopped
+        path = tmp_path / "more" / name
+        if path.is_dir():
+            (path / "model.json").unlink()
+    generate(tmp_path / "more", count=count, workers=1)
+    assert hashes(tmp_path / "once") == hashes(tmp_path / "more")
+    assert len(hashes(tmp_path / "once")) == count
+
+
+def test_networks_that_are_there_are_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = generate(tmp_path / "out")
+    monkeypatch.setattr(generating, "JOBS", {})
+    again = generate(tmp_path / "out")
+    assert again | {"seconds": 0} == first | {"seconds": 0}
+
+
+def test_networks_of_other_wishes_are_not_mixed(tmp_path: Path) -> None:
+    generate(tmp_path / "out", count=1)
+    with pytest.raises(UsageError, match=r"made otherwise \(seed: 7, not 8\)"):
+        generate(tmp_path / "out", count=1, seed=8)
+    summary = generate(tmp_path / "out", count=1, seed=8, force=True)
+    assert (summary["seed"], summary["made"]) == (8, 1)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="no networks were generated into it"):
+        generate(tmp_path, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_no_network_is_begun_when_time_is_up(tmp_path: Path) -> None:
+    summary = generate(tmp_path / "out", count=2 * BLOCK, seconds=0.0, workers=1)
+    assert summary["left"] > 0
+    assert summary["made"] + summary["left"] == 2 * BLOCK
+    assert not list((tmp_path / "out").glob(".*"))
+
+
+@pytest.mark.workers
+def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = tmp_path / "expected"
+    generate(expected, count=8)
+    monkeypatch.setattr(generating, "JOBS", {"generate": "ending_networks:generate"})
+    summary = generate(tmp_path / "out", count=8, timeout=3.0)
+    kills, hangs, fails = ending_networks.KILLS, ending_networks.HANGS, ending_networks.FAILS
+    reasons = {item["index"]: item["reason"] for item in summary["refused"]}
+    assert reasons.keys() == {kills, hangs, fails}
+    assert reasons[kills].startswith("SIGSEGV")
+    assert reasons[hangs] == "the time limit of 3 s"
+    assert reasons[fails] == "LookupError: of ours"
+    (found,) = summary["optimized"]["found"]
+    assert (found["index"], found["verdict"]) == (ending_networks.OPTIMIZED_KILLS, "crashed")
+    assert "SIGSEGV" in found["words"]
+    crashed = tmp_path / "out" / f"{ending_networks.OPTIMIZED_KILLS:05}"
+    assert {path.name for path in crashed.iterdir()} == FILES
+    before = {"00000", "00001"}
+    assert {name: hashes(expected)[name] for name in before} == {
+        name: hashes(tmp_path / "out")[name] for name in before
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--operators", "Ad"], "did you mean And or Add?"),
+        (["--ranks", "5-3"], "ranks 5-3: give the fewest axes"),
+        (["--ranks", "some"], "--ranks: 'some' isn't a number of axes"),
+        (["--form", "size of zero"], "write FORM=SHARE"),
+        (["--form", "size of zero=many"], "'many' is no number"),
+        (["--count", "0"], "0 isn't from 1"),
+    ],
+)
+def test_wrong_options_are_told(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["generate", "-o", str(tmp_path / "out"), *words])
+    except SystemExit as error:
+        code = error.code
+    assert code == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_says_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["generate", "-n", "2", "--nodes", "2", "--operators", "Add,Relu", "--dtypes", "float32"]
+    command += ["-o", str(tmp_path / "out"), "-q"]
+    assert main(command) == 0
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{tmp_path / 'out'}: 2 networks with 4 nodes of ")
+    assert second == "  outputs with ONNX Runtime's optimizations: 2 the same"
+    assert last.startswith("next: `conrepair inspect ")
+    assert main([*command, "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["made"] == 2
+
+
+def test_findings_and_refusals_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from conrepair.pipeline.generate_command import tell_generated
+
+    summary = generate(tmp_path / "out")
+    found = [
+        {"index": 1, "verdict": "differs", "output": "t3", "largest": 0.5, "elements": 2},
+        {"index": 2, "verdict": "crashed", "words": "SIGSEGV: the worker process died"},
+    ]
+    optimized = {"same": 1, "differs": 1, "fails": 0, "crashed": 1, "timeout": 0, "found": found}
+    refused = [{"index": 4, "reason": "why"}, {"index": 9, "reason": "why"}]
+    code = tell_generated(summary | {"count": 6, "optimized": optimized, "refused": refused, "left": 1}, tmp_path)
+    assert code == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:6] == [
+        "  outputs with ONNX Runtime's optimizations: 1 the same, 1 others, 1 crashed",
+        "    00001 differs: 2 elements of t3, by up to 0.5",
+        "    00002 crashed: SIGSEGV: the worker process died",
+        "  not made: 2 (00004, 00009): why",
+        "  not begun: 1, as time was up; the same command continues",
+    ]
