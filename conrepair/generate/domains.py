@@ -16,6 +16,9 @@ __all__ = ["Axes", "Domain", "OneOf", "Permutation", "Real", "Several", "Told", 
 _WIDEST = 6
 """What a number without an upper bound is drawn above its lower one, once, twice or four times."""
 
+_LOWEST = -2
+"""From where on a number without a lower bound is drawn."""
+
 
 _ROOM = 16
 """What a size that a node says is drawn up to, if its bounds allow."""
@@ -46,16 +49,16 @@ def drawn_whole(random: Random, low: int, high: int | None) -> int:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number between two bounds."""
+    """A whole number between two bounds; None for no bound."""
 
-    low: Number
+    low: Number | None
     high: Number | None
 
     def drawn(self, random: Random) -> int:
         return drawn_whole(random, *_plain(self.low, self.high))
 
     def allows(self, value: Any) -> bool:
-        return bool(self.low <= value and (self.high is None or value <= self.high))
+        return bool((self.low is None or self.low <= value) and (self.high is None or value <= self.high))
 
     def checks(self, value: Any) -> list[Any]:
         return _checks(self.low, self.high, value)
@@ -234,12 +237,12 @@ class _Drawn:
         return self.random.choice(choices)
 
 
-def _plain(low: Number, high: Number | None) -> tuple[int, int | None]:
+def _plain(low: Number | None, high: Number | None) -> tuple[int, int | None]:
     """Bounds to draw between while sizes aren't known yet; what's drawn becomes a condition on those."""
-    plain = low if known(low) else 0
+    plain = _LOWEST if low is None else low if known(low) else 0
     return plain, (high if high is None or known(high) else plain + 3)
 
 
-def _checks(low: Number, high: Number | None, value: int) -> list[Any]:
-    conditions = [] if known(low) else [low <= value]
+def _checks(low: Number | None, high: Number | None, value: int) -> list[Any]:
+    conditions = [] if low is None or known(low) else [low <= value]
     return conditions if high is None or known(high) else [*conditions, value <= high]

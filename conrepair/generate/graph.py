@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -174,16 +174,23 @@ class Draft:
         self.tensors[old].readers -= count
         self.tensors[new].readers += count
 
-    def copy(self) -> Draft:
-        """The network as it is now."""
-        nodes = [replace(node, inputs=list(node.inputs)) for node in self.nodes]
-        tensors = {name: replace(tensor) for name, tensor in self.tensors.items()}
-        sources = {name: tensors[name] for name in self.sources}
-        return Draft(self.opset, nodes, tensors, sources, set(self.hidden), set(self.shown), self.named)
+    def undone(self, added: Sequence[Node], moved: Iterable[tuple[Node, list[str]]], tensors: int) -> None:
+        """Be as before some nodes were added.
 
-    def become(self, other: Draft) -> None:
-        """Be as another draft, which isn't used any more."""
-        vars(self).update(vars(other))
+        Args:
+            added: The nodes.
+            moved: Nodes that read other tensors since, with those that they read before; the latest first.
+            tensors: How many there were.
+        """
+        for node, inputs in moved:
+            node.inputs = inputs
+        self.nodes = [node for node in self.nodes if node not in added]
+        self.forget(list(self.tensors)[tensors:])
+        for tensor in self.tensors.values():
+            tensor.readers = 0
+        for node in self.nodes:
+            for name in filter(None, node.inputs):
+                self.tensors[name].readers += 1
 
     def sort(self) -> None:
         """Put nodes in an order in which they can be computed, as near to the present one as possible."""

@@ -103,7 +103,9 @@ class Growing:
         return min(self.random.choices(self.operators, k=_DRAWN), key=lambda op: self.seen.nodes[op])
 
     def _added(self, draft: Draft, op: str) -> bool:
-        replaceable = [tensor for tensor in draft.sources.values() if tensor.values is None]
+        replaceable = [
+            tensor for name, tensor in draft.sources.items() if tensor.values is None and name not in draft.shown
+        ]
         if draft.nodes and replaceable and self.random.random() < self.backward:
             for tensor in self.random.sample(replaceable, min(3, len(replaceable))):
                 setting = self._in_front(draft, op, tensor)

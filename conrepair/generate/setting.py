@@ -212,8 +212,8 @@ class Setting(ABC):
 
     # Attributes; those that the opset has as inputs are constants
 
-    def integer(self, name: str, low: Number, high: Number | None = None) -> int:
-        """A whole number between two bounds, both included."""
+    def integer(self, name: str, low: Number | None, high: Number | None = None) -> int:
+        """A whole number between two bounds, both included; None for no bound."""
         return int(self._attribute(name, Whole(low, high)))
 
     def integers(

@@ -48,17 +48,24 @@ class Probed(Support):
     def __init__(self, opset: int, accepts: Accepts, known: Mapping[str, list[dict[str, str]]] | None = None) -> None:
         self._opset, self._accepts = opset, accepts
         self.found: dict[str, list[dict[str, str]]] = dict(known or {})
+        self._asked: dict[tuple[str, tuple[tuple[str, str], ...], str], set[str | None]] = {}
 
     def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
         if op not in self.found:
             self.found[op] = self._probed(op)
-        fitting = [
-            combination
-            for combination in self.found[op]
-            if all(combination.get(name, dtype) == dtype for name, dtype in bound.items())
-        ]
-        taken = {combination.get(variable) for combination in fitting}
+        taken = self._taken(op, tuple(bound.items()), variable)
         return dtypes if None in taken else tuple(dtype for dtype in dtypes if dtype in taken)
+
+    def _taken(self, op: str, bound: tuple[tuple[str, str], ...], variable: str) -> set[str | None]:
+        key = (op, bound, variable)
+        if key not in self._asked:
+            fitting = (
+                combination
+                for combination in self.found[op]
+                if all(combination.get(name, dtype) == dtype for name, dtype in bound)
+            )
+            self._asked[key] = {combination.get(variable) for combination in fitting}
+        return self._asked[key]
 
     def _probed(self, op: str) -> list[dict[str, str]]:
         variables = _variables(op, self._opset)

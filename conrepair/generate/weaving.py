@@ -35,6 +35,7 @@ class Weaver:
         self.draft, self.random = draft, random
         self._support, self._fresh, self._most, self._origin = support, Fresh(most), most, origin
         self._added: list[Node] = []
+        self._moved: list[tuple[Node, list[str]]] = []
 
     @contextmanager
     def whole(self) -> Iterator[None]:
@@ -43,12 +44,13 @@ class Weaver:
         Raises:
             NotAllowedError: if something wasn't allowed; the draft is then as before.
         """
-        self._added = []
-        before = self.draft.copy()
+        self._added, self._moved = [], []
+        tensors, hidden, shown = len(self.draft.tensors), set(self.draft.hidden), set(self.draft.shown)
         try:
             yield
         except NotAllowedError:
-            self.draft.become(before)
+            self.draft.undone(self._added, reversed(self._moved), tensors)
+            self.draft.hidden, self.draft.shown = hidden, shown
             raise
 
     def pick(
@@ -167,6 +169,7 @@ class Weaver:
         readers = [node for node in self.draft.nodes if old in node.inputs and node not in self._added]
         for node in readers:
             if len(readers) == 1 or self.random.random() < 0.5:
+                self._moved.append((node, node.inputs))
                 self.draft.replace_input(node, old, new)
 
     def _operand(self, name: str) -> Operand:

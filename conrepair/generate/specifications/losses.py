@@ -16,7 +16,7 @@ def of_classes(s: Setting) -> None:
         if s.has(name):
             s.input(name, [classes])
     if s.has("ignore_index"):
-        s.integer("ignore_index", -8)
+        s.integer("ignore_index", None)
     summed = s.choice("reduction", ("none", "mean", "sum")) != "none"
     s.output(() if summed else [n, *space])
     if s.has("log_prob"):

@@ -15,8 +15,8 @@ def over_axes(s: Setting) -> None:
     axes = s.axes("axes", x.rank, fewest=0, distinct=False) if s.has("axes") else ()
     if not axes and not kept:
         axes = tuple(range(x.rank))
-    if s.op == "ReduceMean":
-        s.require(product(x.shape[axis] for axis in set(axes)) > 0, "the mean of nothing")
+    if s.op == "ReduceMean" or x.dtype == "bool":
+        s.require(product(x.shape[axis] for axis in set(axes)) > 0, "the mean of nothing, or its largest truth value")
     if s.flag("keepdims"):
         s.output([1 if axis in axes else size for axis, size in enumerate(x.shape)])
     else:

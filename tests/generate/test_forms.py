@@ -1,0 +1,49 @@
+"""Legal nonsense: each form fits into a network, alone, and leaves it valid; one that doesn't fit leaves no trace."""
+
+from __future__ import annotations
+
+from random import Random
+
+import onnx
+import pytest
+
+from conrepair.generate.forms.registry import forms
+from conrepair.generate.graph import Draft
+from conrepair.generate.growing import Growing
+from conrepair.generate.networks import Wishes, made
+from conrepair.generate.onnx_form import model_of
+from conrepair.generate.running import accepted
+from conrepair.generate.setting import NotAllowedError
+from conrepair.generate.support import Probed
+from conrepair.generate.weaving import Weaver
+
+SUPPORT = Probed(20, accepted)
+OPERATORS = ("Add", "Conv", "Identity", "MatMul", "Mul", "Relu", "Sigmoid", "Transpose")
+
+
+@pytest.mark.parametrize("name", list(forms()))
+def test_a_form_fits(name: str) -> None:
+    wishes = Wishes(nodes=8, woven=0, quotas={other: float(other == name) for other in forms()})
+    found = 0
+    for seed in range(6):
+        network = made(wishes, Random(seed), SUPPORT)
+        assert network is not None
+        assert network.parts <= {name}
+        found += name in network.parts
+        model = model_of(network.draft, {name: network.values.sources[name] for name in network.weights})
+        onnx.checker.check_model(model, full_check=True)
+    assert found
+
+
+def test_what_does_not_fit_leaves_no_trace() -> None:
+    random = Random(1)
+    draft = Draft(20)
+    Growing(random, OPERATORS, SUPPORT).grow(draft, 10)
+    before = model_of(draft, {}).SerializeToString(deterministic=True)
+    weaver = Weaver(draft, random, SUPPORT, 4096, "test")
+    with pytest.raises(NotAllowedError), weaver.whole():  # noqa: PT012 (what comes before is what must be undone)
+        x = weaver.pick()
+        weaver.takes_over(x, weaver.node("Relu", x))
+        weaver.draft.hidden.add(weaver.node("Mul", x, weaver.new(weaver.type_of(x).dtype, ())))
+        weaver.node("MatMul", x, weaver.constant([1.0], "float64"))
+    assert model_of(draft, {}).SerializeToString(deterministic=True) == before
