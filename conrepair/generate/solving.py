@@ -15,7 +15,7 @@ import numpy as np
 from conrepair.generate.domains import Domain, Told
 from conrepair.generate.drawing import chosen_dtype
 from conrepair.generate.expressions import Expression, Number, Unknown, known, product, value_of
-from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
+from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting, dtypes_of
 from conrepair.generate.sizes import LARGEST, drawn_size
 from conrepair.generate.tensors import TensorType, numpy_type
 
@@ -76,22 +76,15 @@ class Solving(Setting):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._unknowns: list[Unknown] = []
+        formal = self.schema.outputs[0]
+        dtypes = self.support.choices(self.op, {}, formal.type_str, dtypes_of(self.op, self.opset, formal.type_str))
+        if self.target is not None and formal.is_homogeneous and self.target.dtype in dtypes:
+            self.types[formal.type_str] = self.target.dtype
 
     def _taken(self, port: Port) -> Operand:
-        dtypes = port.dtypes
-        if self.target is not None and self._same_as_output(port) and self.target.dtype in dtypes:
-            dtypes = (self.target.dtype,)
         shape = port.pattern.made(self)
         self.require(product(shape) <= self.most, "too many elements")
-        return Operand(TensorType(chosen_dtype(dtypes, self.random), shape), port=port)
-
-    def _result_dtypes(self, formal: Any) -> tuple[str, ...]:
-        dtypes = super()._result_dtypes(formal)
-        wanted = () if self.target is None or self.outputs else (self.target.dtype,)
-        return tuple(dtype for dtype in wanted if dtype in dtypes) or dtypes
-
-    def _same_as_output(self, port: Port) -> bool:
-        return bool(self._formal_input(port.name).type_str == self.schema.outputs[0].type_str)
+        return Operand(TensorType(chosen_dtype(port.dtypes, self.random), shape), port=port)
 
     def _value(self, name: str, domain: Domain) -> Any:
         self.attributes[name] = value = self._drawn(domain)

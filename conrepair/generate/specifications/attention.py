@@ -20,7 +20,8 @@ def attention(s: Setting) -> None:
         depth = v.shape[3]
         result = [n, heads, rows, depth]
     else:
-        heads, others = s.integer("q_num_heads", 1, q.shape[2]), s.integer("kv_num_heads", 1)
+        heads = s.integer("q_num_heads", 1, q.shape[2])
+        others = s.choice("kv_num_heads", [count for count in range(1, heads + 1) if heads % count == 0])
         s.require(q.shape[2] % heads == 0, "a width that is no multiple of the heads")
         width = q.shape[2] // heads
         columns = s.input("K", [n, Size(), width * others]).shape[1]
@@ -33,13 +34,11 @@ def attention(s: Setting) -> None:
         past = s.input("past_key", [n, others, Size(), width]).shape[2]
         s.input("past_value", [n, others, past, depth])
         total = past + columns
-    padded = not remembered and s.has("nonpad_kv_seqlen")
-    if padded:
+    elif s.has("nonpad_kv_seqlen"):
         s.input("nonpad_kv_seqlen", [n], values=Range(1, columns))
     if s.has("attn_mask"):
         before = ((), (1,), (heads,), (1, 1), (1, heads), (n, 1), (n, heads))  # ONNX Runtime broadcasts no others
-        last = Size(1, total) if s.opset >= 24 and not padded else total
-        s.input("attn_mask", Either([Dims((*lead, rows, last)) for lead in before]), dtypes=("bool", q.dtype))
+        s.input("attn_mask", Either([Dims((*lead, rows, total)) for lead in before]), dtypes=("bool", q.dtype))
     s.flag("is_causal")
     if s.has("scale"):
         s.real("scale", 1e-3, 100.0, usual=(0.125,))
