@@ -28,22 +28,27 @@ def run_pytest(project: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.cpu_seconds(20)
 def test_a_project_that_tests_its_export(tmp_path: Path) -> None:
+    """As it is, and beside it with an export of another network than the one that's used."""
     project = shutil.copytree(ROOT / "examples" / "tested_export", tmp_path / "project")
-    done = run_pytest(project)
-    assert done.returncode == 0, done.stdout
-    assert not (project / "reports").exists()
-    # An export of another network than the one that's used.
     text = (project / "export.py").read_text()
-    (project / "export.py").write_text(text.replace("batch = ", "network[1].beta = 1\n    batch = "))
+    (project / "wrong_export.py").write_text(text.replace("batch = ", "network[1].beta = 1\n    batch = "))
     test = (project / "test_export.py").read_text()
-    swapped = test.replace("assert_equivalent(network,", "assert_equivalent(classifier(),")
-    (project / "test_export.py").write_text(swapped)
+    for ours, theirs in {
+        "from export import": "from wrong_export import",
+        "assert_equivalent(network,": "assert_equivalent(classifier(),",
+        "def test_the_export_is_right": "def test_another_export_is_wrong",
+    }.items():
+        assert ours in test
+        test = test.replace(ours, theirs)
+    (project / "test_wrong_export.py").write_text(test)
     done = run_pytest(project)
     assert done.returncode == 1
+    assert "1 failed, 1 passed" in done.stdout
+    assert [report.name for report in (project / "reports").iterdir()] == ["test-another-export-is-wrong"]
     assert "faulty: " in done.stdout
     assert "Softplus" in done.stdout or "softplus" in done.stdout
     assert "report: " in done.stdout
-    (row,) = read_result(project / "reports" / "test-the-export-is-right").rows[-1:]
+    (row,) = read_result(project / "reports" / "test-another-export-is-wrong").rows[-1:]
     assert row.localized.result is not None
     assert row.localized.result.faults
 

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 import small_models as small
+from crossed import crossed
 from onnx import helper, numpy_helper
 
 from conrepair.converters.registry import CONVERTERS, converter
@@ -32,6 +33,8 @@ NAMES = [
 ]  # fmt: skip
 NARROWING = ["onnx-float16", "onnx-quantize-dynamic", "onnx-quantize-static"]  # see test_quantization.py
 APART = ["onnx-keras", "onnx-keras-onnx2keras"]  # see tests/importer and test_onnx2keras.py
+MOST = [name if name != "keras-torch" else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+"""Quick ones: Keras converts to PyTorch in a process of its own, which others of these tests start, too."""
 BY_TF2ONNX = [name for name in NAMES if name.endswith("tf2onnx") or name == "keras-onnx-export"]
 WITH_OPSET = [*BY_TF2ONNX, *(name for name in NAMES if name.startswith("torch-onnx"))]
 
@@ -191,7 +194,7 @@ def test_the_batch_stays_symbolic(converted: Convert, name: str) -> None:
     assert all(isinstance(size, int) for spec in about.inputs + about.outputs for size in spec.shape[1:])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST)
 def test_inputs_and_outputs_of_different_shapes(converted: Convert, name: str) -> None:
     done = converted(name, "pair")
     assert len(done.about.inputs) == len(done.about.outputs) == 2
@@ -207,7 +210,7 @@ def test_inputs_and_outputs_of_equal_shapes_are_not_swapped(converted: Convert, 
     assert max(differences.values()) < 1e-5
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST)
 def test_whole_numbers(converted: Convert, name: str) -> None:
     done = converted(name, "text")
     assert max(compare(done, 3).values()) < 1e-5
@@ -301,8 +304,17 @@ def test_tflite_with_narrow_weights(tmp_path: Path, kind: str) -> None:
 # --- Options ---
 
 
-@pytest.mark.parametrize("opset", [11, 13, 17, 18])
-@pytest.mark.parametrize("name", WITH_OPSET)
+@pytest.mark.parametrize(
+    ("name", "opset"),
+    crossed(
+        WITH_OPSET,
+        [11, 13, 17, 18],
+        quick=[
+            *((name, opset) for name in ("torch-onnx-dynamo", "torch-onnx-script") for opset in (11, 13, 17, 18)),
+            *zip(BY_TF2ONNX, (11, 13, 17, 18), strict=True),
+        ],
+    ),
+)
 def test_the_opset_is_what_was_asked_for(converted: Convert, tmp_path: Path, name: str, opset: int) -> None:
     """The current PyTorch exporter writes 18 at least; its own way down gives up silently."""
     done = convert(converted(name, "convnet").source, name, tmp_path, opset=opset)
@@ -552,7 +564,7 @@ def test_unsupported_operators_are_named(
     assert sha256_of(Path(source.path)) == source.sha256
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MOST)
 def test_a_damaged_source_fails(converted: Convert, tmp_path: Path, name: str) -> None:
     source = Path(converted(name, "convnet").source.path)
     damaged = tmp_path / source.name

@@ -3,6 +3,7 @@ import numpy as np
 import onnx
 import onnx_ir
 import pytest
+from crossed import crossed
 from onnx_cases import check_model, layers_of, random
 from torch_cases import EXPORTERS, exported
 
@@ -144,9 +145,13 @@ def check_network(network, feeds, names, path, *, dynamo, layers=1, **options):
     return result
 
 
-@pytest.mark.parametrize("dynamo", EXPORTERS)
-@pytest.mark.parametrize("batch_first", [True, False])
-@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize(
+    ("batch_first", "need_weights", "dynamo"),
+    crossed(
+        *[[True, False]] * 3,
+        quick=[(True, True, True), (False, False, True), (True, False, False), (False, True, False)],
+    ),
+)
 def test_self_attention(batch_first, need_weights, dynamo, tmp_path):
     torch.manual_seed(1)
     network = Attention(batch_first=batch_first, need_weights=need_weights).eval()
@@ -158,8 +163,7 @@ def test_self_attention(batch_first, need_weights, dynamo, tmp_path):
     assert result.inputs[0].shape.count(None) == len(names)
 
 
-@pytest.mark.parametrize("dynamo", EXPORTERS)
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("bias", "dynamo"), crossed(*[[True, False]] * 2, quick=[(True, True), (False, False)]))
 def test_attention_between_two_sequences(bias, dynamo, tmp_path):
     torch.manual_seed(2)
     network = Attention(batch_first=True, kdim=6, vdim=10, heads=4, bias=bias).eval()
@@ -219,9 +223,10 @@ class Encoder(torch.nn.Module):
         return self.head(self.encoder(self.embedding(tokens)))
 
 
-@pytest.mark.parametrize("dynamo", EXPORTERS)
-@pytest.mark.parametrize("norm_first", [False, True])
-@pytest.mark.parametrize("opset", [14, 20])
+@pytest.mark.parametrize(
+    ("opset", "norm_first", "dynamo"),
+    crossed([14, 20], [False, True], [True, False], quick=[(20, False, True), (20, True, False), (14, False, False)]),
+)
 def test_transformer_encoder_of_tokens(opset, norm_first, dynamo, tmp_path):
     if dynamo and opset < 18:
         pytest.skip("the current exporter begins with opset 18")

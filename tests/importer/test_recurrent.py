@@ -4,8 +4,9 @@ import keras
 import numpy as np
 import onnx
 import pytest
+from crossed import crossed
 from onnx_cases import check, check_model, layers_of, node_model, random
-from torch_cases import EXPORTERS, exported
+from torch_cases import exported
 
 from conrepair.importer.graph import import_model
 from conrepair.runtime.errors import ConversionError
@@ -198,9 +199,18 @@ def test_peepholes_are_refused():
 # --- whole networks -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dynamo", EXPORTERS)
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "batch_first", "dynamo"),
+    crossed(
+        ["LSTM", "GRU", "RNN"],
+        [True, False],
+        [True, False],
+        quick=[
+            ("LSTM", True, True), ("GRU", False, True), ("RNN", True, True),
+            ("LSTM", False, False), ("GRU", True, False), ("RNN", False, False),
+        ],
+    ),
+)  # fmt: skip
 def test_torch(kind, batch_first, dynamo, tmp_path):
     import torch
 
@@ -229,8 +239,9 @@ def test_torch(kind, batch_first, dynamo, tmp_path):
     np.testing.assert_allclose(result.predict_on_batch(x), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
-@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "both_ways"), crossed(["LSTM", "GRU"], [False, True], quick=[("LSTM", True), ("GRU", False)])
+)
 def test_keras_by_tf2onnx(kind, both_ways):
     import tf2onnx
 

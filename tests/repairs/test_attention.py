@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from attention_keras import keras_file
 from attention_modules import STEPS, WORDS, Encoder, exported
+from crossed import crossed
 
 from conrepair.data.feeds import DataReference
 from conrepair.evaluate.verdict import Verdict
@@ -27,6 +28,7 @@ from conrepair.runtime.files import sha256_of
 
 OPTIONS = RepairOptions(Options(samples=4, batch_size=2), seconds=120, unseen=4)
 ROUTES = ("pt2", "18", "20", "torchscript")
+FORMS = ("halves", "neighbours")  # of rotary positions
 Original = Callable[..., Path]
 
 
@@ -69,8 +71,10 @@ def keras_original(tmp_path_factory: pytest.TempPathFactory) -> Original:
     return functools.cache(lambda rotated: keras_file(folder / f"net-{rotated}", "keras", rotated=rotated))
 
 
-@pytest.mark.parametrize("how", ROUTES)
-@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize(
+    ("fused", "how"),
+    crossed([True, False], ROUTES, quick=[(True, "pt2"), (False, "18"), (True, "20"), (False, "torchscript")]),
+)
 def test_exchanged_queries_and_keys(how: str, fused: bool, tmp_path: Path, original: Original) -> None:
     source = original(fused=fused)
     target = exported(Encoder(fused=fused, swapped=True), tmp_path / "target", how)
@@ -112,9 +116,12 @@ def check_rotary(result: RepairResult, right: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", ["pt2", "torchscript", *(pytest.param(how, marks=pytest.mark.slow) for how in ("18", "20"))]
+    ("right", "how"),
+    [
+        *crossed(FORMS, ["pt2", "torchscript"], quick=[("halves", "pt2"), ("neighbours", "torchscript")]),
+        *(pytest.param(right, how, marks=pytest.mark.slow) for right in FORMS for how in ("18", "20")),
+    ],
 )
-@pytest.mark.parametrize("right", ["halves", "neighbours"])
 @pytest.mark.cpu_seconds(15)
 def test_rotary_positions_in_the_other_form(right: str, how: str, tmp_path: Path, original: Original) -> None:
     wrong = "neighbours" if right == "halves" else "halves"
@@ -136,7 +143,7 @@ def test_rotary_positions_in_the_other_form_of_attention_in_pieces(tmp_path: Pat
 @pytest.mark.parametrize(
     "how", [*(pytest.param(how, marks=pytest.mark.slow) for how in ("keras", "saved_model")), "tflite"]
 )
-@pytest.mark.parametrize("right", ["halves", "neighbours"])
+@pytest.mark.parametrize("right", FORMS)
 def test_rotary_positions_in_the_other_form_in_formats_of_tensorflow(
     right: str, how: str, tmp_path: Path, keras_original: Original
 ) -> None:
@@ -146,8 +153,9 @@ def test_rotary_positions_in_the_other_form_in_formats_of_tensorflow(
     check_rotary(repaired(source, target, tmp_path), right)
 
 
-@pytest.mark.parametrize("how", ["18", "20"])
-@pytest.mark.parametrize("masked", ["added", "filled"])
+@pytest.mark.parametrize(
+    ("masked", "how"), crossed(["added", "filled"], ["18", "20"], quick=[("added", "18"), ("filled", "20")])
+)
 def test_a_mask_that_is_ignored(masked: str, how: str, tmp_path: Path, original: Original) -> None:
     """What's put in holds for batches of other sizes than those that it was found with."""
     source = original(fused=False, masked=masked)
