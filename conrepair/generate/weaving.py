@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from math import prod
 from random import Random
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from conrepair.generate.drawing import Fresh, chosen_dtype
 from conrepair.generate.graph import Draft, Node
 from conrepair.generate.reading import Reading
-from conrepair.generate.setting import MAX_RANK, NotAllowedError, Operand, Port, Support
+from conrepair.generate.setting import MAX_RANK, NotAllowedError, Operand, Port, Support, dtypes_of, schema_of
 from conrepair.generate.shapes import AnyShape, Dims, Size
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import FLOATS, Range, TensorType, numpy_type
@@ -107,6 +108,17 @@ class Weaver:
         """A new constant."""
         return self.draft.constant(np.asarray(values, numpy_type(dtype))).name
 
+    def weight(self, *shape: int, dtype: str = "float32", low: float = -1.0, high: float = 1.0) -> str:
+        """A new constant of random numbers between two bounds.
+
+        Raises:
+            NotAllowedError: if it has too many.
+        """
+        if prod(shape) > self._most:
+            raise NotAllowedError("too many elements")
+        drawn = np.random.default_rng(self.random.getrandbits(64)).uniform(low, high, shape)
+        return self.constant(drawn if numpy_type(dtype).kind == "f" else np.floor(drawn), dtype)
+
     def dtype(self, dtypes: Collection[str] = FLOATS) -> str:
         """One of some element types."""
         return chosen_dtype(tuple(dtypes), self.random)
@@ -137,7 +149,7 @@ class Weaver:
             op: Its operator.
             inputs: Names of tensors; None for those that are left out.
             outputs: How many it has.
-            attributes: Those that are said.
+            attributes: Those that are said; what the opset has as an input becomes a constant.
 
         Raises:
             NotAllowedError: if the operator's specification forbids it.
@@ -145,6 +157,7 @@ class Weaver:
         found = specifications().get(op)
         if found is None or found.least_opset > self.draft.opset:
             raise NotAllowedError(f"opset {self.draft.opset} has no {op}")
+        inputs, attributes = self._by_schema(op, inputs, attributes)
         setting = Reading(
             op,
             self.draft.opset,
@@ -171,6 +184,26 @@ class Weaver:
             if len(readers) == 1 or self.random.random() < 0.5:
                 self._moved.append((node, node.inputs))
                 self.draft.replace_input(node, old, new)
+
+    def _by_schema(
+        self, op: str, inputs: tuple[str | None, ...], said: dict[str, Any]
+    ) -> tuple[tuple[str | None, ...], dict[str, Any]]:
+        """Inputs and attributes as the opset has them."""
+        schema, opset = schema_of(op, self.draft.opset), self.draft.opset
+        formals = {formal.name: (place, formal.type_str) for place, formal in enumerate(schema.inputs)}
+        placed = list(inputs)
+        for name in said:
+            if name in schema.attributes:
+                continue
+            if name not in formals:
+                raise NotAllowedError(f"opset {opset}'s {op} has no {name}")
+            place, variable = formals[name]
+            given = (item for item, formal in zip(inputs, schema.inputs, strict=False) if formal.type_str == variable)
+            bound = next((self.type_of(item).dtype for item in given if item is not None), None)
+            allowed = dtypes_of(op, opset, variable)
+            placed += [None] * (place + 1 - len(placed))
+            placed[place] = self.constant(said[name], bound or ("int64" if "int64" in allowed else allowed[0]))
+        return tuple(placed), {name: value for name, value in said.items() if name in schema.attributes}
 
     def _operand(self, name: str) -> Operand:
         tensor = self.draft.tensors[name]

@@ -34,11 +34,13 @@ def test_a_network_is_valid_and_finite(nodes: int, seed: int) -> None:
     assert model.graph.input
     names = network.draft.outputs()
     found = run(model, {name: sources[name] for name in sources.keys() - weights.keys()}, names)
+    half = any(tensor.type.dtype == "float16" for tensor in network.draft.tensors.values())
     for name, array in found.items():
         assert network.draft.tensors[name].type.describes(array.dtype.name, array.shape)
         expected = {**sources, **network.values.computed}[name]
-        # ONNX Runtime leaves out conversions to 16 bits and back that nobody looks at
-        near = 2**-8 if array.dtype.kind == "f" else 0
+        # ONNX Runtime leaves out conversions to 16 bits and back that nobody looks at: 2**-10 of what Acos reads
+        # is the root of that in what it makes
+        near = 2**-5 if half and array.dtype.kind == "f" else 0
         assert np.allclose(array, expected, near, near)
     assert not [name for name, array in network.values.computed.items() if flaw_of(array)]
 

@@ -12,7 +12,17 @@ from conrepair.generate.weaving import Body
 
 __all__ = ["Pattern", "pattern", "patterns"]
 
-_FAMILIES: tuple[str, ...] = ("units",)
+_FAMILIES = (
+    "activations",
+    "attention",
+    "convolutions",
+    "folding",
+    "movement",
+    "norms",
+    "products",
+    "quantized",
+    "units",
+)
 
 
 @dataclass(frozen=True)

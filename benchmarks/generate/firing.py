@@ -1,0 +1,166 @@
+"""Which optimizations generated networks set off: `python -m benchmarks.generate.firing --networks 1000`.
+
+An optimization of ONNX Runtime fired if the optimized graph is another without it (in brackets: never so, but the
+graph is another with it alone); a pass of TVM's on Relax if it changes the module. A line for each: in how many
+networks, and in which patterns' company. With `--patterns-only` each pattern is a network of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import tempfile
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import onnx
+
+from benchmarks.generate.firing_onnxruntime import ELSEWHERE, OPTIMIZATIONS, Optimizer, fired, fired_alone
+from benchmarks.generate.firing_relax import PASSES, fired_of_folder
+from conrepair.generate.graph import Draft
+from conrepair.generate.networks import Wishes, made
+from conrepair.generate.onnx_form import model_of
+from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.running import accepted
+from conrepair.generate.setting import NotAllowedError, Support
+from conrepair.generate.support import Probed
+from conrepair.generate.weaving import Weaver
+
+_OPSETS = (17, 18, 20, 21)
+_MOST = 4096
+
+Made = tuple[onnx.ModelProto, Collection[str]]
+"""A network, and names of the patterns and forms in it."""
+
+
+@dataclass
+class Table:
+    """What fired.
+
+    Attributes:
+        system: Whose optimizations they are, as patterns' aims have it.
+        names: Of the optimizations.
+        networks: How many were looked at.
+        counts: In how many an optimization fired.
+        parts: By optimization, what was in those networks, with how many.
+        alone: In how many it did with all others off, for those that never fired among others.
+        errors: What optimizations raised, with how many.
+    """
+
+    system: str
+    names: tuple[str, ...]
+    networks: int = 0
+    counts: collections.Counter[str] = field(default_factory=collections.Counter)
+    parts: dict[str, collections.Counter[str]] = field(
+        default_factory=lambda: collections.defaultdict(collections.Counter)
+    )
+    alone: collections.Counter[str] = field(default_factory=collections.Counter)
+    errors: collections.Counter[str] = field(default_factory=collections.Counter)
+
+    def add(self, found: Collection[str], parts: Collection[str]) -> None:
+        """Count what fired in a network."""
+        self.networks += 1
+        self.counts.update(found)
+        for name in found:
+            self.parts[name].update(parts)
+
+    def printed(self) -> None:
+        """The table, as Markdown."""
+        reached = sum(1 for name in self.names if self.counts[name] or self.alone[name])
+        print(f"\n{self.system}: {reached} of {len(self.names)} ({reached / len(self.names):.0%}) fired")
+        print(f"\n| optimization | networks of {self.networks} | patterns for it there |\n|---|---|---|")
+        for name in self.names:
+            number = str(self.counts[name]) if self.counts[name] or not self.alone[name] else f"({self.alone[name]})"
+            print(f"| {name} | {number} | {self._company(name)} |")
+        for text, number in self.errors.most_common():
+            print(f"error in {number}: {text}")
+
+    def _company(self, name: str) -> str:
+        """The patterns made for an optimization that were in networks in which it fired, else all that were."""
+        aimed = {item.name for item in patterns().values() if f"{self.system}:{name}" in item.aims}
+        there = self.parts[name]
+        found = [part for part, _ in there.most_common() if part in aimed]
+        others = [] if found else [f"*{part}*" for part, _ in there.most_common(1)]
+        return ", ".join([*found[:3], *others])
+
+
+def random_networks(count: int, seed: int) -> Iterator[Made]:
+    """Networks as they're generated, of 10 to 20 nodes."""
+    supports = {opset: Probed(opset, accepted) for opset in _OPSETS}
+    for place in range(count):
+        random, opset = Random(f"{seed}/{place}"), _OPSETS[place % len(_OPSETS)]
+        network = made(Wishes(nodes=10 + place % 11, opset=opset), random, supports[opset])
+        if network is not None:
+            weights = {name: network.values.sources[name] for name in network.weights}
+            yield model_of(network.draft, weights), network.parts
+
+
+def patterns_alone(seed: int) -> Iterator[Made]:
+    """Each pattern as a network of its own, for each opset."""
+    for opset in _OPSETS:
+        for name, item in patterns().items():
+            draft = Draft(opset)
+            weaver = Weaver(draft, Random(f"{seed}/{opset}/{name}"), Support(), _MOST, name)
+            try:
+                with weaver.whole():
+                    item.body(weaver)
+            except NotAllowedError:
+                continue
+            yield model_of(draft, {}), (name,)
+
+
+def by_onnxruntime(networks: Collection[Made]) -> Table:
+    """What ONNX Runtime's optimizations do to networks."""
+    table, optimizer, start = Table("onnxruntime", OPTIMIZATIONS), Optimizer(), time.perf_counter()
+    for model, parts in networks:
+        try:
+            table.add(fired(model, optimizer), parts)
+        except Exception as error:  # noqa: BLE001  # the runtime's errors have no common class
+            table.errors[str(error)] += 1
+    never = [name for name in OPTIMIZATIONS if not table.counts[name]]
+    for model, parts in networks:
+        found = fired_alone(model, optimizer, never)
+        table.alone.update(found)
+        for name in found:
+            table.parts[name].update(parts)
+    seconds = time.perf_counter() - start
+    print(f"onnxruntime: {optimizer.sessions} sessions, {seconds:.0f} s; not for CPUs: {', '.join(ELSEWHERE)}")
+    return table
+
+
+def by_relax(networks: Collection[Made]) -> Table:
+    """What TVM's passes do to networks, as far as it imports them."""
+    table, start = Table("relax", PASSES), time.perf_counter()
+    with tempfile.TemporaryDirectory() as name:
+        for place, (model, _) in enumerate(networks):
+            onnx.save(model, Path(name) / f"{place}.onnx")
+        answers = fired_of_folder(Path(name), len(networks))
+        for (_, parts), answer in zip(networks, answers, strict=True):
+            if answer is not None:
+                table.add([key for key, text in answer.items() if text == "fired"], parts)
+                table.errors.update(f"{key}: {text}" for key, text in answer.items() if text != "fired")
+    print(f"relax: {table.networks} of {len(networks)} imported, {time.perf_counter() - start:.0f} s")
+    return table
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--networks", type=int, default=1000, help="how many networks")
+    parser.add_argument("--relax", type=int, default=300, help="how many of them TVM gets")
+    parser.add_argument("--patterns-only", action="store_true", help="each pattern alone, in place of networks")
+    parser.add_argument("--seed", type=int, default=0, help="of all that's drawn")
+    said = parser.parse_args()
+    start = time.perf_counter()
+    networks = list(patterns_alone(said.seed) if said.patterns_only else random_networks(said.networks, said.seed))
+    woven = sum(any(part in patterns() for part in parts) for _, parts in networks)
+    print(f"{len(networks)} networks, {woven} with patterns, made in {time.perf_counter() - start:.0f} s")
+    by_onnxruntime(networks).printed()
+    if said.relax:
+        by_relax(networks[: said.relax]).printed()
+
+
+if __name__ == "__main__":
+    _main()

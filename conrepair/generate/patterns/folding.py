@@ -1,0 +1,160 @@
+"""What is computed before the network runs, once instead of twice, or not at all."""
+
+from __future__ import annotations
+
+from conrepair.generate.patterns.parts import FLOAT, cast, made, read, scalar, tokens, width
+from conrepair.generate.patterns.registry import pattern
+from conrepair.generate.tensors import FLOATS, NUMERIC
+from conrepair.generate.weaving import Weaver
+
+_FOLDED = "onnxruntime:ConstantFolding"
+
+
+@pattern("constants added up", _FOLDED, "relax:FoldConstant", "xla:constant-folding", "inductor:constant_fold")
+def constants(w: Weaver) -> None:
+    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+    factor = w.node("Mul", w.weight(width(w, x)), w.node("Exp", w.weight(width(w, x))))
+    w.node("Add", x, factor)
+
+
+@pattern("constant that is moved", _FOLDED, "xla:constant-folding")
+def moved_constant(w: Weaver) -> None:
+    x = w.pick_or_new(FLOAT, rank=range(2, 5))
+    turned = w.node("Transpose", w.weight(width(w, x), 1), perm=(1, 0))
+    w.node("Mul", w.node("Add", x, turned), w.node("Unsqueeze", w.weight(width(w, x)), axes=[0]))
+
+
+@pattern("filled constant", _FOLDED, "inductor:constant_fold_uniform_value", "xla:algsimp")
+def filled(w: Weaver) -> None:
+    x = w.pick_or_new(FLOAT, rank=range(1, 4))
+    zeros = w.node("ConstantOfShape", w.constant(list(w.type_of(x).shape)))
+    w.node("Add", w.node("Mul", x, w.node("Cos", zeros)), zeros)
+
+
+@pattern("shape taken apart and put together", _FOLDED, "onnxruntime:ReshapeFusion")
+def shape(w: Weaver) -> None:
+    x = tokens(w)
+    sizes = [w.node("Gather", w.node("Shape", x), w.constant(axis), axis=0) for axis in (0, 1)]
+    parts = [w.node("Unsqueeze", size, axes=[0]) for size in sizes]
+    w.node("Reshape", x, w.node("Concat", *parts, w.constant([1]), w.constant([-1]), axis=0))
+
+
+@pattern("shape of a cast", "onnxruntime:PreShapeNodeElimination", _FOLDED)
+def shape_of_cast(w: Weaver) -> None:
+    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+    sizes = w.node("Shape", cast(w, x, "int32"))
+    w.node("Reshape", w.node("Abs", x), sizes)
+
+
+@pattern("size by the shape", "xla:algsimp")
+def mean_by_shape(w: Weaver) -> None:
+    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+    count = cast(w, w.node("Size", x), "float32")
+    w.node("Div", w.node("ReduceSum", x, keepdims=0), count)
+
+
+@pattern("expression twice", "onnxruntime:CommonSubexpressionElimination", "relax:EliminateCommonSubexpr", "xla:cse")
+def twice(w: Weaver) -> None:
+    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+    op = w.random.choice(["Sigmoid", "Tanh", "Abs"])
+    w.node("Mul", w.node("Add", w.node(op, x), x), w.node("Add", w.node(op, x), x))
+
+
+@pattern("constants that are equal", "onnxruntime:ConstantSharing")
+def equal_constants(w: Weaver) -> None:
+    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+    for _ in range(w.random.randint(2, 4)):
+        x = w.node("Mul", w.node("Tanh", x), scalar(w, 0.5, x))
+
+
+@pattern("casts in a row", "onnxruntime:CastChainElimination", "inductor:pointless_convert", "xla:convert-mover")
+def casts(w: Weaver) -> None:
+    x = made(w, ("float32", "int32"))
+    wide = cast(w, x, w.random.choice(["float64", "int64", "int16"]))
+    read(w, cast(w, wide, w.type_of(x).dtype))
+
+
+@pattern("half precision between casts", "inductor:pointless_convert", "xla:simplify-fp-conversions")
+def halves(w: Weaver) -> None:
+    x = w.node("Tanh", w.pick_or_new(FLOAT, rank=range(1, 5)))
+    half = cast(w, x, "float16")
+    w.node("Add", cast(w, w.node("Abs", half), "float32"), cast(w, half, "float32"))
+
+
+@pattern("own cast before operators", "onnxruntime:CastElimination", "inductor:remove_noop_ops")
+def own_cast(w: Weaver) -> None:
+    x = w.pick_or_new(NUMERIC, rank=range(1, 5))
+    w.node("Add", cast(w, x, w.type_of(x).dtype), x)
+
+
+@pattern("nothing added, times one", "onnxruntime:NoopElimination", "xla:algsimp", "inductor:remove_noop_ops")
+def noops(w: Weaver) -> None:
+    x = made(w, FLOATS)
+    plus = w.node(w.random.choice(["Add", "Sub"]), x, scalar(w, 0, x))
+    w.node("Abs", w.node(w.random.choice(["Mul", "Div"]), plus, scalar(w, 1, x)))
+
+
+@pattern("identities in between", "onnxruntime:EliminateIdentity", "inductor:remove_noop_ops")
+def identities(w: Weaver) -> None:
+    x = w.node("Neg", w.pick_or_new(FLOATS, rank=range(1, 5)))
+    w.node("Abs", w.node("Identity", w.node("Identity", x)))
+
+
+@pattern("dropout in between", "onnxruntime:EliminateDropout", "inductor:remove_noop_ops")
+def dropout(w: Weaver) -> None:
+    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+    w.node("Abs", w.node("Dropout", w.node("Tanh", x), scalar(w, 0.25)))
+
+
+@pattern("whole slice in between", "onnxruntime:EliminateSlice", "inductor:remove_noop_ops", "xla:algsimp")
+def whole_slice(w: Weaver) -> None:
+    x = made(w, FLOATS)
+    w.node("Abs", w.node("Slice", x, starts=[0], ends=[2**63 - 1], axes=[0], steps=[1]))
+
+
+@pattern("expanded to its own shape", "onnxruntime:ExpandElimination", "xla:algsimp", "inductor:remove_noop_ops")
+def own_expand(w: Weaver) -> None:
+    x = made(w, FLOATS)
+    w.node("Abs", w.node("Expand", x, shape=list(w.type_of(x).shape)))
+
+
+@pattern("reciprocal and product", "onnxruntime:DivMulFusion", "xla:algsimp", "inductor:pointwise")
+def div_mul(w: Weaver) -> None:
+    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+    above = w.node("Add", w.node("Abs", x), scalar(w, 1.0))
+    w.node("Mul", w.node("Div", scalar(w, 1.0), above), w.node("Tanh", x))
+
+
+@pattern("choice by what is not", "onnxruntime:NotWhereFusion", "xla:algsimp")
+def not_where(w: Weaver) -> None:
+    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+    smaller = w.node("Less", x, scalar(w, 0.5))
+    w.node("Where", w.node("Not", smaller), x, w.node("Neg", x))
+
+
+@pattern("exp and log", "xla:algsimp", "inductor:pointwise")
+def inverse_functions(w: Weaver) -> None:
+    x = w.node("Tanh", w.pick_or_new(FLOATS, rank=range(1, 5)))
+    w.node("Sqrt", w.node("Mul", w.node("Log", w.node("Exp", x)), x))
+
+
+@pattern("factor taken out", "xla:algsimp", "inductor:pointwise")
+def distributed(w: Weaver) -> None:
+    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+    factor = w.new("float32", (width(w, x),))
+    w.node("Add", w.node("Mul", x, factor), w.node("Mul", w.node("Sin", x), factor))
+
+
+@pattern("powers that are products", "xla:algsimp", "inductor:pointwise", "tflite:LowerPow")
+def powers(w: Weaver) -> None:
+    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+    square = w.node("Pow", x, scalar(w, 2.0))
+    w.node("Pow", w.node("Add", square, scalar(w, 1.0)), scalar(w, w.random.choice((0.5, -1.0, 3.0))))
+
+
+@pattern("result that nobody needs", "relax:DeadCodeElimination", "xla:dce", "inductor:dce")
+def unused(w: Weaver) -> None:
+    x = w.pick_or_new(FLOATS, rank=range(1, 5), least=2)
+    first, *rest = w.nodes("Split", x, outputs=2, axis=0, split=[1, w.type_of(x).shape[0] - 1])
+    w.draft.hidden.update(rest)
+    w.node("Tanh", first)
