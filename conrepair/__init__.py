@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from conrepair.api import audit, build, compare, convert, execute, inspect, localize, repair
+    from conrepair.api import audit, build, compare, convert, execute, generated, inspect, localize, repair
     from conrepair.runtime.errors import ConrepairError
 
 __version__ = "0.1.0"
@@ -21,6 +21,7 @@ __all__ = [
     "compare",
     "convert",
     "execute",
+    "generated",
     "inspect",
     "localize",
     "repair",

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from conrepair.converters.routes import find_route, pinned_route
 from conrepair.data.recipe import Recipe
@@ -54,7 +54,10 @@ from conrepair.report.results import Compared, Converted, Executed, Localized, R
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
-__all__ = ["audit", "build", "compare", "convert", "execute", "inspect", "localize", "repair"]
+if TYPE_CHECKING:
+    from conrepair.generate.generated import Generated
+
+__all__ = ["audit", "build", "compare", "convert", "execute", "generated", "inspect", "localize", "repair"]
 
 Value = TypeVar("Value", Built, Compared, Converted, Executed, Repaired)
 _Inputs = Sequence[str | TensorSpec]
@@ -439,8 +442,62 @@ def inspect(
         return read_file(path, opened.session, declared, timeout=timeout, trust=trust or own).checked()
 
 
+def generated(
+    count: int | None = None,
+    *,
+    nodes: int = 10,
+    seed: int = 0,
+    opset: int = 20,
+    operators: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    dtypes: Sequence[str] = (),
+    ranks: tuple[int, int] = (0, 6),
+    elements: int = 4096,
+    forms: Mapping[str, float] | None = None,
+    judge: bool = False,
+) -> Iterator[Generated]:
+    """Make random valid networks, in this process: those of `conrepair generate` with the same wishes.
+
+    Args:
+        count: How many are tried; those that ONNX Runtime refuses are left out. Default: without end.
+        nodes: Operators of each.
+        seed: Of all of them.
+        opset: Of ONNX's operators.
+        operators: Only these; default: all.
+        exclude: None of these.
+        dtypes: Element types of tensors; default: all.
+        ranks: Numbers of axes of tensors: the fewest and the most.
+        elements: Most elements of a tensor.
+        forms: Shares of networks with a form of legal nonsense, by the form's name.
+        judge: Whether each is run with ONNX Runtime's optimizations, too.
+
+    Yields:
+        Each with `model` (an `onnx.ModelProto`), `inputs`, `outputs`, `about`.
+
+    Raises:
+        ConrepairError: if no network can be so.
+    """
+    from conrepair.generate.checks import check_wishes
+    from conrepair.generate.generated import each_generated
+    from conrepair.generate.networks import Wishes
+
+    wishes = Wishes(
+        nodes=nodes,
+        operators=tuple(operators),
+        exclude=tuple(exclude),
+        dtypes=tuple(dtypes),
+        ranks=ranks,
+        most=elements,
+        opset=opset,
+        quotas=dict(forms or {}),
+    )
+    check_wishes(wishes)
+    networks = each_generated(wishes, seed, count)
+    return (network.judged() for network in networks) if judge else networks
+
+
 def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> AuditResult:
-    """Run the audit that a configuration describes, and write its folder.
+    """Run the audit that a configuration describes, and write its folder; networks that it wants are not made.
 
     Args:
         config: A JSON file, or what it says (paths start at the current folder then).

@@ -48,7 +48,7 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
         type=seconds,
         default=60.0,
         metavar="S",
-        help="Time limit in seconds for each network (default: %(default)g).",
+        help="Time limit in seconds for each network, and each conversion (default: %(default)g).",
     )
     add_quiet(parser)
 
@@ -105,6 +105,13 @@ def _add_what(parser: Parser) -> None:
     )
     group.add_argument(
         "--elements", type=count, default=4096, metavar="N", help="Most elements of a tensor (default: %(default)s)."
+    )
+    group.add_argument(
+        "--to",
+        action="append",
+        default=[],
+        metavar="FORMATS",
+        help="Convert each network to these formats, too, separated by commas: torch, keras, savedmodel, tflite.",
     )
     group.add_argument(
         "--form",

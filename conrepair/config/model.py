@@ -6,16 +6,18 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from conrepair.config.device_url import DEVICE_URL, device_of_url
+from conrepair.config.generate import GenerateConfig
+from conrepair.config.strict import AnyPath, OutputPath, Seconds, Strict
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.graph.kinds import EditKind
 from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
-from conrepair.runtime.path_text import fitting_name, path_problem
+from conrepair.runtime.path_text import fitting_name
 
 __all__ = [
     "ArchitecturesConfig",
@@ -43,39 +45,9 @@ _LOCAL_DEVICE = "local"
 _NAME_LETTERS = 100  # files and folders are named after models, audits and backends
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_NAME_LETTERS)]
 _Pixels = Annotated[int, Field(ge=1, le=16384)]  # a picture of so many by so many has 805 MB
-_Seconds = Annotated[float, Field(le=MOST_SECONDS)]
 
 
-def _possible(text: str, *, output: bool = False) -> str:
-    if problem := path_problem(text, output=output):
-        raise ValueError(problem)
-    return text
-
-
-_Path = Annotated[str, AfterValidator(_possible)]
-_OutputPath = Annotated[str, AfterValidator(partial(_possible, output=True))]
-
-
-class _Strict(BaseModel):
-    """Refuses unknown keys, with the closest known one as a suggestion."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys_only(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        known = {field.alias or name for name, field in cls.model_fields.items()}
-        for key in value:
-            if key not in known:
-                close = difflib.get_close_matches(str(key), known, n=1)
-                hint = f"did you mean '{close[0]}'?" if close else "known keys: " + ", ".join(sorted(known))
-                raise ValueError(f"unknown key '{key}'; {hint}")
-        return value
-
-
-class RecipeConfig(_Strict):
+class RecipeConfig(Strict):
     """Preprocessing: a named recipe, with fields of it replaced."""
 
     base: str = Field(
@@ -106,7 +78,7 @@ def _recipe_from_name(value: Any) -> Any:
 Recipe = Annotated[RecipeConfig, BeforeValidator(_recipe_from_name, json_schema_input_type=str | RecipeConfig)]
 
 
-class SyntheticConfig(_Strict):
+class SyntheticConfig(Strict):
     """Random inputs for the source's input shapes."""
 
     samples: int = Field(32, ge=1, le=MOST_SAMPLES)
@@ -134,16 +106,16 @@ class SyntheticConfig(_Strict):
         return -1.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
 
 
-class DatasetConfig(_Strict):
+class DatasetConfig(Strict):
     """What the models are run on: exactly one of zoo, folder, tensors, synthetic."""
 
     zoo: str | None = Field(None, description="Photos by name: photos, imagenet-photos, natural-photos.")
-    folder: _Path | None = Field(None, description="A folder of photos.")
-    tensors: _Path | None = Field(
+    folder: AnyPath | None = Field(None, description="A folder of photos.")
+    tensors: AnyPath | None = Field(
         None, description="An .npz or .npy file, first axis samples; array names are input names."
     )
     synthetic: SyntheticConfig | None = None
-    labels: _Path = Field(
+    labels: AnyPath = Field(
         "auto", description="For a folder: auto, subfolders, filenames, none, or the path of a CSV."
     )
     limit: int | None = Field(None, ge=1, description="Take the first so many.")
@@ -156,7 +128,7 @@ class DatasetConfig(_Strict):
         return self
 
 
-class InputConfig(_Strict):
+class InputConfig(Strict):
     """An input of a model whose file doesn't say it (a PyTorch factory, TorchScript)."""
 
     name: str | None = None
@@ -169,7 +141,7 @@ class InputConfig(_Strict):
     high: int | None = Field(None, ge=1, description="For an integer input: the size of the table it indexes.")
 
 
-class ConversionConfig(_Strict):
+class ConversionConfig(Strict):
     """A conversion to try: a target format, or a pinned chain of converters."""
 
     to: str | None = Field(
@@ -214,12 +186,12 @@ Conversion = Annotated[
 ]
 
 
-class ModelConfig(_Strict):
+class ModelConfig(Strict):
     """A source model, or an existing conversion of one: exactly one of zoo, path, factory."""
 
     name: _Name = Field(..., description="Names the output folder.")
     zoo: str | None = Field(None, description="A packaged pretrained model by name.")
-    path: _Path | None = Field(
+    path: AnyPath | None = Field(
         None,
         description=".onnx, .pt2, TorchScript, .keras, .h5, SavedModel folder, frozen .pb, .tflite.",
     )
@@ -229,7 +201,7 @@ class ModelConfig(_Strict):
         description="package.module:function, e.g. torchvision.models:mobilenet_v2.",
     )
     kwargs: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments of the factory.")
-    weights: _Path | None = Field(None, description="Weights file for the factory's model.")
+    weights: AnyPath | None = Field(None, description="Weights file for the factory's model.")
     initialize: Literal["as-built", "variance-preserving"] = Field(
         "as-built",
         description="variance-preserving draws BatchNorm statistics so that random weights answer to the input.",
@@ -257,7 +229,7 @@ class ModelConfig(_Strict):
         return self
 
 
-class ArchitecturesConfig(_Strict):
+class ArchitecturesConfig(Strict):
     """Architectures of a library, with random weights: each is audited by itself, one after the other."""
 
     family: Literal["torchvision", "keras"] = Field(
@@ -277,7 +249,7 @@ class ArchitecturesConfig(_Strict):
     )
 
 
-class LibrariesConfig(_Strict):
+class LibrariesConfig(Strict):
     """Each model in its own framework."""
 
     name: Literal["libraries"] = "libraries"
@@ -293,7 +265,7 @@ class LibrariesConfig(_Strict):
         return {}
 
 
-class OnnxRuntimeConfig(_Strict):
+class OnnxRuntimeConfig(Strict):
     """ONNX models as deployed, in ONNX Runtime."""
 
     name: Literal["onnxruntime"]
@@ -310,7 +282,7 @@ class OnnxRuntimeConfig(_Strict):
         return self.model_dump(exclude={"name"})
 
 
-class RpcDeviceConfig(_Strict):
+class RpcDeviceConfig(Strict):
     """A device that TVM reaches over RPC, which has no authentication: on a trusted network, or through a tunnel."""
 
     name: _Name | None = Field(None, description="How reports call it. Default: its key in `devices`.")
@@ -325,14 +297,14 @@ class RpcDeviceConfig(_Strict):
     host_target: str | None = Field(
         None, description="For opencl and cuda: the device's processor, e.g. llvm -mtriple=aarch64-linux-gnu."
     )
-    linker: _Path | None = Field(
+    linker: AnyPath | None = Field(
         None,
         description="A cross-compiler here that links, e.g. aarch64-linux-gnu-g++. Default: with -mtriple the "
         "device's own compiler; else this machine's.",
     )
-    connect_seconds: _Seconds = Field(10.0, gt=0, description="For the server to answer.")
-    step_seconds: _Seconds = Field(120.0, gt=0, description="For the upload, for loading, for one batch (run twice).")
-    session_seconds: _Seconds = Field(600.0, gt=0, description="For all of a model's batches.")
+    connect_seconds: Seconds = Field(10.0, gt=0, description="For the server to answer.")
+    step_seconds: Seconds = Field(120.0, gt=0, description="For the upload, for loading, for one batch (run twice).")
+    session_seconds: Seconds = Field(600.0, gt=0, description="For all of a model's batches.")
     attempts: int = Field(2, ge=1, le=10, description="To connect, and sessions when the connection is lost.")
 
     @model_validator(mode="after")
@@ -348,7 +320,7 @@ def _device_from_text(value: Any) -> Any:
     return device_of_url(value) if isinstance(value, str) else value
 
 
-class TvmConfig(_Strict):
+class TvmConfig(Strict):
     """Models compiled by Apache TVM, for one target under one setting."""
 
     name: Literal["tvm"]
@@ -369,10 +341,10 @@ class TvmConfig(_Strict):
     unfused: tuple[str, ...] = Field((), description="Operators of the imported model to leave out of fusion.")
     unscheduled: tuple[str, ...] = Field((), description="Operators whose kernels get no schedule (CPUs).")
     trials: int = Field(64, ge=1, description="For tuned: how many candidates are measured.")
-    database: _Path | None = Field(
+    database: AnyPath | None = Field(
         None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
     )
-    built: _Path | None = Field(
+    built: AnyPath | None = Field(
         None, description="Folder of a build to take as it is, of whichever setting; nothing is compiled then."
     )
     threads: int | None = Field(None, ge=1, description="That a kernel may use, of those that TVM has. Default: all.")
@@ -424,7 +396,7 @@ Backend = Annotated[_AnyBackend, BeforeValidator(_backend_from_name, json_schema
 ModelConfig.model_rebuild()
 
 
-class StagesConfig(_Strict):
+class StagesConfig(Strict):
     """Which stages run; the names are the older format's."""
 
     build: bool = Field(True, description="Make the models (fetch, call factories).")
@@ -439,7 +411,7 @@ class StagesConfig(_Strict):
     )
 
 
-class ToleranceConfig(_Strict):
+class ToleranceConfig(Strict):
     """|a-b| <= atol + rtol*|reference| for every element, and the whole's relative L2, is `equivalent`.
 
     Integers and truth values are equal or not, unless `rtol` or `atol` is given.
@@ -474,7 +446,7 @@ class ToleranceConfig(_Strict):
         return not {"rtol", "atol"}.isdisjoint(self.model_fields_set)
 
 
-class SuspiciousnessConfig(_Strict):
+class SuspiciousnessConfig(Strict):
     """Statistics that rank layers: those that differ more where the models disagree than where they agree."""
 
     enabled: bool = Field(False, description="Runs both models on the whole dataset once more.")
@@ -484,7 +456,7 @@ class SuspiciousnessConfig(_Strict):
     seed: int = Field(0, ge=0, le=MOST_SEED, description="Of the draws.")
 
 
-class LocalizeConfig(_Strict):
+class LocalizeConfig(Strict):
     """How layers at fault are looked for."""
 
     when: Literal["different", "always", "excused"] = Field(
@@ -498,7 +470,7 @@ class LocalizeConfig(_Strict):
     recipe_runs: int = Field(
         300, ge=1, description="Runs of a target whose photos are prepared wrongly, to find the right recipe."
     )
-    recipe_seconds: _Seconds = Field(60.0, gt=0, description="Time for that.")
+    recipe_seconds: Seconds = Field(60.0, gt=0, description="Time for that.")
     latent: bool = Field(
         False,
         description="Whether faults that no input shows count as others do, and are repaired. Those that belong to a "
@@ -507,18 +479,18 @@ class LocalizeConfig(_Strict):
     suspiciousness: SuspiciousnessConfig = SuspiciousnessConfig()
 
 
-class RepairConfig(_Strict):
+class RepairConfig(Strict):
     """How targets, and conversions that give none, are repaired."""
 
     targets: bool = Field(True, description="Mend targets whose layers are at fault.")
     conversions: bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
-    seconds: _Seconds = Field(
+    seconds: Seconds = Field(
         300.0,
         gt=0,
         le=MOST_SECONDS,
         description="For each target or conversion; no further edit, or way, is tried then.",
     )
-    advice_seconds: _Seconds = Field(
+    advice_seconds: Seconds = Field(
         60.0,
         ge=0,
         le=MOST_SECONDS,
@@ -539,10 +511,10 @@ class RepairConfig(_Strict):
     unseen: int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
 
 
-class LimitsConfig(_Strict):
+class LimitsConfig(Strict):
     """Bounds of a run."""
 
-    seconds: _Seconds = Field(600.0, gt=0, description="For one conversion or execution.")
+    seconds: Seconds = Field(600.0, gt=0, description="For one conversion or execution.")
     workers: int = Field(2, ge=1, le=64, description="Conversions side by side (executions run alone).")
     memory_gb: float | None = Field(
         None,
@@ -574,22 +546,23 @@ def _with_devices(value: Any, known: dict[str, Any]) -> Any:
     return value | {"backends": backends} if backends else value
 
 
-class AuditConfig(_Strict):
+class AuditConfig(Strict):
     """A whole audit: `python3 main.py CONFIG`."""
 
     model_config = ConfigDict(
-        json_schema_extra={"anyOf": [{"required": ["models"]}, {"required": ["architectures"]}]}
+        json_schema_extra={"anyOf": [{"required": [key]} for key in ("models", "architectures", "generate")]}
     )
 
     schema_: str | None = Field(None, alias="$schema", description="For editors.")
     schema_version: Literal[1] = Field(1, description="Version of this format.")
     name: _Name = "audit"
-    output: _OutputPath = Field("generated", description="Folder of all outputs, relative to this file.")
+    output: OutputPath = Field("generated", description="Folder of all outputs, relative to this file.")
     dataset: DatasetConfig = Field(default_factory=lambda: DatasetConfig(zoo="photos"))
     models: tuple[ModelConfig, ...] = ()
     architectures: tuple[ArchitecturesConfig, ...] = Field(
         (), description="Whole lists of architectures, after the models."
     )
+    generate: GenerateConfig | None = Field(None, description="Random networks to make, after the audit.")
     keep_models: bool = Field(
         False,
         description="Keep the model files of audited architectures; else they go as soon as their rows are there.",
@@ -624,8 +597,12 @@ class AuditConfig(_Strict):
     def _names_fit_together(self) -> AuditConfig:
         if self.name.lower() == _STORE:
             raise ValueError(f"name: '{_STORE}' is the folder of stored results; choose another name")
-        if not self.models and not self.architectures:
-            raise ValueError("models: give at least one, or 'architectures'")
+        if not self.models and not self.architectures and self.generate is None:
+            raise ValueError("models: give at least one, or 'architectures', or 'generate'")
+        if self.generate is not None and self.generate.place.lower() in {self.name.lower(), _STORE}:
+            raise ValueError(
+                f"generate.folder: '{self.generate.place}' is a folder of the audit; choose another name"
+            )
         names = [model.name for model in self.models]
         for name in _repeated(names):
             raise ValueError(f"two models are named '{name}'; names must differ")

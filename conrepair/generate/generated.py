@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import hashlib
 import importlib.metadata
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,14 +18,16 @@ import numpy as np
 import onnx
 
 from conrepair import __version__
+from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.judging import optimized
-from conrepair.generate.networks import Network
+from conrepair.generate.networks import Network, Wishes
 from conrepair.generate.onnx_form import model_of
-from conrepair.generate.running import RefusedError, run
+from conrepair.generate.running import RefusedError, accepted, run
+from conrepair.generate.support import Probed
 from conrepair.generate.tensors import FLOATS
 
-__all__ = ["ABOUT", "INPUTS", "MODEL", "OUTPUTS", "Generated", "generated", "versions"]
+__all__ = ["ABOUT", "INPUTS", "MODEL", "OUTPUTS", "Generated", "each_generated", "generated", "versions"]
 
 MODEL, INPUTS, OUTPUTS, ABOUT = "model.onnx", "inputs.npz", "outputs.npz", "model.json"
 
@@ -102,6 +106,26 @@ def generated(network: Network, seed: int, index: int) -> Generated:
         "coarsest": min(types, key=_PRECISIONS.index, default="float64"),
     }
     return Generated(model, inputs, outputs, about)
+
+
+def each_generated(wishes: Wishes, seed: int, count: int | None = None) -> Iterator[Generated]:
+    """Make networks in this process.
+
+    Args:
+        wishes: What they should be like.
+        seed: Of all of them.
+        count: How many are tried; None for no end.
+
+    Yields:
+        Those that are valid.
+    """
+    support = Probed(wishes.opset, accepted)
+    for number in itertools.count() if count is None else range(-(-count // BLOCK)):
+        size = BLOCK if count is None else min(BLOCK, count - number * BLOCK)
+        for place, network in enumerate(block(wishes, seed, number, support, size)):
+            if network is not None:
+                with contextlib.suppress(RefusedError):
+                    yield generated(network, seed, number * BLOCK + place)
 
 
 @cache

@@ -43,7 +43,7 @@ def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> in
     changes: dict[str, Any] = {"reuse": config.reuse and not fresh}
     if output is not None:
         changes["output"] = str(Path(output).absolute())
-    return audit_and_report(config.model_copy(update=changes), file.absolute().parent, quiet=quiet, as_json=False)
+    return _run_all(config.model_copy(update=changes), file.absolute().parent, quiet=quiet)
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -60,6 +60,21 @@ def compare(options: argparse.Namespace) -> int:
     if options.format == "text":
         tell_next(after_comparison(found.row, options))
     return found.exit_code
+
+
+def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
+    """Run the audit, if there's something to audit, and make the networks that are wanted; the worst exit code."""
+    from conrepair.pipeline.from_config import check_generation
+
+    check_generation(config)
+    codes = [0]
+    if config.models or config.architectures:
+        codes.append(audit_and_report(config, base, quiet=quiet, as_json=False))
+    if config.generate is not None:
+        from conrepair.pipeline.generate_command import generate_configured
+
+        codes.append(generate_configured(config, base, quiet=quiet))
+    return max(codes)
 
 
 def audit_and_report(

@@ -12,7 +12,7 @@ from conrepair.config.legacy.read import account_lines, moved, read_any, runnabl
 from conrepair.config.legacy.translate import Translation
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig
-from conrepair.pipeline.from_config import active_models
+from conrepair.pipeline.from_config import active_models, check_generation
 from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.plan import check_converters
 from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
@@ -62,14 +62,15 @@ def check_config(options: argparse.Namespace) -> int:
     loaded = read_any(path)
     config = runnable_config(path, loaded)
     check_converters(config)
+    check_generation(config)
     count = len(active_models(config.models))
-    if not count and not config.architectures:
+    if not count and not config.architectures and config.generate is None:
         raise ConfigError(f"{path}: $.models: every model has skip_analysis; nothing is left to do")
     form = "a configuration" if loaded.translation is None else "a configuration of ConRepAIr"
     lists = f", {len(config.architectures)} lists of architectures" if config.architectures else ""
-    _show(
-        options, f"{path}: {form} that can be run; models: {count} of {len(config.models)}{lists}", loaded.translation
-    )
+    networks = f", {config.generate.count:,} networks to generate" if config.generate is not None else ""
+    told = f"{path}: {form} that can be run; models: {count} of {len(config.models)}{lists}{networks}"
+    _show(options, told, loaded.translation)
     if options.format == "text":
         tell_next(f"{command('run', options.config)} runs it")
     return _exit_code(loaded.translation)

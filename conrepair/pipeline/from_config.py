@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from conrepair.config.generate import GenerateConfig
 from conrepair.config.load import explain
 from conrepair.config.model import (
     AuditConfig,
@@ -16,6 +17,7 @@ from conrepair.config.model import (
     ConversionConfig,
     DatasetConfig,
     InputConfig,
+    LimitsConfig,
     ModelConfig,
     OnnxRuntimeConfig,
     SuspiciousnessConfig,
@@ -34,14 +36,19 @@ from conrepair.pipeline.recipes import default_recipe, recipe_from_config
 from conrepair.pipeline.settings import BackendChoice, LayerSettings, RepairSettings, Settings, Stages
 from conrepair.pipeline.subject import Made, OnDisk, Subject
 from conrepair.report.result import Place, Problem
-from conrepair.runtime.errors import ConfigError, ConrepairError, ModelLoadError
+from conrepair.runtime.errors import ConfigError, ConrepairError, ModelLoadError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.zoo.catalog import zoo_model
 from conrepair.zoo.packages import ProgressCallback
 
+if TYPE_CHECKING:
+    from conrepair.pipeline.generating import Asked
+
 __all__ = [
     "active_models",
+    "asked_networks",
     "backend_choice",
+    "check_generation",
     "goals_of",
     "resolve_dataset",
     "settings_of",
@@ -51,6 +58,45 @@ __all__ = [
 
 _TORCHVISION_INPUT = {"inception_v3": 299}
 _DEFAULT_IMAGE = 224
+
+
+def asked_networks(wanted: GenerateConfig, limits: LimitsConfig) -> Asked:
+    """What networks a configuration asks for.
+
+    Args:
+        wanted: Its section.
+        limits: Of its run.
+    """
+    from conrepair.generate.networks import Wishes  # imports ONNX
+    from conrepair.pipeline.generating import Asked
+
+    own = wanted.model_dump(include={"nodes", "opset", "operators", "exclude", "dtypes", "ranks"})
+    return Asked(
+        wishes=Wishes(most=wanted.elements, quotas=wanted.forms, **own),
+        count=wanted.count,
+        seed=wanted.seed,
+        formats=wanted.to,
+        workers=limits.workers,
+        timeout=wanted.network_seconds,
+        seconds=wanted.seconds,
+        memory_gb=limits.memory_gb,
+    )
+
+
+def check_generation(config: AuditConfig) -> None:
+    """Refuse networks that can't be, before anything is run.
+
+    Raises:
+        ConfigError: if so.
+    """
+    if config.generate is None:
+        return
+    from conrepair.generate.checks import check_wishes  # imports ONNX
+
+    try:
+        check_wishes(asked_networks(config.generate, config.limits).wishes)
+    except UsageError as error:
+        raise ConfigError(f"$.generate: {error}") from error
 
 
 def settings_of(config: AuditConfig) -> Settings:

@@ -7,16 +7,21 @@ import collections
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.generate.networks import Wishes
+from conrepair.pipeline.from_config import asked_networks
 from conrepair.pipeline.generating import Asked, generate
 from conrepair.pipeline.network_folder import name_of
 from conrepair.pipeline.next_step import command, tell_next
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.progress import ProgressDisplay, say
 
-__all__ = ["generate_networks", "tell_generated"]
+if TYPE_CHECKING:
+    from conrepair.config.model import AuditConfig
+
+__all__ = ["generate_configured", "generate_networks", "tell_generated"]
 
 _LISTED = 10
 _LETTERS = 200
@@ -42,6 +47,7 @@ def generate_networks(options: argparse.Namespace) -> int:
         wishes=wishes,
         count=options.count,
         seed=options.seed,
+        formats=_formats(options.to),
         workers=options.workers,
         timeout=options.timeout,
         seconds=options.seconds,
@@ -50,6 +56,26 @@ def generate_networks(options: argparse.Namespace) -> int:
     with ProgressDisplay(quiet=options.quiet) as display:
         summary = generate(asked, root, display, force=options.force)
     return tell_generated(summary, root, as_json=options.format == "json")
+
+
+def generate_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
+    """Generate the networks of a configuration.
+
+    Args:
+        config: With a section for them.
+        base: Folder that its relative paths start from.
+        quiet: No progress.
+
+    Returns:
+        The exit code.
+    """
+    wanted = config.generate
+    if wanted is None:
+        raise ValueError("the configuration has no section `generate`")
+    root = base / config.output / wanted.folder
+    with ProgressDisplay(quiet=quiet) as display:
+        summary = generate(asked_networks(wanted, config.limits), root, display, force=not config.reuse)
+    return tell_generated(summary, root)
 
 
 def tell_generated(summary: Mapping[str, Any], root: Path, *, as_json: bool = False) -> int:
@@ -92,6 +118,15 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
     for item in optimized["found"][:_LISTED]:
         yield f"  {name_of(item['index'])} {_told(item)}"
     yield from _more(len(optimized["found"]))
+    for name, item in summary["conversions"].items():
+        same, others, failed = item["same"], len(item["differs"]), item["failed"]
+        yield f"to {name}: {same:,} the same, {others:,} others, {failed:,} not converted"
+        for found in item["differs"][:_LISTED]:
+            yield f"  {name_of(found['index'])} {_told(found)}"
+        yield from _more(len(item["differs"]))
+        for reason, count in list(item["reasons"].items())[:_LISTED]:
+            yield f"  {count:,} not: {_short(reason)}"
+        yield from _more(len(item["reasons"]))
     reasons = collections.Counter(_short(item["reason"]) for item in summary["refused"])
     for reason, count in reasons.most_common(_LISTED):
         numbers = [name_of(item["index"]) for item in summary["refused"] if _short(item["reason"]) == reason]
@@ -132,6 +167,19 @@ def _next(summary: Mapping[str, Any], root: Path) -> str:
 def _names(texts: list[str]) -> tuple[str, ...]:
     """Words separated by commas or given one by one, each once."""
     return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
+
+
+def _formats(texts: list[str]) -> tuple[str, ...]:
+    """Formats that networks are converted to; ONNX is what they are.
+
+    Raises:
+        UsageError: if one is unknown.
+    """
+    names = tuple(dict.fromkeys(map(format_name, _names(texts))))
+    for name in names:
+        if problem := unknown_format(name):
+            raise UsageError(f"--to: {problem}")
+    return tuple(name for name in names if name != "onnx")
 
 
 def _share(text: str) -> tuple[str, float]:

@@ -85,10 +85,17 @@ def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool 
     folder.write(asked.count, 0.0)
     making = _Making(asked, folder)
     try:
-        with display.stage(_KIND, asked.count) as stage, contextlib.suppress(_TimeIsUpError):
-            stage.advance(steps=asked.count - sum(map(len, making.missing().values())))
-            with storage_error(root), scratch_folder(root, _WORK) as work:
-                making.run(work, stage.advance, begun)
+        with (
+            contextlib.suppress(_TimeIsUpError),
+            storage_error(root),
+            scratch_folder(root, _WORK) as work,
+            Workers(asked.workers, (), jobs=JOBS, memory_gb=asked.memory_gb, folders=(work,)) as workers,
+        ):
+            with display.stage(_KIND, asked.count) as stage:
+                stage.advance(steps=asked.count - sum(map(len, making.missing().values())))
+                making.run(workers, work, stage.advance, begun)
+            if asked.formats:
+                making.convert(workers, work, display, begun)
     finally:
         summary = folder.write(asked.count, time.perf_counter() - begun)
     return summary
@@ -109,10 +116,25 @@ class _Making:
                 found.setdefault(index // BLOCK, []).append(index)
         return found
 
-    def run(self, work: Path, advance: Any, begun: float) -> None:
+    def convert(self, workers: Workers, work: Path, display: ProgressDisplay, begun: float) -> None:
+        """Convert them all, as `run` makes them."""
+        from conrepair.pipeline.network_formats import convert_networks, missing_conversions
+
+        formats, timeout = self._asked.formats, self._asked.timeout
+        with display.stage("convert", len(missing_conversions(self._folder, formats))) as stage:
+            convert_networks(
+                self._folder, formats, workers, work, timeout, lambda: self._check_time(begun), stage.advance
+            )
+
+    def _check_time(self, begun: float) -> None:
+        if self._asked.seconds is not None and time.perf_counter() - begun > self._asked.seconds:
+            raise _TimeIsUpError
+
+    def run(self, workers: Workers, work: Path, advance: Any, begun: float) -> None:
         """Make them all.
 
         Args:
+            workers: Where.
             work: Folder that workers write in.
             advance: Told what was made.
             begun: When.
@@ -136,8 +158,7 @@ class _Making:
 
         def meanwhile() -> None:
             take()
-            if self._asked.seconds is not None and time.perf_counter() - begun > self._asked.seconds:
-                raise _TimeIsUpError
+            self._check_time(begun)
 
         def ended(job: Job, outcome: Outcome) -> Job | None:
             take()
@@ -153,10 +174,7 @@ class _Making:
             return None
 
         try:
-            with Workers(
-                self._asked.workers, (), jobs=JOBS, memory_gb=self._asked.memory_gb, folders=(work,)
-            ) as workers:
-                run_side_by_side(workers, jobs(), ended, meanwhile)
+            run_side_by_side(workers, jobs(), ended, meanwhile)
         finally:
             take()
 

@@ -18,6 +18,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "compile": f"{_MODULE}:compile",
         "contents": f"{_MODULE}:contents",
         "convert": f"{_MODULE}:convert",
+        "convert_network": "conrepair.pipeline.network_conversions:convert_network",
         "describe": f"{_MODULE}:describe",
         "draw_inputs": f"{_MODULE}:draw_inputs",
         "execute": f"{_MODULE}:execute",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ SUMMARY, REASON = "generated.json", ".refused"
 _CONVERSIONS = "conversions.json"
 
 _KIND = "generated"
+_NUMBERED = re.compile(r"\b([nt])\d+\b")  # names of a network's nodes and tensors
 _MOST = 64 << 20  # letters of a file
 _IDENTITY = ("seed", "wishes", "versions")
 _FOUND = ("differs", "fails", "crashed", "timeout")
@@ -136,7 +138,9 @@ class NetworkFolder:
 
     def _of_format(self, name: str) -> dict[str, Any]:
         items = {index: item[name] for index, item in sorted(self.conversions.items()) if name in item}
-        failed = collections.Counter(item["reason"] for item in items.values() if item["verdict"] == "failed")
+        failed = collections.Counter(
+            _NUMBERED.sub(r"\1..", item["reason"]) for item in items.values() if item["verdict"] == "failed"
+        )
         return {
             "same": sum(item["verdict"] == "same" for item in items.values()),
             "differs": [{"index": index, **item} for index, item in items.items() if item["verdict"] == "differs"],

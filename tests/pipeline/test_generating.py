@@ -17,6 +17,7 @@ from conrepair.cli import main
 from conrepair.generate.blocks import BLOCK
 from conrepair.generate.networks import Wishes
 from conrepair.pipeline import generating
+from conrepair.pipeline.generate_command import tell_generated
 from conrepair.pipeline.generating import Asked
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import sha256_of
@@ -128,6 +129,7 @@ def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytes
         (["--form", "size of zero"], "write FORM=SHARE"),
         (["--form", "size of zero=many"], "'many' is no number"),
         (["--count", "0"], "0 isn't from 1"),
+        (["--to", "kears"], "--to: unknown format 'kears'; did you mean 'keras'?"),
     ],
 )
 def test_wrong_options_are_told(
@@ -155,8 +157,6 @@ def test_the_command_says_what_there_is(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_findings_and_refusals_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from conrepair.pipeline.generate_command import tell_generated
-
     summary = generate(tmp_path / "out")
     found = [
         {"index": 1, "verdict": "differs", "output": "t3", "largest": 0.5, "elements": 2},
@@ -174,3 +174,63 @@ def test_findings_and_refusals_are_listed(tmp_path: Path, capsys: pytest.Capture
         "  not made: 2 (00004, 00009): why",
         "  not begun: 1, as time was up; the same command continues",
     ]
+
+
+def test_networks_are_converted_and_the_results_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    wishes = Wishes(nodes=1, operators=("Relu", "Hardmax"), dtypes=("float32",), ranks=(2, 3))
+    asked = Asked(wishes, count=4, seed=1, formats=("torch",))
+    summary = generate(tmp_path, asked)
+    told = summary["conversions"]["torch"]
+    assert (told["differs"], told["same"] + told["failed"]) == ([], 4)
+    assert told["same"]
+    assert told["failed"]
+    assert all("Hardmax" in reason for reason in told["reasons"])
+    converted = [path.parent.name for path in tmp_path.glob("*/model.pt2")]
+    assert len(converted) == told["same"]
+    said = json.loads((tmp_path / converted[0] / "conversions.json").read_text())
+    assert said == {"torch": {"route": "onnx2torch", "file": "model.pt2", "verdict": "same"}}
+    again = generate(tmp_path, asked)
+    assert again | {"seconds": 0} == summary | {"seconds": 0}
+    tell_generated(summary, tmp_path)
+    assert f"to torch: {told['same']} the same, 0 others, {told['failed']} not converted" in capsys.readouterr().out
+
+
+def test_a_configuration_asks_for_networks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    section: dict[str, Any] = {"count": 2, "nodes": 2, "seed": 7, "operators": ["Add", "Relu"], "dtypes": ["float32"]}
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"output": "out", "generate": section}))
+    assert main(["config", "check", str(file)]) == 0
+    assert "models: 0 of 0, 2 networks to generate" in capsys.readouterr().out
+    assert main(["run", str(file), "-q"]) == 0
+    assert hashes(tmp_path / "out" / "networks") == hashes_of(tmp_path / "own", 2)
+    file.write_text(json.dumps({"generate": section | {"operators": ["Ad"]}}))
+    for verb in (["config", "check"], ["run"]):
+        assert main([*verb, str(file)]) == 2
+        assert "$.generate: there is no operator 'Ad' here; did you mean And or Add?" in capsys.readouterr().err
+    assert not (tmp_path / "generated").exists()
+
+
+def hashes_of(root: Path, count: int) -> dict[str, str]:
+    generate(root, count=count)
+    return hashes(root)
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        ({"ranks": [2, 9]}, "$.generate.ranks[1]: "),
+        ({"folder": "audit"}, "'audit' is a folder of the audit"),
+        ({"folder": "store/x"}, "'store' is a folder of the audit"),
+        ({"to": ["kears"]}, "did you mean 'keras'?"),
+        ({"coun": 3}, "unknown key 'coun'; did you mean 'count'?"),
+        ({"forms": {"size of zero": 2}}, "$.generate.forms.size of zero: "),
+    ],
+)
+def test_what_is_wrong_in_a_configuration_is_told(
+    section: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"generate": section}))
+    assert main(["config", "check", str(file)]) == 2
+    assert told in capsys.readouterr().err

@@ -1,0 +1,53 @@
+"""The part of a configuration that asks for random networks."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from conrepair.config.strict import OutputPath, Seconds, Strict
+from conrepair.frameworks.formats import format_name, unknown_format
+from conrepair.runtime.bounds import MOST_SEED
+
+__all__ = ["GenerateConfig"]
+
+_MOST = 1_000_000
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Rank = Annotated[int, Field(ge=0, le=6)]
+
+
+class GenerateConfig(Strict):
+    """Random valid networks with inputs and expected outputs, as `conrepair generate` makes them."""
+
+    folder: OutputPath = Field("networks", description="Their folder, in `output`.")
+    count: int = Field(100, ge=1, le=_MOST, description="How many.")
+    nodes: int = Field(10, ge=1, le=_MOST, description="Operators of each.")
+    seed: int = Field(0, ge=0, le=MOST_SEED, description="Of all of them.")
+    opset: int = Field(20, ge=17, le=24, description="Of ONNX's operators.")
+    operators: tuple[str, ...] = Field((), description="Only these operators. Default: all.")
+    exclude: tuple[str, ...] = Field((), description="None of these operators.")
+    dtypes: tuple[str, ...] = Field((), description="Only these element types. Default: all.")
+    ranks: tuple[_Rank, _Rank] = Field((0, 6), description="Number of axes of tensors: the fewest and the most.")
+    elements: int = Field(4096, ge=1, le=_MOST, description="Most elements of a tensor.")
+    forms: dict[str, _Share] = Field(
+        default_factory=dict, description="Share of networks with a form of legal nonsense, by the form's name."
+    )
+    to: tuple[str, ...] = Field((), description="Formats to convert each to: torch, keras, tensorflow, tflite.")
+    network_seconds: Seconds = Field(60.0, gt=0, description="For each network, and each of its conversions.")
+    seconds: Seconds | None = Field(None, gt=0, description="After which none is begun. Default: no such limit.")
+
+    @field_validator("to")
+    @classmethod
+    def _other_formats(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(map(format_name, value)))
+        for name in names:
+            if problem := unknown_format(name):
+                raise ValueError(problem)
+        return tuple(name for name in names if name != "onnx")
+
+    @property
+    def place(self) -> str:
+        """The first folder of its path."""
+        return (PurePath(self.folder).parts or ("",))[0]
