@@ -9,6 +9,7 @@ import compiled
 import numpy as np
 import pytest
 import small_models as small
+from crossed import crossed
 
 from conrepair.backends.tvm.opencl_run import find_device
 from conrepair.evaluate.verdict import Verdict
@@ -19,8 +20,18 @@ from conrepair.runtime.errors import DeviceError, ModelLoadError
 SETTINGS = ("O0", "O1", "O2", "O3")
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("make", [compiled.convnet, compiled.encoder, compiled.mobile])
+@pytest.mark.parametrize(
+    ("make", "setting"),
+    crossed(
+        [compiled.convnet, compiled.encoder, compiled.mobile],
+        SETTINGS,
+        quick=[
+            *((compiled.convnet, setting) for setting in ("O1", "O2")),
+            *((compiled.encoder, setting) for setting in ("O0", "O2")),
+            *((compiled.mobile, setting) for setting in ("O0", "O3")),
+        ],
+    ),
+)
 def test_a_correct_build_raises_no_alarm(make: Any, setting: str, tmp_path: Path) -> None:
     model = make(tmp_path)
     found = compiled.localized(model, compiled.built(model, tmp_path / "build", setting), tmp_path / "work")

@@ -231,7 +231,7 @@ def test_the_process_ends_with_its_worker(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     lines = f"open({str(pid_file)!r}, 'w').write(str(os.getpid()))", "time.sleep(100)"
     with Workers(1, jobs=JOBS) as workers:
-        outcome = workers.call(job(tmp_path, *lines, timeout=10.0))
+        outcome = workers.call(job(tmp_path, *lines, timeout=5.0))
     assert isinstance(outcome, Failure)
     assert outcome.kind == "timeout"
     pid = int(pid_file.read_text())
