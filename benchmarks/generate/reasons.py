@@ -49,6 +49,9 @@ _REASONS = (
         "the standard's signals have a batch, and parts that are real if one-sided",
     ),
     ("MelWeightMatrix", r"has other values$", "bins of a spectrum, from low to high frequencies, of a usual rate"),
+    ("[LS]*", r"body has another value$", "a body says the element types and ranks that it's given"),
+    ("Loop", r"is stacked never$", "ONNX Runtime makes wrong shapes of it"),
+    ("Loop", r"M has other values$", "a count isn't negative"),
     ("RoiAlign", r"^\[output_(height|width): ", "there is nothing to see in a result without elements"),
     (
         "RoiAlign",
@@ -96,6 +99,8 @@ _REASONS = (
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""
 
 _CRASHES = (
+    ("Scan", r"a slice without elements$"),
+    ("Loop", r"M is not a constant$"),
     ("GRU", r"a sequence without elements$"),
     ("InstanceNormalization", r"an image without elements$"),
     ("LSTM", r"a sequence without elements$"),

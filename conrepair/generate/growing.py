@@ -138,7 +138,7 @@ class Growing:
             except NotAllowedError:
                 continue
             read = {operand.name for operand in setting.inputs if operand is not None and operand.name}
-            if self.single and not (last <= read and sum(made is not None for made in setting.outputs) == 1):
+            if self.single and not (last <= read and _one_output(setting)):
                 continue
             if not connected or read:
                 if self._welcome(setting):
@@ -157,4 +157,8 @@ class Growing:
             setting.solved()
         except NotAllowedError:
             return None
-        return setting
+        return setting if not self.single or _one_output(setting) else None
+
+
+def _one_output(setting: Setting) -> bool:
+    return sum(made is not None for made in setting.outputs) == 1

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from conrepair.generate.bodies import Body
 from conrepair.generate.graph import Draft, Tensor
 from conrepair.generate.symbolic import Open
 from conrepair.generate.tensors import element_type
@@ -54,8 +55,13 @@ def _node(
     op: str, inputs: list[str], outputs: list[str], attributes: Mapping[str, Any], place: int
 ) -> onnx.NodeProto:
     domain, _, name = op.rpartition("::")
-    node = helper.make_node(name, inputs, outputs, name=f"n{place}", domain=domain or None)
+    bodies = {key: value for key, value in attributes.items() if isinstance(value, Body)}
+    inside = len(inputs) - max((body.outer for body in bodies.values()), default=0)
+    node = helper.make_node(name, inputs[:inside], outputs, name=f"n{place}", domain=domain or None)
     for key, value in attributes.items():
+        if key in bodies:
+            node.attribute.append(helper.make_attribute(key, value.graph(f"n{place}_{key}", inputs[inside:])))
+            continue
         kind = onnx.AttributeProto.INTS if isinstance(value, tuple) and not value else None
         node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
     return node

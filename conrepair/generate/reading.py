@@ -44,7 +44,8 @@ class Reading(Setting):
         return 0 if operand is None else operand.type.rank
 
     def count(self, low: int, high: int, name: str = "") -> int:
-        number = len(self.results) - len(self.outputs) if name else len(self.given) - len(self.inputs)
+        before = max(len(self.inputs), self._place(self.schema.inputs[-1]))
+        number = len(self.results) - len(self.outputs) if name else len(self.given) - before
         self.require(low <= number, "too few")
         return number
 
@@ -57,10 +58,10 @@ class Reading(Setting):
             raise NotAllowedError("sizes differ")
 
     def _taken(self, port: Port) -> Operand:
-        place = self._place(self._formal_input(port.name))
+        place = self._place(self._formal_input(port.name)) if port.name else len(self.inputs)
         operand = self._at(place)
         if operand is None:
-            raise NotAllowedError(f"{port.name} is missing")
+            raise NotAllowedError(f"{port.name or 'a tensor from outside'} is missing")
         self.require(operand.type.dtype in port.dtypes, f"{port.name} has another element type")
         self.require(port.pattern.allows(operand.type.shape), f"{port.name} has another shape")
         if port.values is not None and operand.array is not None:

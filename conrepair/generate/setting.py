@@ -194,6 +194,12 @@ class Setting(ABC):
         self._put(formal, operand)
         return operand.type
 
+    def outer(self, pattern: Pattern) -> TensorType:
+        """A tensor that a graph inside of the node reads; it stands behind the schema's inputs."""
+        operand = self._taken(Port("", self._dtypes(self.schema.outputs[0], None), pattern))
+        self.inputs.append(operand)
+        return operand.type
+
     def broadcast(self, *shapes: Sequence[Number]) -> tuple[Number, ...]:
         """What shapes become when they're broadcast with each other."""
         rank = max(map(len, shapes))
@@ -260,6 +266,10 @@ class Setting(ABC):
         """So many of some values."""
         return tuple(self._attribute(name, Several(OneOf(options), count)))
 
+    def graph(self, name: str, domain: Domain) -> Any:
+        """A graph inside of the node."""
+        return self._attribute(name, domain)
+
     def axis(self, name: str, rank: int, low: int | None = None) -> int:
         """An axis, counted from 0 whatever the node has; `low` is the smallest if negative ones aren't allowed."""
         value = int(self._attribute(name, Whole(-rank if low is None else low, rank - 1)))
@@ -307,7 +317,7 @@ class Setting(ABC):
             self.require(dtype in self._dtypes(formal, None), "another element type")
         if made is None:
             made = self.random.choice(self._result_dtypes(formal))
-        self.types.setdefault(formal.type_str, made)
+        self._bind(formal, made)
         result = TensorType(made, tuple(shape))
         self._check_wanted(result)
         self.outputs.append(result)

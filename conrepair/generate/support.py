@@ -26,12 +26,14 @@ _SEED = 20
 
 
 class _Forced(Support):
-    """Element types that are said in advance."""
+    """Element types of one operator that are said in advance; those of operators inside of it are probed."""
 
-    def __init__(self, forced: Mapping[str, str]) -> None:
-        self._forced = forced
+    def __init__(self, op: str, forced: Mapping[str, str], others: Support) -> None:
+        self._op, self._forced, self._others = op, forced, others
 
     def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        if op != self._op:
+            return self._others.choices(op, bound, variable, dtypes)
         wanted = self._forced.get(variable)
         return dtypes if wanted is None else tuple(dtype for dtype in dtypes if dtype == wanted)
 
@@ -77,7 +79,7 @@ class Probed(Support):
         random = Random(_SEED)
         tries = refused = 0
         for _ in range(100):
-            setting = Drawing(op, self._opset, random, _Forced(combination), source=Fresh(256), most=256)
+            setting = Drawing(op, self._opset, random, _Forced(op, combination, self), source=Fresh(256), most=256)
             try:
                 specifications()[op].body(setting)
             except NotAllowedError:

@@ -18,6 +18,7 @@ FAMILIES = (
     "along",
     "attention",
     "conversions",
+    "control",
     "convolution",
     "elementwise",
     "logic",
