@@ -81,6 +81,9 @@ class Drawing(Setting):
     def _has(self, name: str) -> bool:
         return self.random.random() < 0.5
 
+    def forbid(self, name: str, why: str) -> None:
+        return
+
     def count(self, low: int, high: int, name: str = "") -> int:
         return self.random.randint(low, high)
 

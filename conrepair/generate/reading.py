@@ -38,6 +38,9 @@ class Reading(Setting):
         place = next(place for place, formal in enumerate(self.schema.outputs) if formal.name == name)
         return place < len(self.results) and self.results[place]
 
+    def forbid(self, name: str, why: str) -> None:
+        self.require(not self.has(name), why)
+
     def rank_of(self, name: str, ranks: Sequence[int]) -> int:
         operand = self._at(self._place(self._formal_input(name)))
         self.require(operand is not None and operand.type.rank in ranks, f"{name} has another rank")

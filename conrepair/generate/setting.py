@@ -119,6 +119,10 @@ class Setting(ABC):
         """Whether an optional input, attribute or output of the schema is there."""
 
     @abstractmethod
+    def forbid(self, name: str, why: str) -> None:
+        """Allow the setting only without something optional."""
+
+    @abstractmethod
     def count(self, low: int, high: int, name: str = "") -> int:
         """How many inputs, or outputs, a list of them has: the inputs from here on unless a name is given."""
 

@@ -41,6 +41,9 @@ class Solving(Setting):
     def _has(self, name: str) -> bool:
         return self.random.random() < 0.5
 
+    def forbid(self, name: str, why: str) -> None:
+        return
+
     def count(self, low: int, high: int, name: str = "") -> int:
         return self.random.randint(low, high)
 
@@ -78,13 +81,17 @@ class Solving(Setting):
         self._unknowns: list[Unknown] = []
         formal = self.schema.outputs[0]
         dtypes = self.support.choices(self.op, {}, formal.type_str, dtypes_of(self.op, self.opset, formal.type_str))
-        if self.target is not None and formal.is_homogeneous and self.target.dtype in dtypes:
+        self._homogeneous = bool(formal.is_homogeneous)
+        if self.target is not None and self._homogeneous and self.target.dtype in dtypes:
             self.types[formal.type_str] = self.target.dtype
 
     def _taken(self, port: Port) -> Operand:
         shape = port.pattern.made(self)
         self.require(product(shape) <= self.most, "too many elements")
-        return Operand(TensorType(chosen_dtype(port.dtypes, self.random), shape), port=port)
+        dtypes = port.dtypes
+        if self.target is not None and self.target.dtype in dtypes and not self._homogeneous:
+            dtypes = (self.target.dtype,)
+        return Operand(TensorType(chosen_dtype(dtypes, self.random), shape), port=port)
 
     def _value(self, name: str, domain: Domain) -> Any:
         self.attributes[name] = value = self._drawn(domain)

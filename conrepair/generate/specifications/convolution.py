@@ -34,7 +34,7 @@ def convolved(s: Setting, shape: Sequence[Number], weights: str) -> list[Number]
 
 @operator("ConvTranspose")
 def transposed(s: Setting) -> None:
-    s.require(not s.has("output_shape"), "ONNX infers a result without batch and channels")
+    s.forbid("output_shape", "ONNX infers a result without batch and channels")
     n, c, *space = image(s)
     group = s.integer("group", 1, c)
     s.require(c % group == 0, "channels that are no multiple of the groups")

@@ -19,7 +19,7 @@ def largest(s: Setting) -> None:
     n, c, *_ = image(s, ranks=[4])
     rois = s.input("rois", [Size(0), 5], values=Range(0, most(n - 1, 0), ascending=True, whole=True))
     s.require((n >= 1) | (rois.shape[0] == 0), "boxes in no image")
-    pooled = s.integers("pooled_shape", 1, None, 2)
+    pooled = s.sizes("pooled_shape", [Size(), Size()])
     s.real("spatial_scale", 0.01, 100.0, usual=_SCALES)
     s.output([rois.shape[0], c, *pooled])
 
@@ -34,7 +34,7 @@ def aligned(s: Setting) -> None:
     s.choice("coordinate_transformation_mode", ("half_pixel", "output_half_pixel"))
     s.integer("sampling_ratio", 0, None)
     s.real("spatial_scale", 0.01, 100.0, usual=_SCALES)
-    s.output([rois.shape[0], c, s.integer("output_height", 1, None), s.integer("output_width", 1, None)])
+    s.output([rois.shape[0], c, s.size_said("output_height"), s.size_said("output_width")])
 
 
 @operator("NonMaxSuppression")
