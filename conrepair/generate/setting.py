@@ -373,11 +373,11 @@ class Setting(ABC):
 
     def _dtypes(self, formal: Any, narrower: Iterable[str] | None) -> tuple[str, ...]:
         bound = self.types.get(formal.type_str)
-        if bound is not None:
-            return (bound,)
-        allowed = dtypes_of(self.op, self.opset, formal.type_str)
+        allowed = dtypes_of(self.op, self.opset, formal.type_str) if bound is None else (bound,)
         if narrower is not None:
             allowed = tuple(dtype for dtype in narrower if dtype in allowed)
+        if bound is not None:
+            return self._left(allowed, formal)
         return self._left(self.support.choices(self.op, self.types, formal.type_str, allowed), formal)
 
     def _tensor_dtypes(self, formal: Any, narrower: Iterable[str] | None) -> tuple[str, ...]:
