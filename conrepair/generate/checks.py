@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 from collections.abc import Collection, Iterable
 from random import Random
 
@@ -12,7 +13,8 @@ from conrepair.generate.networks import Wishes
 from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC
-from conrepair.runtime.errors import UsageError
+from conrepair.runtime.errors import MissingLibraryError, UsageError
+from conrepair.runtime.libraries import missing_text
 
 __all__ = ["LEAST_OPSET", "MOST_OPSET", "check_wishes"]
 
@@ -20,6 +22,7 @@ LEAST_OPSET, MOST_OPSET = 17, 24
 """Of the standard's operators, as the specifications have them."""
 
 _TRIES = 30
+_SOLVER = "z3"
 
 
 def check_wishes(wishes: Wishes) -> None:
@@ -28,7 +31,10 @@ def check_wishes(wishes: Wishes) -> None:
     Raises:
         UsageError: for an unknown name, with the nearest ones; for bounds that contradict each other; where nothing
             is left.
+        MissingLibraryError: if the solver isn't installed.
     """
+    if importlib.util.find_spec(_SOLVER) is None:
+        raise MissingLibraryError(missing_text(_SOLVER))
     _check_names("operator", (*wishes.operators, *wishes.exclude), specifications())
     _check_names("element type", wishes.dtypes, (*NUMERIC, *BOOL))
     _check_names("form", wishes.quotas, forms())

@@ -13,7 +13,8 @@ from conrepair.generate.sizes import drawn_size
 
 __all__ = ["solved_by_z3"]
 
-_MILLISECONDS = 200
+_EFFORT = 300_000
+"""In z3's own units, a quarter of a second: a limit of time would make networks depend on how busy the machine is."""
 
 
 def solved_by_z3(
@@ -28,11 +29,11 @@ def solved_by_z3(
         random: Bins, and the solver's seed, come from here.
 
     Raises:
-        NotAllowedError: if there are none, or none was found in time.
+        NotAllowedError: if there are none, or none was found with that effort.
     """
     z3 = _z3()
     solver = z3.SimpleSolver()
-    solver.set("timeout", _MILLISECONDS)
+    solver.set("rlimit", _EFFORT)
     solver.set("random_seed", random.randrange(2**16))
     terms: dict[Unknown, Any] = {unknown: z3.Int(unknown.name) for unknown in unknowns}
     for unknown, term in terms.items():

@@ -44,6 +44,13 @@ def test_an_expression_has_the_value_of_plain_numbers(a: int, b: int) -> None:
     assert [bool(value_of(item, values)) for item in conditions(x, y)] == list(map(bool, conditions(a, b)))
 
 
+def test_z3_gives_up_after_an_effort_that_no_clock_measures() -> None:
+    a, b, c, d, e = (Unknown(name, 2, 256) for name in "abcde")
+    hard = [a * b * c == d * e * 101 + 7, (a * d) % 97 == 13, (b * e) // 7 == c * 3 + 1, a + b * c == 9973]
+    with pytest.raises(NotAllowedError):
+        solved_by_z3([a, b, c, d, e], hard, {}, Random(3))
+
+
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 15))
 def test_z3_means_the_same(a: int, b: int, place: int) -> None:
     x, y = Unknown("x", 0, 64), Unknown("y", 0, 64)

@@ -12,12 +12,13 @@ import pytest
 
 from conrepair.generate.blocks import block
 from conrepair.generate.checks import check_wishes
+from conrepair.generate.forms.registry import forms
 from conrepair.generate.generated import Generated, generated, versions
 from conrepair.generate.judging import Difference, difference, optimized
 from conrepair.generate.networks import Wishes
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
-from conrepair.runtime.errors import UsageError
+from conrepair.runtime.errors import MissingLibraryError, UsageError
 
 WISHES = Wishes(nodes=4, operators=("Add", "Conv", "Relu", "Cast"), dtypes=("float32", "float16"))
 
@@ -105,3 +106,14 @@ def test_wishes_that_no_network_can_meet_are_refused(wishes: dict[str, Any], wor
     with pytest.raises(UsageError) as caught:
         check_wishes(Wishes(**wishes))
     assert words in str(caught.value)
+
+
+def test_a_solver_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(MissingLibraryError, match=r"z3-solver.*pip install 'conrepair\[generate\]'"):
+        check_wishes(Wishes())
+
+
+def test_the_documentation_names_every_form() -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs" / "generate.md").read_text(encoding="utf-8").split())
+    assert f"another share: {', '.join(forms())}. *Patterns*" in page

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import ending_networks
+import killing
 import numpy as np
 import onnx
 import onnxruntime
@@ -95,6 +98,23 @@ def test_no_network_is_begun_when_time_is_up(tmp_path: Path) -> None:
     assert summary["left"] > 0
     assert summary["made"] + summary["left"] == 2 * BLOCK
     assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_what_is_stopped_by_ctrl_c_goes_on(tmp_path: Path) -> None:
+    words = ["generate", "-n", "100", "--nodes", "2", "--operators", "Add,Relu", "--dtypes", "float32", "-o", "out"]
+    process = killing.start(tmp_path, *words, "--seed", "7", "-q")
+    killing.wait_until(lambda: (tmp_path / "out" / "00000").exists(), 60)
+    os.killpg(process.pid, signal.SIGINT)
+    assert "interrupted; finished steps are kept and reused" in killing.finish(process)
+    assert process.returncode == 130
+    so_far = hashes(tmp_path / "out")
+    assert all((tmp_path / "out" / name / "model.json").is_file() for name in so_far)
+    assert [path.name for path in (tmp_path / "out").glob(".*")] == []
+    left = json.loads((tmp_path / "out" / "generated.json").read_text())["left"]
+    assert left == 100 - len(so_far)
+    generate(tmp_path / "out", count=100)
+    generate(tmp_path / "once", count=100)
+    assert hashes(tmp_path / "out") == hashes(tmp_path / "once")
 
 
 @pytest.mark.workers
