@@ -6,7 +6,7 @@ from math import sqrt
 
 from conrepair.generate.patterns.activations import gelu
 from conrepair.generate.patterns.norms import layer_norm, rms_norm
-from conrepair.generate.patterns.parts import cast, linear, scalar, tokens, width
+from conrepair.generate.patterns.parts import cast, linear, read, scalar, tokens, width
 from conrepair.generate.patterns.registry import pattern
 from conrepair.generate.tensors import Range
 from conrepair.generate.weaving import Weaver
@@ -91,6 +91,18 @@ def packed_attention(w: Weaver) -> None:
     q, k, v = w.nodes("Split", packed, outputs=3, axis=2, split=[depth] * 3)
     scores = w.node("MatMul", heads(w, q, 2), heads(w, k, 2, (0, 2, 3, 1)))
     joined(w, w.node("MatMul", w.node("Softmax", scores, axis=-1), heads(w, v, 2)))
+
+
+@pattern("attention over an image", "onnxruntime:AttentionFusion", "inductor:fuse_attention")
+def image_attention(w: Weaver) -> None:
+    x = w.new("float32", (1, 4, 2, 2))
+    flat = w.node("Transpose", w.node("Reshape", x, shape=[1, 4, -1]), perm=(0, 2, 1))
+    packed = w.node("Reshape", linear(w, flat, 12, bias=False), shape=[1, 4, 3, 2, 2])
+    q, k, v = w.nodes("Split", packed, outputs=3, axis=2, split=[1] * 3)
+    q, v = (w.node("Squeeze", w.node("Transpose", item, perm=(2, 0, 3, 1, 4)), axes=[0]) for item in (q, v))
+    k = w.node("Transpose", w.node("Squeeze", k, axes=[2]), perm=(0, 2, 3, 1))
+    scores = w.node("Softmax", w.node("MatMul", w.node("Mul", q, scalar(w, 0.7)), k), axis=-1)
+    read(w, linear(w, joined(w, w.node("MatMul", scores, v)), 4))
 
 
 @pattern("feed-forward half of a block", "onnxruntime:SkipLayerNormFusion", "inductor:addmm")
