@@ -94,7 +94,7 @@ def measured(op: str, opset: int, settings: int, seed: int, support: Support) ->
         if other is None:
             continue
         other, refusal = read(other, support)
-        if refusal is not None and crashes(op, refusal):
+        if refusal is not None and crashes(op, f"[{other.step}] {refusal}"):
             continue
         message = accepts(other, generator)
         result.accepted += message is None

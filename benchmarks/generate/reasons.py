@@ -8,11 +8,12 @@ import re
 __all__ = ["crashes", "reason_of"]
 
 _REASONS = (
+    ("TopK", r"^\[sorted\b", "what isn't sorted has no order that is said"),
     ("BatchNormalization", r"training_mode", "in training, ONNX Runtime writes into its inputs"),
     (
         "*",
         r"^\[(keepdims|select_last_index|transA|transB|ceil_mode|storage_order|largest|sorted|detect_negative"
-        r"|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|interleaved|is_causal"
+        r"|allowzero|upper|detect_positive|exclusive|fmod|reverse|training_mode|align_corners|interleaved|is_causal"
         r"|antialias|exclude_outside|center_point_box|input_forget|linear_before_reset"
         r"|inverse|onesided|periodic)\b",
         "a flag is 0 or 1",
@@ -28,6 +29,28 @@ _REASONS = (
     ("*LpPool", r"^\[p: ", "a norm is positive, and one above 4 too large for 16 bits"),
     ("*Pool", r"^\[count_include_pad: ", "a flag is 0 or 1"),
     ("*", r"^\[input \d+: axis \d+ of 7 in\] .* has another shape$", "ranks above 6 aren't made"),
+    ("Unsqueeze", r"has another length$", "ranks above 6 aren't made"),
+    ("ConstantOfShape", r"-> (\(\d+(, \d+){6}\))\] input has other values$", "ranks above 6 aren't made"),
+    ("Gather*", r"axis \d+ of \d in\] indices has another shape$", "ranks above 6 aren't made"),
+    ("OneHot", r"axis \d+ of 6 in\] indices has another shape$", "ranks above 6 aren't made"),
+    ("Unsqueeze", r"axis \d+ of 6 in\] data has another shape$", "ranks above 6 aren't made"),
+    ("Expand", r"-> (\(\d+(, \d+){6}\))\] shape has other values$", "ranks above 6 aren't made"),
+    ("Reshape", r"-> (\(-?\d+(, -?\d+){6}\))\] shape has other values$", "ranks above 6 aren't made"),
+    ("CenterCropPad", r"-> .*-\d.*\] shape has other values$", "a size isn't negative"),
+    ("Compress", r"condition has another shape$", "a vector says it, of at most the length of the axis"),
+    ("Einsum", r"^\[input \d+: (\d+ -> 1|1 -> \d+) on .*has another shape$", "a letter stands for one size"),
+    (
+        "GatherND",
+        r"(-> \d+ on axis \d+|batch_dims.*|axis \d+ of \d out)\] indices has another shape$",
+        "batches have the same sizes",
+    ),
+    ("Pad", r"-> 0 on axis \d+\] nothing is left to repeat$", "a pad that takes away from no elements"),
+    ("Pad", r"constant_value has another shape$", "the standard's constant is a scalar"),
+    ("ReverseSequence", r"^\[(batch|time)_axis: ", "the standard's axes are 0 and 1"),
+    ("Scatter*", r"^\[reduction out\] indices", "the standard forbids the same place twice"),
+    ("Scatter*", r"^\[reduction: .*has another value$", "ONNX Runtime takes any word for none"),
+    ("Scatter*", r"-> bool\] data has another element type$", "there is no arithmetic of truth values"),
+    ("Squeeze", r"axes has other values$", "an axis is named once"),
     (
         "NonMaxSuppression",
         r"(class|threshold) has another shape$",
@@ -101,19 +124,23 @@ _REASONS = (
 _CRASHES = (
     ("Scan", r"a slice without elements$"),
     ("Loop", r"M is not a constant$"),
+    ("*", r"ONNX Runtime ends the process$"),
+    ("Einsum", r"(equation has another value|-> 0 on axis \d+\] Inputs has another shape)$"),
     ("GRU", r"a sequence without elements$"),
+    ("GatherND", r"batch_dims has another value$"),
     ("InstanceNormalization", r"an image without elements$"),
     ("LSTM", r"a sequence without elements$"),
     ("QuantizeLinear", r"blocks of nothing$"),
     ("RoiAlign", r"an image without elements$"),
     ("STFT", r"(frame_length has other values|window has another shape)$"),
+    ("Split", r"num_outputs has another value$"),
 )
-"""Operators and refusals of what ends the process of ONNX Runtime: it's never run."""
+"""Operators and, as above, refused steps to what ends the process of ONNX Runtime: it's never run."""
 
 
-def crashes(op: str, refusal: str) -> bool:
+def crashes(op: str, message: str) -> bool:
     """Whether ONNX Runtime crashes where a specification refuses."""
-    return any(fnmatch.fnmatchcase(op, glob) and re.search(expression, refusal) for glob, expression in _CRASHES)
+    return any(fnmatch.fnmatchcase(op, glob) and re.search(expression, message) for glob, expression in _CRASHES)
 
 
 def reason_of(op: str, message: str) -> str | None:

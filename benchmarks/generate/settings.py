@@ -94,8 +94,8 @@ def accepts(case: Case, generator: np.random.Generator) -> str | None:
     setting.outputs = list(case.predicted or unsaid)
     draft.add(setting)
     named = draft.made()
-    feeds = {name: drawn_values(tensor.type, tensor.values, generator) for name, tensor in draft.sources.items()}
     try:
+        feeds = {name: drawn_values(tensor.type, tensor.values, generator) for name, tensor in draft.sources.items()}
         if case.predicted:
             onnx.checker.check_model(model_of(draft, {}, named), full_check=True)
         else:

@@ -11,7 +11,22 @@ from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import Pattern, Sizes
 from conrepair.generate.sizes import drawn_size
 
-__all__ = ["Axes", "Domain", "OneOf", "Permutation", "Real", "Several", "Told", "Whole", "Wholes", "drawn_whole"]
+__all__ = [
+    "Axes",
+    "Bounds",
+    "Domain",
+    "OneOf",
+    "Permutation",
+    "Real",
+    "Several",
+    "Told",
+    "Whole",
+    "Wholes",
+    "drawn_whole",
+]
+
+Bounds = tuple[int, int]
+"""Smallest and largest."""
 
 _WIDEST = 6
 """What a number without an upper bound is drawn above its lower one, once, twice or four times."""
@@ -49,16 +64,17 @@ def drawn_whole(random: Random, low: int, high: int | None) -> int:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number between two bounds; None for no bound."""
+    """A whole number between two bounds, None for no bound; drawn between the usual ones inside of those."""
 
     low: Number | None
     high: Number | None
+    usual: Bounds | None = None
 
     def drawn(self, random: Random) -> int:
-        return drawn_whole(random, *_plain(self.low, self.high))
+        return drawn_whole(random, *_plain(self.low, self.high, self.usual))
 
     def allows(self, value: Any) -> bool:
-        return bool((self.low is None or self.low <= value) and (self.high is None or value <= self.high))
+        return not isinstance(value, tuple) and _between(value, self.low, self.high)
 
     def checks(self, value: Any) -> list[Any]:
         return _checks(self.low, self.high, value)
@@ -66,13 +82,14 @@ class Whole:
 
 @dataclass(frozen=True)
 class Wholes:
-    """Whole numbers, each between its own two bounds."""
+    """Whole numbers, each between its own two bounds; drawn between the usual ones inside of those."""
 
-    lows: tuple[Number, ...]
+    lows: tuple[Number | None, ...]
     highs: tuple[Number | None, ...]
+    usual: Bounds | None = None
 
     def drawn(self, random: Random) -> tuple[int, ...]:
-        pairs = [_plain(low, high) for low, high in zip(self.lows, self.highs, strict=True)]
+        pairs = [_plain(low, high, self.usual) for low, high in zip(self.lows, self.highs, strict=True)]
         values = [drawn_whole(random, low, high) for low, high in pairs]
         if values and random.random() < 0.3:  # usual networks have the same for each axis
             first = values[0]
@@ -80,10 +97,9 @@ class Wholes:
         return tuple(values)
 
     def allows(self, value: Any) -> bool:
-        return len(value) == len(self.lows) and all(
-            low <= item and (high is None or item <= high)
-            for item, low, high in zip(value, self.lows, self.highs, strict=True)
-        )
+        if not isinstance(value, tuple) or len(value) != len(self.lows):
+            return False
+        return all(map(_between, value, self.lows, self.highs))
 
     def checks(self, value: Any) -> list[Any]:
         return [
@@ -157,23 +173,38 @@ class Several:
 
 @dataclass(frozen=True)
 class Axes:
-    """Axes of a tensor of so many, from the end if negative; none is drawn twice, even where that's allowed."""
+    """Axes of a tensor of so many, from the end if negative; none is drawn twice, even where that's allowed.
+
+    Attributes:
+        rank: How many axes there are.
+        fewest: How many are chosen at least.
+        most: How many are chosen at most; any number for None.
+        negative: Whether they may be counted from the end.
+        distinct: Whether none may be there twice.
+        among: Those that may be chosen; all for None.
+    """
 
     rank: int
     fewest: int = 1
     most: int | None = None
     negative: bool = True
     distinct: bool = True
+    among: Sequence[int] | None = None
 
     def drawn(self, random: Random) -> tuple[int, ...]:
-        most = self.rank if self.most is None else min(self.most, self.rank)
-        chosen = random.sample(range(self.rank), random.randint(min(self.fewest, most), most))
+        among = range(self.rank) if self.among is None else self.among
+        most = len(among) if self.most is None else min(self.most, len(among))
+        chosen = random.sample(among, random.randint(min(self.fewest, most), most))
         if random.random() < 0.7:
             chosen.sort()
         return tuple(axis - self.rank if self.negative and random.random() < 0.3 else axis for axis in chosen)
 
     def allows(self, value: Any) -> bool:
+        if not isinstance(value, tuple):
+            return False
         if not all((-self.rank if self.negative else 0) <= axis < self.rank for axis in value):
+            return False
+        if self.among is not None and not all(axis % self.rank in self.among for axis in value):
             return False
         count = len({axis % self.rank for axis in value})
         return self.fewest <= count <= (self.rank if self.most is None else self.most) and (
@@ -220,7 +251,7 @@ class Told:
         return found[0] if self.alone else found
 
     def allows(self, value: Any) -> bool:
-        return self.pattern.allows((value,) if self.alone else value)
+        return isinstance(value, tuple) != self.alone and self.pattern.allows((value,) if self.alone else value)
 
     def checks(self, value: Any) -> list[Any]:
         return []
@@ -237,10 +268,17 @@ class _Drawn:
         return self.random.choice(choices)
 
 
-def _plain(low: Number | None, high: Number | None) -> tuple[int, int | None]:
+def _between(value: int, low: Number | None, high: Number | None) -> bool:
+    return bool((low is None or low <= value) and (high is None or value <= high))
+
+
+def _plain(low: Number | None, high: Number | None, usual: Bounds | None = None) -> tuple[int, int | None]:
     """Bounds to draw between while sizes aren't known yet; what's drawn becomes a condition on those."""
     plain = _LOWEST if low is None else low if known(low) else 0
-    return plain, (high if high is None or known(high) else plain + 3)
+    upper = high if high is None or known(high) else plain + 3
+    if usual is None:
+        return plain, upper
+    return usual[0] if low is None else max(plain, usual[0]), usual[1] if upper is None else min(upper, usual[1])
 
 
 def _checks(low: Number | None, high: Number | None, value: int) -> list[Any]:

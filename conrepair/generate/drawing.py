@@ -116,6 +116,7 @@ class Drawing(Setting):
 
     def _made(self, result: TensorType) -> None:
         super()._made(result)
+        self.require(0 not in result.shape, "nothing is left")
         self.require(result.elements <= self.most, "too many elements")
 
 

@@ -52,6 +52,23 @@ class Reading(Setting):
         self.require(low <= number, "too few")
         return number
 
+    def length(self, name: str, low: int, high: int, usual: int | None = None) -> int:
+        if name in self.schema.attributes:
+            number = len(self.said[name]) if name in self.said else -1
+        else:
+            operand = self._at(self._place(self._formal_input(name)))
+            number = -1 if operand is None or operand.type.rank != 1 else operand.type.shape[0]
+        self.require(low <= number <= high, f"{name} has another length")
+        return number
+
+    def size_of(self, name: str, axis: int, low: int, high: int) -> int:
+        operand = self._at(self._place(self._formal_input(name)))
+        shape = () if operand is None else operand.type.shape
+        if not -len(shape) <= axis < len(shape):
+            raise NotAllowedError(f"{name} has another shape")
+        self.require(low <= shape[axis] <= high, f"{name} has another shape")
+        return int(shape[axis])
+
     def require(self, condition: Any, why: str = "") -> None:
         if not condition:
             raise NotAllowedError(why)

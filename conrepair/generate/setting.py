@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import onnx
 
-from conrepair.generate.domains import Axes, Domain, OneOf, Permutation, Real, Several, Told, Whole, Wholes
+from conrepair.generate.domains import Axes, Bounds, Domain, OneOf, Permutation, Real, Several, Told, Whole, Wholes
 from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import AnyShape, Dims, Pattern, Size
 from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
@@ -157,6 +157,24 @@ class Setting(ABC):
         """Which of some ranks an input has that's spoken of later."""
         return self.random.choice(ranks)
 
+    def length(self, name: str, low: int, high: int, usual: int | None = None) -> int:
+        """How many numbers an attribute, or an input that's constant, has; as many as usual where that's known."""
+        return self.random.randint(low, high) if usual is None else min(max(usual, low), high)
+
+    def size_of(self, name: str, axis: int, low: int, high: int) -> int:
+        """A size of an input that's spoken of later, where numbers of axes depend on it."""
+        return self.random.randint(low, high)
+
+    @property
+    def wanted(self) -> tuple[int, ...] | None:
+        """The shape that the first output must have, if that's given."""
+        return None
+
+    def ranks_below(self, more: int, low: int, high: int) -> Collection[int]:
+        """Ranks of an input than which the first output has more axes: the one that fits, if the output is given."""
+        ranks = range(low, high + 1)
+        return ranks if self.wanted is None else [rank for rank in ranks if rank == len(self.wanted) - more]
+
     # Inputs
 
     def input(
@@ -222,22 +240,27 @@ class Setting(ABC):
 
     # Attributes; those that the opset has as inputs are constants
 
-    def integer(self, name: str, low: Number | None, high: Number | None = None) -> int:
-        """A whole number between two bounds, both included; None for no bound."""
-        return int(self._attribute(name, Whole(low, high)))
+    def value(self, name: str, domain: Domain) -> Any:
+        """A value of a domain of its own."""
+        return self._attribute(name, domain)
+
+    def integer(self, name: str, low: Number | None, high: Number | None = None, usual: Bounds | None = None) -> int:
+        """A whole number between two bounds, both included; None for no bound; drawn between the usual ones."""
+        return int(self._attribute(name, Whole(low, high, usual)))
 
     def integers(
         self,
         name: str,
-        low: Number | Sequence[Number],
+        low: Number | Sequence[Number] | None,
         high: Number | Sequence[Number | None] | None,
         count: int | None = None,
+        usual: Bounds | None = None,
     ) -> tuple[int, ...]:
         """Whole numbers, each between two bounds: one pair of them for `count` numbers, or a pair for each."""
         length = count if count is not None else len(low if isinstance(low, Sequence) else high)  # type: ignore[arg-type]
         lows = tuple(low) if isinstance(low, Sequence) else (low,) * length
         highs = tuple(high) if isinstance(high, Sequence) else (high,) * length
-        return tuple(map(int, self._attribute(name, Wholes(lows, highs))))
+        return tuple(map(int, self._attribute(name, Wholes(lows, highs, usual))))
 
     def sizes(self, name: str, shape: Shape | Pattern) -> tuple[Number, ...]:
         """Sizes that the node says, of its output as a rule."""
@@ -288,9 +311,11 @@ class Setting(ABC):
         *,
         negative: bool = True,
         distinct: bool = True,
+        among: Sequence[int] | None = None,
     ) -> tuple[int, ...]:
-        """Axes, counted from 0, in the node's order."""
-        return tuple(int(axis) % rank for axis in self._attribute(name, Axes(rank, fewest, most, negative, distinct)))
+        """Axes (some of those in `among`, if that's given), counted from 0, in the node's order."""
+        domain = Axes(rank, fewest, most, negative, distinct, among)
+        return tuple(int(axis) % rank for axis in self._attribute(name, domain))
 
     def permutation(self, name: str, rank: int) -> tuple[int, ...]:
         """All axes, in some order."""
@@ -334,6 +359,10 @@ class Setting(ABC):
     def _made(self, result: TensorType) -> None:
         for size in result.shape:
             self.require(size is None or size >= 0, "sizes are not negative")
+
+    def result_dtypes(self) -> tuple[str, ...]:
+        """Element types that the next output may have."""
+        return self._result_dtypes(self._formal_output())
 
     def _result_dtypes(self, formal: Any) -> tuple[str, ...]:
         """Element types that an output may have."""

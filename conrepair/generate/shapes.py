@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
 from conrepair.generate.expressions import Number, known
 
-__all__ = ["AnyShape", "Broadcast", "Dims", "Either", "Pattern", "Size", "Sizes"]
+__all__ = ["AnyShape", "Broadcast", "Dims", "Either", "Lettered", "Pattern", "Size", "Sizes"]
 
 
 @dataclass(frozen=True)
@@ -128,3 +128,44 @@ class Either:
 
     def made(self, sizes: Sizes) -> tuple[Number, ...]:
         return sizes.random.choice(self.patterns).made(sizes)
+
+
+@dataclass(frozen=True)
+class Lettered:
+    """Axes that have letters, as in an equation of Einsum: the same letter, the same size; "..." for others.
+
+    Attributes:
+        letters: For each axis.
+        sizes: By letter, each given or free; any for other letters.
+        others: The axes in the place of "...".
+    """
+
+    letters: str
+    sizes: Mapping[str, Number | Size] = field(default_factory=dict)
+    others: Pattern = AnyShape(range(5))
+
+    def split(self, shape: Sequence[Number]) -> tuple[dict[str, Number], tuple[Number, ...]]:
+        """By letter the size, the last one that has it; and those of other axes."""
+        front, _, back = self.letters.partition("...")
+        end = len(shape) - len(back)
+        named = zip(front + back, (*shape[: len(front)], *shape[end:]), strict=True)
+        return dict(named), tuple(shape[len(front) : end])
+
+    def allows(self, shape: tuple[int, ...]) -> bool:
+        front, dots, back = self.letters.partition("...")
+        if not len(front + back) <= len(shape) <= (6 if dots else len(front + back)):
+            return False
+        named, others = self.split(shape)
+        fits = Dims(tuple(self.sizes.get(letter, Size(0)) for letter in named)).allows(tuple(named.values()))
+        return fits and self._filled(named, others) == shape and self.others.allows(others)
+
+    def made(self, sizes: Sizes) -> tuple[Number, ...]:
+        letters = dict.fromkeys(self.letters.replace("...", ""))
+        found = Dims(tuple(self.sizes.get(letter, Size(0)) for letter in letters)).made(sizes)
+        others = self.others.made(sizes) if "..." in self.letters else ()
+        room = 6 - len(self.letters.replace("...", ""))
+        return self._filled(dict(zip(letters, found, strict=True)), others[max(0, len(others) - room) :])
+
+    def _filled(self, named: Mapping[str, Number], others: tuple[Number, ...]) -> tuple[Number, ...]:
+        front, _, back = self.letters.partition("...")
+        return (*(named[letter] for letter in front), *others, *(named[letter] for letter in back))

@@ -60,8 +60,8 @@ class Solving(Setting):
     # The sizes of new inputs
 
     def size(self, low: Number, high: Number | None) -> Number:
-        least = low if known(low) else 0
         most = high if high is not None and known(high) else LARGEST * _WIDER
+        least = min(max(1, low), most) if known(low) else 1
         unknown = Unknown(f"d{len(self._unknowns)}", least, max(least, most))
         self._unknowns.append(unknown)
         if not known(low):
@@ -70,11 +70,15 @@ class Solving(Setting):
             self.conditions.append(unknown <= high)
         return unknown
 
+    @property
+    def wanted(self) -> tuple[int, ...] | None:
+        return None if self.target is None else self.target.shape
+
     def rank(self, choices: Sequence[int]) -> int:
         wanted = None if self.target is None else self.target.rank
-        if wanted is not None and wanted in choices and self.random.random() < 0.8:
-            return wanted
-        return self.random.choice(choices)
+        if wanted is None:
+            return self.random.choice(choices)
+        return self.random.choices(choices, [1 / (1 + abs(rank - wanted)) ** 3 for rank in choices])[0]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,9 +155,7 @@ def _filled(operand: Operand, values: dict[Unknown, int]) -> Operand:
     if array is not None and array.dtype == object:
         array = np.array(_known(tuple(array.flat), values), numpy_type(made.dtype)).reshape(array.shape)
     if port is not None and port.values is not None:
-        wanted = port.values
-        wanted = replace(wanted, low=value_of(wanted.low, values), high=value_of(wanted.high, values))
-        port = replace(port, values=wanted)
+        port = replace(port, values=port.values.solved(values))
     return replace(operand, type=made, array=array, port=port)
 
 
@@ -171,8 +173,9 @@ def _found(unknowns: list[Unknown], conditions: list[Any], setting: Solving) -> 
         alone: dict[Unknown, list[Expression]] = {}
         for condition in left:
             open_ones = condition.unknowns - values.keys()
-            if len(open_ones) == 1 and _decides(condition):
+            if len(open_ones) == 1:
                 alone.setdefault(next(iter(open_ones)), []).append(condition)
+        alone = {unknown: own for unknown, own in alone.items() if any(map(_decides, own))}
         if not alone:
             break
         for unknown, own in alone.items():
@@ -206,7 +209,7 @@ def _settled(condition: Expression, values: dict[Unknown, int]) -> bool:
 def _tried(unknown: Unknown, own: list[Expression], values: dict[Unknown, int], setting: Solving) -> int:
     for condition in own:  # the commonest: a size that is the output's
         plain = condition.right if condition.left is unknown else condition.left
-        if known(plain) and (condition.left is unknown or condition.right is unknown):
+        if _decides(condition) and known(plain) and (condition.left is unknown or condition.right is unknown):
             if not unknown.low <= plain <= unknown.high:
                 raise NotAllowedError("no size fits")
             return int(plain)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from conrepair.generate.expressions import Number, product
+from conrepair.generate.expressions import Number, Unknown, product, value_of
 
 __all__ = ["BOOL", "FLOATS", "INTEGERS", "NUMERIC", "Range", "TensorType", "element_type", "in_schema", "numpy_type"]
 
@@ -52,27 +53,42 @@ class Range:
     """Values that a tensor must have, both ends included, or no operator may read it there.
 
     Attributes:
-        low: Smallest.
-        high: Largest.
-        distinct: No value twice along the last axis.
+        low: Smallest; a number for each place along the last axis, or one for all.
+        high: Largest, in the same way.
+        distinct: No value twice along an axis.
         ascending: Sorted along the last axis.
         overall: Distinct, and sorted, along all axes at once.
         whole: No fractions.
         without: Values that it must not have.
+        axis: Along which values are distinct.
+        rows: Nothing along the last axis twice.
     """
 
-    low: Number
-    high: Number
+    low: Number | tuple[Number, ...]
+    high: Number | tuple[Number, ...]
     distinct: bool = False
     ascending: bool = False
     overall: bool = False
     whole: bool = False
     without: tuple[int, ...] = ()
+    axis: int = -1
+    rows: bool = False
 
     def allows(self, array: np.ndarray[Any, Any]) -> bool:
         """Whether a constant has such values."""
-        inside = not array.size or bool(self.low <= array.min() and array.max() <= self.high)
+        inside = not array.size or bool(((np.asarray(self.low) <= array) & (array <= np.asarray(self.high))).all())
+        if self.rows and array.size:
+            rows = array.reshape(-1, array.shape[-1])
+            inside &= len(np.unique(rows, axis=0)) == len(rows)
         return inside and not np.isin(array, self.without).any()
+
+    def solved(self, values: Mapping[Unknown, int]) -> Range:
+        """With numbers in the places of unknowns."""
+        low, high = (
+            tuple(value_of(item, values) for item in bound) if isinstance(bound, tuple) else value_of(bound, values)
+            for bound in (self.low, self.high)
+        )
+        return replace(self, low=low, high=high)
 
 
 @cache

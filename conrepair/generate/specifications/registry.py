@@ -17,10 +17,13 @@ Body = Callable[[Setting], None]
 FAMILIES = (
     "along",
     "attention",
+    "constants",
     "conversions",
     "control",
     "convolution",
     "elementwise",
+    "indexing",
+    "layout",
     "logic",
     "losses",
     "movement",

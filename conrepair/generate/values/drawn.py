@@ -59,15 +59,21 @@ def _within(
         flat = TensorType(made.dtype, (made.elements,))
         return _within(flat, replace(wanted, overall=False), generator, dtype).reshape(made.shape)
     whole = wanted.whole or dtype.kind in "iub"
-    if wanted.distinct and made.shape:  # along the last axis
-        span = np.arange(int(wanted.low), int(wanted.high) + 1)
-        span = np.resize(span, max(span.size, made.shape[-1]))  # twice where there are too few
-        every = np.broadcast_to(span, (*made.shape[:-1], span.size))
-        values = generator.permuted(every, axis=-1)[..., : made.shape[-1]]
+    low, high = np.asarray(wanted.low), np.asarray(wanted.high)
+    if wanted.distinct and -made.rank <= wanted.axis < made.rank:
+        length = made.shape[wanted.axis]
+        span = np.arange(int(low), int(high) + 1)
+        span = np.resize(span, max(span.size, length))  # twice where there are too few
+        every = np.broadcast_to(span, (*np.delete(made.shape, wanted.axis), span.size))
+        values = np.moveaxis(generator.permuted(every, axis=-1)[..., :length], -1, wanted.axis)
+    elif wanted.rows:
+        spans = high - low + 1
+        places = generator.permutation(int(spans.prod()))[: made.elements // len(spans)]
+        values = np.stack(np.unravel_index(places, spans), axis=-1).reshape(made.shape) + low
     elif whole:
-        values = generator.integers(int(wanted.low), int(wanted.high) + 1, made.shape)
+        values = generator.integers(low.astype(int), high.astype(int) + 1, made.shape)
     else:
-        values = np.asarray(generator.uniform(wanted.low, wanted.high, made.shape))
+        values = np.asarray(generator.uniform(low, high, made.shape))
     if wanted.without:
         values = np.where(np.isin(values, wanted.without), wanted.high, values)
     if wanted.ascending:
