@@ -148,7 +148,7 @@ class Real:
         return float(f"{value:.3g}")
 
     def allows(self, value: Any) -> bool:
-        return bool(self.low <= value <= self.high)
+        return not isinstance(value, tuple) and bool(self.low <= value <= self.high)
 
     def checks(self, value: Any) -> list[Any]:
         return []
@@ -165,7 +165,7 @@ class Several:
         return tuple(self.each.drawn(random) for _ in range(self.count))
 
     def allows(self, value: Any) -> bool:
-        return len(value) == self.count and all(map(self.each.allows, value))
+        return isinstance(value, tuple) and len(value) == self.count and all(map(self.each.allows, value))
 
     def checks(self, value: Any) -> list[Any]:
         return []
@@ -225,7 +225,7 @@ class Permutation:
         return tuple(random.sample(range(self.rank), self.rank))
 
     def allows(self, value: Any) -> bool:
-        return sorted(value) == list(range(self.rank))
+        return isinstance(value, tuple) and sorted(value) == list(range(self.rank))
 
     def checks(self, value: Any) -> list[Any]:
         return []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from conrepair.generate.domains import Domain
 from conrepair.generate.expressions import Number
 from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
 from conrepair.generate.sizes import drawn_size
-from conrepair.generate.tensors import TensorType, numpy_type
+from conrepair.generate.tensors import TensorType, numpy_type, value_in
 
 __all__ = ["Drawing", "Fresh", "Source", "chosen_dtype"]
 
@@ -21,14 +22,19 @@ _WEIGHTS = {"float32": 8, "float16": 2, "float64": 2, "int64": 2, "int32": 2}
 """How likely element types are; others have 1."""
 
 
-class Source(Protocol):
+class Source(ABC):
     """Where what is connected to an input comes from."""
 
+    @abstractmethod
     def take(self, port: Port, random: Random) -> Operand:
         """A tensor for an input."""
 
+    def told(self, dtypes: tuple[str, ...], domain: Domain, random: Random) -> Operand | None:
+        """A tensor whose values don't depend on any input's, for an input of constants; None for a new one."""
+        return None
 
-class Fresh:
+
+class Fresh(Source):
     """A source of new tensors.
 
     Args:
@@ -103,14 +109,18 @@ class Drawing(Setting):
         return value
 
     def _constant(self, name: str, domain: Domain, dtypes: tuple[str, ...]) -> Any:
+        formal = self._formal_input(name)
+        there = self.source.told(dtypes, domain, self.random)
+        if there is not None and there.array is not None:
+            self._put(formal, there)
+            self._bind(formal, there.type.dtype)
+            return value_in(there.array)
         value = _drawn(domain, self.random)
         dtype = "int64" if "int64" in dtypes and self.random.random() < 0.8 else self.random.choice(dtypes)
         array = np.asarray(value, dtype=numpy_type(dtype))
-        formal = self._formal_input(name)
         self._put(formal, Operand(TensorType(dtype, array.shape), array=array))
         self._bind(formal, dtype)
-        rounded = array.tolist()
-        if not domain.allows(tuple(rounded) if isinstance(rounded, list) else rounded):
+        if not domain.allows(value_in(array)):
             raise NotAllowedError(f"no {dtype} is near enough")
         return value
 

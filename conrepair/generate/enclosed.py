@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from conrepair.generate.bodies import Body, Step
-from conrepair.generate.drawing import Drawing
+from conrepair.generate.drawing import Drawing, Source
 from conrepair.generate.expressions import known
 from conrepair.generate.reading import Reading
 from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
@@ -127,7 +127,7 @@ class Bodies:
         return random.choice(made or fitting)
 
 
-class _Within:
+class _Within(Source):
     """A source of the tensors that a body has already."""
 
     def __init__(self, types: Sequence[TensorType]) -> None:

@@ -24,6 +24,7 @@ class Tensor:
         values: That it must have; None for any.
         wish: Where the operator that it was made for is finite.
         array: A constant's.
+        told: Values that don't depend on those of the network's inputs, of what a node makes.
         readers: How many inputs of nodes it's connected to.
     """
 
@@ -32,7 +33,13 @@ class Tensor:
     values: Range | None = None
     wish: tuple[float, float] | None = None
     array: np.ndarray[Any, Any] | None = None
+    told: np.ndarray[Any, Any] | None = None
     readers: int = 0
+
+    @property
+    def value(self) -> np.ndarray[Any, Any] | None:
+        """What it holds, if that's known before anything is computed."""
+        return self.told if self.array is None else self.array
 
     @property
     def free(self) -> bool:
@@ -111,6 +118,8 @@ class Draft:
                 outputs.append(instead_of)
             else:
                 outputs.append("" if made is None else self._tensor(made).name)
+        for place, array in setting.told.items():
+            self.tensors[outputs[place]].told = array
         node = Node(setting.op, inputs, outputs, dict(setting.attributes), origin, dict(setting.domains))
         self.nodes.insert(0 if instead_of is not None else len(self.nodes), node)
         return node
@@ -132,7 +141,8 @@ class Draft:
             for reader in [other for other in self.nodes if name in other.inputs and not tensor.type.sized]:
                 if reader in self.nodes:
                     self.cut(reader)
-            if tensor.readers:
+            tensor.array = tensor.told
+            if tensor.readers and tensor.array is None:
                 self.sources[name] = tensor
             self.hidden.discard(name)
             self.shown.discard(name)

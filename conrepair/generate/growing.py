@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from random import Random
 
 from conrepair.generate.diversity import Diversity
-from conrepair.generate.drawing import Drawing, Fresh
+from conrepair.generate.domains import Domain
+from conrepair.generate.drawing import Drawing, Fresh, Source
 from conrepair.generate.graph import Draft, Tensor
 from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting, Support
 from conrepair.generate.solving import Solving
 from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.tensors import value_in
 
 __all__ = ["Growing", "Pool"]
 
@@ -23,6 +25,9 @@ _ISLAND = 0.05
 
 _READ = 0.25
 """How welcome a tensor is still for each input that reads it."""
+
+_TOLD = 0.5
+"""How likely a shape, say, is read from where the network has computed it, in place of a new constant."""
 
 _NEW = 3.0
 """How much more welcome a tensor is whose maker the operator hasn't read from yet."""
@@ -40,7 +45,7 @@ _TRIES = 12
 """Settings of one operator that are drawn before another is chosen."""
 
 
-class Pool:
+class Pool(Source):
     """A source of tensors that a draft has already; new ones where none fits.
 
     Args:
@@ -67,6 +72,17 @@ class Pool:
                 chosen = random.choices(fitting, [weight for _, weight in fitting])[0][0]
                 return Operand(chosen.type, name=chosen.name, port=port)
         return self._fresh.take(port, random)
+
+    def told(self, dtypes: tuple[str, ...], domain: Domain, random: Random) -> Operand | None:
+        fitting = [
+            Operand(tensor.type, name=tensor.name, array=tensor.told)
+            for tensor, _ in self._free
+            if tensor.told is not None
+            and tensor.type.rank < 2
+            and tensor.type.dtype in dtypes
+            and domain.allows(value_in(tensor.told))
+        ]
+        return random.choice(fitting) if fitting and random.random() < _TOLD else None
 
 
 @dataclass

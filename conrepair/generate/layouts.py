@@ -39,10 +39,11 @@ class NewShape:
         return tuple(written)
 
     def allows(self, value: Any) -> bool:
+        if not isinstance(value, tuple):
+            return False
         copied = [place for place, size in enumerate(value) if size == 0 and self.zeros]
         return (
-            isinstance(value, tuple)
-            and len(value) <= 6
+            len(value) <= 6
             and all(size >= -1 for size in value)
             and value.count(-1) <= 1
             and all(place < len(self.shape) for place in copied)

@@ -21,7 +21,7 @@ __all__ = ["literal"]
 _ROOM = 256
 
 
-def literal(s: Setting, name: str, shape: tuple[int, ...] | None = None) -> TensorType:
+def literal(s: Setting, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray[Any, Any]:
     """Draw a tensor that an attribute holds, of an element type that the next output has.
 
     Args:
@@ -30,7 +30,7 @@ def literal(s: Setting, name: str, shape: tuple[int, ...] | None = None) -> Tens
         shape: Sizes; any for None.
     """
     held = s.value(name, _Literal(s.result_dtypes(), shape, s.wanted if shape is None else shape))
-    return TensorType(numpy_helper.to_array(held).dtype.name, tuple(held.dims))
+    return np.asarray(numpy_helper.to_array(held))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import onnx
 from conrepair.generate.domains import Domain
 from conrepair.generate.expressions import Number
 from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
+from conrepair.generate.tensors import value_in
 
 __all__ = ["Reading"]
 
@@ -113,8 +114,7 @@ class Reading(Setting):
         if operand is None or operand.array is None:
             raise NotAllowedError(f"{name} is not a constant")
         self.require(operand.type.dtype in dtypes, f"{name} has another element type")
-        value = operand.array.tolist()
-        value = tuple(value) if isinstance(value, list) else value
+        value = value_in(operand.array)
         self.require(domain.allows(value), f"{name} has other values")
         self._put(formal, operand)
         self._bind(formal, operand.type.dtype)

@@ -97,6 +97,7 @@ class Setting(ABC):
         attributes: Found so far.
         types: Element types, by type variable.
         domains: By place, where the node is finite in an input.
+        told: By place, values of outputs that don't depend on those of inputs.
     """
 
     op: str
@@ -108,6 +109,7 @@ class Setting(ABC):
     attributes: dict[str, Any] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     domains: dict[int, tuple[float, float]] = field(default_factory=dict)
+    told: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.schema = schema_of(self.op, self.opset)
@@ -333,14 +335,19 @@ class Setting(ABC):
 
     # Outputs
 
-    def output(self, shape: Sequence[Number | None], dtype: str | None = None) -> None:
+    def output(
+        self, shape: Sequence[Number | None], dtype: str | None = None, told: np.ndarray[Any, Any] | None = None
+    ) -> None:
         """The next tensor that the node makes.
 
         Args:
             shape: Its sizes; None for those that depend on values.
             dtype: Its element type; what the schema says for None.
+            told: Its values, if they don't depend on those of inputs.
         """
         formal = self._formal_output()
+        if told is not None:
+            self.told[len(self.outputs)] = told
         made = dtype or self.types.get(formal.type_str) or in_schema(formal.type_str)
         if dtype is not None:
             self.require(dtype in self._dtypes(formal, None), "another element type")

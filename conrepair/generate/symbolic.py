@@ -55,15 +55,15 @@ def retyped(draft: Draft, sources: Mapping[str, TensorType], support: Support) -
         NotAllowedError: if an operator forbids it.
     """
     types = {name: sources.get(name, tensor.type) for name, tensor in draft.tensors.items()}
+    values = {name: tensor.array for name, tensor in draft.tensors.items()}
     for node in draft.nodes:
-        given = [
-            Operand(types[name], name=name, array=draft.tensors[name].array) if name else None for name in node.inputs
-        ]
+        given = [Operand(types[name], name=name, array=values[name]) if name else None for name in node.inputs]
         results = [bool(name) for name in node.outputs]
         setting = Reading(
             node.op, draft.opset, Random(0), support, given=given, said=node.attributes, results=results
         )
         specifications()[node.op].body(setting)
+        values.update({node.outputs[place]: array for place, array in setting.told.items()})
         types.update({name: made for name, made in zip(node.outputs, setting.outputs, strict=True) if name and made})
     return types
 

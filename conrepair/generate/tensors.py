@@ -91,6 +91,12 @@ class Range:
         return replace(self, low=low, high=high)
 
 
+def value_in(array: np.ndarray[Any, Any]) -> Any:
+    """A constant as specifications have it: a number, or a tuple of what lists have."""
+    value = array.tolist()
+    return tuple(value) if isinstance(value, list) else value
+
+
 @cache
 def element_type(dtype: str) -> int:
     """ONNX's number of a type."""

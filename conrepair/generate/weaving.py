@@ -207,7 +207,7 @@ class Weaver:
 
     def _operand(self, name: str) -> Operand:
         tensor = self.draft.tensors[name]
-        return Operand(self.type_of(name), name=name, array=tensor.array)
+        return Operand(self.type_of(name), name=name, array=tensor.value)
 
 
 Body = Callable[[Weaver], None]

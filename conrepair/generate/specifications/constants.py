@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from conrepair.generate.expressions import known, product
 from conrepair.generate.literals import literal
 from conrepair.generate.setting import MAX_RANK, Setting
 from conrepair.generate.shapes import AnyShape
@@ -12,18 +15,18 @@ from conrepair.generate.specifications.registry import operator
 def constant(s: Setting) -> None:
     if s.has("value"):
         held = literal(s, "value")
-        s.output(held.shape, held.dtype)
+        s.output(held.shape, held.dtype.name, held)
     elif s.has("value_ints"):
         count = s.length("value_ints", 0, 64, (s.wanted or (None,))[0])
-        s.integers("value_ints", None, None, count, usual=(-8, 8))
-        s.output([count], "int64")
+        numbers = s.integers("value_ints", None, None, count, usual=(-8, 8))
+        s.output([count], "int64", np.array(numbers, np.int64))
     elif s.has("value_floats"):
         count = s.length("value_floats", 0, 64, (s.wanted or (None,))[0])
         s.reals("value_floats", -float("inf"), float("inf"), count)
         s.output([count], "float32")
     elif s.has("value_int"):
-        s.integer("value_int", None, None, usual=(-8, 8))
-        s.output([], "int64")
+        number = s.integer("value_int", None, None, usual=(-8, 8))
+        s.output([], "int64", np.array(number))
     else:
         s.real("value_float", -float("inf"), float("inf"))
         s.output([], "float32")
@@ -32,7 +35,7 @@ def constant(s: Setting) -> None:
 @operator("ConstantOfShape")
 def constant_of_shape(s: Setting) -> None:
     sizes = s.sizes("input", AnyShape(range(MAX_RANK + 1)))
-    s.output(sizes, literal(s, "value", (1,)).dtype if s.has("value") else "float32")
+    s.output(sizes, literal(s, "value", (1,)).dtype.name if s.has("value") else "float32")
 
 
 @operator("EyeLike")
@@ -48,7 +51,7 @@ def counted(s: Setting) -> None:
     start = s.integer("start", None, None, usual=(-4, 4))
     step = s.integer("delta", None, None, usual=(-3, 3))
     s.require(step != 0, "a step of 0")
-    fewest, most = (1, 20) if s.wanted is None else s.wanted * 2
+    fewest, most = (s.wanted[0], s.wanted[0]) if s.wanted else (1, 20)
     ends = sorted((start + (fewest - 1) * step + (1 if step > 0 else -1), start + most * step))
     end = s.integer("limit", None, None, usual=(ends[0], ends[1]))
     s.output([max(0, -((start - end) // step))])
@@ -59,10 +62,11 @@ def shape_of(s: Setting) -> None:
     x = s.input("data")
     first = s.integer("start", None, None, usual=(-x.rank, x.rank)) if s.has("start") else 0
     last = s.integer("end", None, None, usual=(-x.rank, x.rank)) if s.has("end") else x.rank
-    s.output([len(range(x.rank)[first:last])])
+    sizes = x.shape[first:last]
+    s.output([len(sizes)], told=np.array(sizes, np.int64) if all(map(known, sizes)) else None)
 
 
 @operator("Size")
-def elements(s: Setting) -> None:
-    s.input("data")
-    s.output([])
+def size_of(s: Setting) -> None:
+    elements = product(s.input("data").shape)
+    s.output([], told=np.array(elements, np.int64) if known(elements) else None)
