@@ -75,6 +75,8 @@ _REASONS = (
     ("[LS]*", r"body has another value$", "a body says the element types and ranks that it's given"),
     ("Loop", r"is stacked never$", "ONNX Runtime makes wrong shapes of it"),
     ("Loop", r"M has other values$", "a count isn't negative"),
+    ("DeformConv", r"W has another shape$", "ONNX Runtime makes wrong shapes of a window wider than the image"),
+    ("RNN", r"a sequence without elements$", "there is nothing to see: GRU and LSTM end the process"),
     ("RoiAlign", r"^\[output_(height|width): ", "there is nothing to see in a result without elements"),
     (
         "RoiAlign",

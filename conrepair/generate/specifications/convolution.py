@@ -72,7 +72,7 @@ def deformed(s: Setting) -> None:
     s.require(c % group == 0, "channels that are no multiple of the groups")
     s.require(c % offsets == 0, "channels that are no multiple of the offsets' groups")
     windows = sliding(s, space)
-    w = s.input("W", [Size(0, times=group), c // group, *(Size(1, widest) for widest in windows.widest())])
+    w = s.input("W", [Size(times=group), c // group, *(Size(1, widest) for widest in windows.widest())])
     kernel = w.shape[2:]
     places = windows.places(s, kernel)
     s.input("offset", [n, 2 * offsets * product(kernel), *places])
