@@ -11,6 +11,7 @@ import numpy as np
 import small_models as small
 import torch
 import torch.nn.functional as functional
+from made_once import made_once
 from torch import nn
 
 from conrepair.data.tensor_spec import TensorSpec
@@ -58,19 +59,10 @@ def prepared(name: str, folder: Path, *, pt2: bool, core: bool = False) -> tuple
         pt2: Whether it's an exported program, else weights and a factory.
         core: Whether PyTorch takes the program apart into its core operators before.
     """
-    case = CASES[name]
-    module_name, _, function = case.factory.partition(":")
-    network = (getattr(small, function) if module_name == "small_models" else globals()[function])().eval()
+    case, network = CASES[name], _network(name)
     arrays = case.feeds()
-    if core:
-        path = folder / f"{name}.pt2"
-        with torch.no_grad():
-            program = torch.export.export(network, tuple(map(torch.from_numpy, arrays)), strict=False)
-        torch.export.save(program.run_decompositions(), path)
-        model = small.model_of("torch", path)
-    elif pt2:
-        path = small.export_pt2(network, tuple(map(torch.from_numpy, arrays)), folder / f"{name}.pt2")
-        model = small.model_of("torch", path)
+    if core or pt2:
+        model = _exported(folder, name, core=core)
     else:
         path = folder / f"{name}.pt"
         torch.save(network.state_dict(), path)
@@ -80,6 +72,25 @@ def prepared(name: str, folder: Path, *, pt2: bool, core: bool = False) -> tuple
 
     names = [spec.name for spec in TorchRunnable(model).inputs]
     return model, dict(zip(names, arrays, strict=True)), network
+
+
+def _network(name: str) -> nn.Module:
+    module_name, _, function = CASES[name].factory.partition(":")
+    network: nn.Module = (getattr(small, function) if module_name == "small_models" else globals()[function])()
+    return network.eval()
+
+
+@made_once
+def _exported(folder: Path, name: str, *, core: bool) -> Model:
+    network, path = _network(name), folder / f"{name}.pt2"
+    examples = tuple(map(torch.from_numpy, CASES[name].feeds()))
+    if core:
+        with torch.no_grad():
+            program = torch.export.export(network, examples, strict=False)
+        torch.export.save(program.run_decompositions(), path)
+    else:
+        small.export_pt2(network, examples, path)
+    return small.model_of("torch", path)
 
 
 def specs_of(feeds: Mapping[str, Array]) -> list[TensorSpec]:
