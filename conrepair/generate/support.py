@@ -53,10 +53,14 @@ class Probed(Support):
         self._asked: dict[tuple[str, tuple[tuple[str, str], ...], str], set[str | None]] = {}
 
     def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-        if op not in self.found:
-            self.found[op] = self._probed(op)
+        self.ask(op)
         taken = self._taken(op, tuple(bound.items()), variable)
         return dtypes if None in taken else tuple(dtype for dtype in dtypes if dtype in taken)
+
+    def ask(self, op: str) -> None:
+        """Find out about an operator, where that isn't done yet."""
+        if op not in self.found:
+            self.found[op] = self._probed(op)
 
     def _taken(self, op: str, bound: tuple[tuple[str, str], ...], variable: str) -> set[str | None]:
         key = (op, bound, variable)

@@ -1,4 +1,4 @@
-"""What workers do for `generate`: make the networks of a block, a folder each."""
+"""What workers do for `generate`: ask ONNX Runtime what it takes, make the networks of a block, a folder each."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from conrepair.generate.networks import Wishes
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
 from conrepair.pipeline.network_folder import REASON, name_of
+from conrepair.runtime.journal import Journal
 
-__all__ = ["AT", "TRYING", "generate"]
+__all__ = ["AT", "TRYING", "element_types", "generate"]
 
 AT, TRYING = "at.json", "trying"
 """In a job's folder: which network is being made, and its files so far."""
-
-_FIRST_SECONDS = 60.0
-"""More for a worker's first network: ONNX Runtime is asked which element types it takes."""
 
 
 def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -33,7 +31,7 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Args:
         payload: "wishes", "seed", "block" (its number), "wanted" (numbers of networks), "without" (those that ended a
-            worker, which aren't tried again), "seconds" (for each).
+            worker, which aren't tried again), "seconds" (for each), "known" (file of what `element_types` found).
         folder: Receives a folder, `name_of` its number, for each network, whole from when it's there; or a file with
             `REASON` as suffix that says why there is none.
 
@@ -41,13 +39,13 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         Nothing.
     """
     wishes, number, wanted = from_json(Wishes, payload["wishes"]), payload["block"], set(payload["wanted"])
-    support, more = _support(wishes.opset), 0.0 if wishes.opset in _asked else _FIRST_SECONDS
+    support = _support(wishes.opset, payload["known"])
     last = max(wanted)
     without = {index - number * BLOCK for index in payload["without"]}
     networks = block(wishes, payload["seed"], number, support, last + 1 - number * BLOCK, without)
     for index in range(number * BLOCK, last + 1):
         _write(folder / AT, json.dumps(index))
-        with _bounded(payload["seconds"] + more):
+        with _bounded(payload["seconds"]):
             network = next(networks)
             if index not in wanted:
                 continue
@@ -58,17 +56,32 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
                 _deliver(folder, name_of(index), generated(network, payload["seed"], index))
             except RefusedError as error:
                 _write(folder / f"{name_of(index)}{REASON}", str(error))
-        _asked.add(wishes.opset)
-        more = 0.0
     return {}
 
 
-_asked: set[int] = set()  # opsets that this process has made networks of
+def element_types(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Ask ONNX Runtime which element types it takes for operators; none of one that ends its process.
+
+    Args:
+        payload: "opset", "operators"; "versions", that the answers depend on; "journal" and "whose" it is.
+        folder: Not used.
+
+    Returns:
+        "found", as of `Probed`.
+    """
+    support, journal = Probed(payload["opset"], accepted), Journal(Path(payload["journal"]), payload["whose"])
+    for op in payload["operators"]:
+        if op in journal:
+            support.found[op] = []
+            continue
+        with journal.trying(op):
+            support.ask(op)
+    return {"found": support.found}
 
 
 @cache
-def _support(opset: int) -> Probed:
-    return Probed(opset, accepted)
+def _support(opset: int, known: str) -> Probed:
+    return Probed(opset, accepted, json.loads(Path(known).read_text(encoding="utf-8")))
 
 
 def _deliver(folder: Path, name: str, network: Any) -> None:

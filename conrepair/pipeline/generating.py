@@ -19,6 +19,8 @@ from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.generate_jobs import AT, TRYING
 from conrepair.pipeline.job_table import JOBS, reach_of
 from conrepair.pipeline.network_folder import NetworkFolder, name_of, read_about, text_of
+from conrepair.pipeline.scheduler import Task
+from conrepair.pipeline.session import Session
 from conrepair.pipeline.side_by_side import run_side_by_side
 from conrepair.runtime.files import make_folder, storage_error, write_json
 from conrepair.runtime.progress import ProgressDisplay
@@ -27,7 +29,7 @@ from conrepair.runtime.workers import Failure, Job, Outcome, Workers
 
 __all__ = ["Asked", "generate"]
 
-_KIND = "generate"
+_KIND, _ASKING = "generate", "element_types"
 _WORK = ".generating-"
 _START = 120.0  # more seconds for a block's job than for its networks, each of which has a limit of its own
 _OURS = {"storage", "changed", "library"}  # failures that no network is to blame for
@@ -91,6 +93,8 @@ def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool 
             scratch_folder(root, _WORK) as work,
             Workers(asked.workers, (), jobs=JOBS, memory_gb=asked.memory_gb, folders=(work,)) as workers,
         ):
+            if making.missing():
+                making.ask(work, display)
             with display.stage(_KIND, asked.count) as stage:
                 stage.advance(steps=asked.count - sum(map(len, making.missing().values())))
                 making.run(workers, work, stage.advance, begun)
@@ -107,14 +111,17 @@ class _Making:
     def __init__(self, asked: Asked, folder: NetworkFolder) -> None:
         self._asked, self._folder = asked, folder
         self._without: dict[int, list[int]] = {}
+        self._known = Path()
 
     def missing(self) -> dict[int, list[int]]:
         """By block, numbers of networks that there are none of."""
-        found: dict[int, list[int]] = {}
-        for index in range(self._asked.count):
-            if index not in self._folder.made and index not in self._folder.refused:
-                found.setdefault(index // BLOCK, []).append(index)
-        return found
+        blocks = range(-(-self._asked.count // BLOCK))
+        return {block: wanted for block in blocks if (wanted := self._missing_of(block))}
+
+    def _missing_of(self, block: int) -> list[int]:
+        made, refused = self._folder.made, self._folder.refused
+        places = range(block * BLOCK, min((block + 1) * BLOCK, self._asked.count))
+        return [index for index in places if index not in made and index not in refused]
 
     def convert(self, workers: Workers, work: Path, display: ProgressDisplay, begun: float) -> None:
         """Convert them all, as `run` makes them."""
@@ -129,6 +136,25 @@ class _Making:
     def _check_time(self, begun: float) -> None:
         if self._asked.seconds is not None and time.perf_counter() - begun > self._asked.seconds:
             raise _TimeIsUpError
+
+    def ask(self, work: Path, display: ProgressDisplay) -> None:
+        """Ask ONNX Runtime which element types it takes; what it said before is in the user's cache.
+
+        Raises:
+            ConrepairError: if that can't be done.
+        """
+        wishes = self._asked.wishes
+        payload = {"opset": wishes.opset, "operators": list(wishes.names), "versions": dict(versions())}
+        task = Task(_ASKING, _ASKING, lambda _: payload, needs=frozenset({"onnx"}), continues=True)
+        with display.stage("ask ONNX Runtime", 1) as stage, Session(keeps=True) as session:
+            result = session.result(task)
+            stage.advance()
+        if result.entry is None:
+            if result.failure is None:
+                raise ValueError("a task without dependencies is never blocked")
+            raise problem_of_failure(result.failure).as_error(_ASKING)
+        self._known = work / "known.json"
+        write_json(self._known, result.entry.result["found"])
 
     def run(self, workers: Workers, work: Path, advance: Any, begun: float) -> None:
         """Make them all.
@@ -166,7 +192,7 @@ class _Making:
             if isinstance(outcome, Failure):
                 self._blame(block, job.folder, outcome)
                 take()
-            wanted = self.missing().get(block)
+            wanted = self._missing_of(block)
             if isinstance(outcome, Failure) and wanted:
                 return self._job(job.folder, block, wanted)
             open_folders.discard(job.folder)
@@ -186,6 +212,7 @@ class _Making:
             "wanted": wanted,
             "without": self._without.get(block, []),
             "seconds": self._asked.timeout,
+            "known": str(self._known),
         }
         return Job(_KIND, payload, place, frozenset({"onnx"}), BLOCK * self._asked.timeout + _START, reach_of(_KIND))
 

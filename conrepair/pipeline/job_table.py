@@ -21,6 +21,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "convert_network": "conrepair.pipeline.network_conversions:convert_network",
         "describe": f"{_MODULE}:describe",
         "draw_inputs": f"{_MODULE}:draw_inputs",
+        "element_types": "conrepair.pipeline.generate_jobs:element_types",
         "execute": f"{_MODULE}:execute",
         "generate": "conrepair.pipeline.generate_jobs:generate",
         "localize": f"{_MODULE}:localize",

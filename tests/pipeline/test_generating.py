@@ -19,11 +19,13 @@ import pytest
 from conrepair.cli import main
 from conrepair.generate.blocks import BLOCK
 from conrepair.generate.networks import Wishes
-from conrepair.pipeline import generating
+from conrepair.pipeline import generate_jobs, generating
 from conrepair.pipeline.generate_command import tell_generated
 from conrepair.pipeline.generating import Asked
-from conrepair.runtime.errors import UsageError
+from conrepair.pipeline.job_table import JOBS
+from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.journal import Journal
 from conrepair.runtime.progress import ProgressDisplay
 
 FILES = {"model.onnx", "inputs.npz", "outputs.npz", "model.json"}
@@ -117,11 +119,30 @@ def test_what_is_stopped_by_ctrl_c_goes_on(tmp_path: Path) -> None:
     assert hashes(tmp_path / "out") == hashes(tmp_path / "once")
 
 
+def test_an_operator_that_ends_the_process_that_asks_has_no_types(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    journal.add("Add")
+    payload = {"opset": 20, "operators": ["Add", "Relu"], "journal": str(tmp_path / "journal"), "whose": ""}
+    found = generate_jobs.element_types(payload, tmp_path)["found"]
+    assert found["Add"] == []
+    assert {"T": "float32"} in found["Relu"]
+
+
+def test_onnx_runtime_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONREPAIR_CACHE", str(tmp_path / "cache"))
+    generate(tmp_path / "one", count=1)
+    monkeypatch.setattr("conrepair.pipeline.session.JOBS", {})  # nobody to ask
+    assert generate(tmp_path / "other", count=2)["made"] == 2
+    monkeypatch.setenv("CONREPAIR_CACHE", "")
+    with pytest.raises(ConrepairError, match="there's no job 'element_types'"):
+        generate(tmp_path / "without", count=1)
+
+
 @pytest.mark.workers
 def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = tmp_path / "expected"
     generate(expected, count=8)
-    monkeypatch.setattr(generating, "JOBS", {"generate": "ending_networks:generate"})
+    monkeypatch.setattr(generating, "JOBS", {**JOBS, "generate": "ending_networks:generate"})
     summary = generate(tmp_path / "out", count=8, timeout=3.0)
     kills, hangs, fails = ending_networks.KILLS, ending_networks.HANGS, ending_networks.FAILS
     reasons = {item["index"]: item["reason"] for item in summary["refused"]}
