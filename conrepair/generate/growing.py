@@ -70,7 +70,7 @@ class Pool(Source):
             if fitting:
                 self.fitted = True
                 chosen = random.choices(fitting, [weight for _, weight in fitting])[0][0]
-                return Operand(chosen.type, name=chosen.name, port=port)
+                return Operand(chosen.type, name=chosen.name, port=port, array=chosen.told)
         return self._fresh.take(port, random)
 
     def told(self, dtypes: tuple[str, ...], domain: Domain, random: Random) -> Operand | None:

@@ -16,6 +16,7 @@ from conrepair.generate.domains import Axes, Bounds, Domain, OneOf, Permutation,
 from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import AnyShape, Dims, Pattern, Size
 from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
+from conrepair.generate.told import told_by
 
 __all__ = ["MAX_RANK", "NotAllowedError", "Operand", "Port", "Setting", "Support"]
 
@@ -346,6 +347,7 @@ class Setting(ABC):
             told: Its values, if they don't depend on those of inputs.
         """
         formal = self._formal_output()
+        told = self._told() if told is None else told
         if told is not None:
             self.told[len(self.outputs)] = told
         made = dtype or self.types.get(formal.type_str) or in_schema(formal.type_str)
@@ -358,6 +360,11 @@ class Setting(ABC):
         self._check_wanted(result)
         self.outputs.append(result)
         self._made(result)
+
+    def _told(self) -> np.ndarray[Any, Any] | None:
+        if any(operand is None or operand.array is None or operand.array.dtype == object for operand in self.inputs):
+            return None
+        return told_by(self.op, self.attributes, [operand.array for operand in self.inputs if operand is not None])
 
     def no_output(self) -> None:
         """Leave out an optional output before others."""

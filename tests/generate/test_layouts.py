@@ -9,10 +9,14 @@ import pytest
 
 from conrepair.generate.equations import Equation, terms_of
 from conrepair.generate.expressions import Unknown
+from conrepair.generate.graph import Draft
 from conrepair.generate.layouts import NewShape, Parts, Places
+from conrepair.generate.setting import Support
 from conrepair.generate.shapes import Broadcast, Lettered
+from conrepair.generate.symbolic import retyped
 from conrepair.generate.tensors import Range, TensorType
 from conrepair.generate.values.drawn import drawn_values
+from conrepair.generate.weaving import Weaver
 
 
 class Small:
@@ -96,3 +100,18 @@ def test_places_are_drawn_once_each() -> None:
     assert not rows.allows(np.array([[2, 0]]))
     columns = drawn_values(TensorType("int32", (4, 3)), Range(0, 3, distinct=True, axis=0), generator)
     assert (np.sort(columns, axis=0) == np.arange(4)[:, None]).all()
+
+
+def test_a_shape_that_is_calculated_says_what_it_gives() -> None:
+    draft = Draft(20)
+    weaver = Weaver(draft, Random(0), Support(), 4096, "test")
+    x = weaver.new("float32", (2, 3, 4))
+    batch = weaver.node("Gather", weaver.node("Shape", x), weaver.constant([0]), axis=0)
+    shape = weaver.node("Concat", batch, weaver.constant([-1]), axis=0)
+    flat = weaver.node("Reshape", x, shape)
+    assert draft.tensors[flat].type == TensorType("float32", (2, 12))
+    larger = retyped(draft, {x: TensorType("float32", (5, 3, 4))}, Support())
+    assert larger[flat].shape == (5, 12)
+    draft.cut(draft.producers()[shape])
+    assert draft.tensors[shape].array is not None
+    assert draft.tensors[shape].array.tolist() == [2, -1]
