@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from conrepair.generate.pieces import Piece
 from conrepair.generate.setting import Operand, Setting
 from conrepair.generate.tensors import Range, TensorType
 
@@ -58,6 +59,7 @@ class Node:
         attributes: Those that are said.
         origin: Which part of the generator it's from: "grown", or the name of a form, pattern or instance.
         domains: By input, where it's finite.
+        piece: What stands for it in place of an operator with attributes; None for a usual one.
     """
 
     op: str
@@ -66,6 +68,7 @@ class Node:
     attributes: dict[str, Any]
     origin: str = "grown"
     domains: dict[int, tuple[float, float]] = field(default_factory=dict)
+    piece: Piece | None = None
 
 
 @dataclass
@@ -122,6 +125,21 @@ class Draft:
             self.tensors[outputs[place]].told = array
         node = Node(setting.op, inputs, outputs, dict(setting.attributes), origin, dict(setting.domains))
         self.nodes.insert(0 if instead_of is not None else len(self.nodes), node)
+        return node
+
+    def place(self, piece: Piece, inputs: Sequence[str], origin: str) -> Node:
+        """Add a piece as a node, behind all others.
+
+        Args:
+            piece: What it is.
+            inputs: Names of what it reads, each of the type that the piece says.
+            origin: Which part of the generator it's from.
+        """
+        for name in inputs:
+            self.tensors[name].readers += 1
+        outputs = [self._tensor(made).name for made in piece.outputs]
+        node = Node(piece.op, list(inputs), outputs, {}, origin, piece=piece)
+        self.nodes.append(node)
         return node
 
     def producers(self) -> Mapping[str, Node]:

@@ -10,6 +10,7 @@ from conrepair.generate.diversity import Diversity
 from conrepair.generate.domains import Domain
 from conrepair.generate.drawing import Drawing, Fresh, Source
 from conrepair.generate.graph import Draft, Tensor
+from conrepair.generate.learned.placing import Learned
 from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting, Support
 from conrepair.generate.solving import Solving
 from conrepair.generate.specifications.registry import specifications
@@ -97,6 +98,9 @@ class Growing:
         backward: How likely an operator is put in front.
         seen: What guides the choice towards what is new.
         single: Whether the network has one output: each node behind reads what was the output before.
+        learned: Instances, of which some are placed.
+        named: Names of operators that instances may be about; all for none.
+        exclude: Operators that no instance may have.
     """
 
     random: Random
@@ -106,13 +110,32 @@ class Growing:
     backward: float = 0.3
     seen: Diversity = field(default_factory=lambda: Diversity(()))
     single: bool = False
+    learned: Learned | None = None
+    named: Sequence[str] = ()
+    exclude: Sequence[str] = ()
 
     def grow(self, draft: Draft, nodes: int) -> None:
         """Add operators until there are so many."""
         refused = 0
         while len(draft.nodes) < nodes and refused < 50 + 20 * nodes:
-            if not self._added(draft, self._operator()):
-                refused += 1
+            if self.learned is not None and (not self.operators or self.random.random() < self.learned.share):
+                added = self._placed(self.learned, draft, nodes - len(draft.nodes))
+            else:
+                added = self._added(draft, self._operator())
+            refused += not added
+
+    def _placed(self, learned: Learned, draft: Draft, room: int) -> bool:
+        return learned.place(
+            draft,
+            self.random,
+            self.support,
+            self.seen,
+            operators=self.named,
+            exclude=self.exclude,
+            most=self.most,
+            room=room,
+            single=self.single and bool(draft.nodes),
+        )
 
     def _operator(self) -> str:
         """The one that was used least, of some that are drawn."""

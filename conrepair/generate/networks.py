@@ -14,6 +14,7 @@ from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import QUOTA, forms
 from conrepair.generate.graph import Draft, Node
 from conrepair.generate.growing import Growing
+from conrepair.generate.learned.placing import ORIGIN, Learned
 from conrepair.generate.limits import Limits
 from conrepair.generate.patterns.registry import patterns
 from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
@@ -76,7 +77,7 @@ class Wishes:
         return tuple(
             name
             for name in self.operators or known
-            if known[name].least_opset <= self.opset and name not in self.exclude
+            if name in known and known[name].least_opset <= self.opset and name not in self.exclude
         )
 
     def narrowed(self, support: Support) -> Support:
@@ -108,12 +109,18 @@ class Network:
     @property
     def parts(self) -> set[str]:
         """Names of the forms and patterns that are in it."""
-        found = {node.origin for node in self.draft.nodes} - {"grown"}
+        found = {node.origin for node in self.draft.nodes} - {"grown", ORIGIN}
         found |= {"input that is an output"} if self.draft.shown & self.draft.sources.keys() else set()
         return found | ({"output that is read"} if self.draft.shown - self.draft.sources.keys() else set())
 
 
-def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | None = None) -> Network | None:
+def made(
+    wishes: Wishes,
+    random: Random,
+    support: Support,
+    seen: Diversity | None = None,
+    learned: Learned | None = None,
+) -> Network | None:
     """Make a network.
 
     Args:
@@ -121,13 +128,25 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
         random: All that's drawn comes from here.
         support: Element types of the runtime that computes it.
         seen: What guides it towards what is new; the network is added.
+        learned: Instances, of which some are placed.
 
     Returns:
         The network; None if the runtime refused to compute what was drawn.
     """
     names, support = wishes.names, wishes.narrowed(support)
     seen = Diversity(names) if seen is None else seen
-    growing = Growing(random, names, support, wishes.most, wishes.backward, seen, single=wishes.single)
+    growing = Growing(
+        random,
+        names,
+        support,
+        wishes.most,
+        wishes.backward,
+        seen,
+        single=wishes.single,
+        learned=learned,
+        named=wishes.operators,
+        exclude=wishes.exclude,
+    )
     draft = Draft(wishes.opset)
     chosen = _chosen(wishes, random)
     for nodes in (max(0, min(wishes.nodes // 2, wishes.nodes - _ROOM)), wishes.nodes - _ROOM // 3):
@@ -167,7 +186,7 @@ def made(wishes: Wishes, random: Random, support: Support, seen: Diversity | Non
 
 def _named(draft: Draft, message: str) -> Node | None:
     """The node that a runtime's message is about."""
-    place = re.search(r"[Nn]ame:'n(\d+)'|name 'n(\d+)'", message)
+    place = re.search(r"[Nn]ame:'n(\d+)(?:_\w+)?'|name 'n(\d+)(?:_\w+)?'", message)
     return None if place is None else draft.nodes[int(place[1] or place[2])]
 
 

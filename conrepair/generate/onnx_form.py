@@ -11,12 +11,16 @@ from onnx import helper, numpy_helper
 
 from conrepair.generate.bodies import Body
 from conrepair.generate.graph import Draft, Tensor
+from conrepair.generate.pieces import operator_of
 from conrepair.generate.symbolic import Open
 from conrepair.generate.tensors import element_type
 
-__all__ = ["IR_VERSION", "model_of"]
+__all__ = ["IR_VERSION", "imports_of", "model_of"]
 
 IR_VERSION = 10
+
+_VERSIONS = {"ai.onnx.ml": 5}
+"""Of domains; others have 1."""
 
 
 def model_of(
@@ -36,19 +40,35 @@ def model_of(
         typed: Whether outputs say their types; a runtime infers them.
         sizes: Those that are left open, by input and output.
     """
-    nodes = [
-        _node(node.op, node.inputs, node.outputs, node.attributes, place) for place, node in enumerate(draft.nodes)
-    ]
+    nodes: list[onnx.NodeProto] = []
+    constants: list[onnx.TensorProto] = []
+    for place, node in enumerate(draft.nodes):
+        if node.piece is None:
+            nodes.append(_node(node.op, node.inputs, node.outputs, node.attributes, place))
+        else:
+            inner, own = node.piece.written(node.inputs, node.outputs, f"n{place}")
+            nodes += inner
+            constants += own
     inputs = [_value(tensor, sizes) for name, tensor in draft.sources.items() if name not in weights]
     names = draft.outputs() if shown is None else shown
     outputs = [_value(draft.tensors[name], sizes) if typed else onnx.ValueInfoProto(name=name) for name in names]
     arrays = {name: tensor.array for name, tensor in draft.tensors.items() if tensor.array is not None}
     kept = {**arrays, **weights}
     initializers = [numpy_helper.from_array(array, name) for name, array in kept.items() if array is not None]
-    graph = helper.make_graph(nodes, "generated", inputs, outputs, initializers)
-    domains = {node.op.rpartition("::")[0] for node in draft.nodes} - {""}
-    imports = [helper.make_opsetid("", draft.opset), *(helper.make_opsetid(domain, 1) for domain in sorted(domains))]
+    graph = helper.make_graph(nodes, "generated", inputs, outputs, [*initializers, *constants])
+    imports = imports_of({operator_of(node).rpartition("::")[0] for node in nodes}, draft.opset)
     return helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION, producer_name="conrepair")
+
+
+def imports_of(domains: Collection[str], opset: int) -> list[onnx.OperatorSetIdProto]:
+    """The versions of domains that a model has: one of each, so that any operators can stand beside each other.
+
+    Args:
+        domains: Of its operators.
+        opset: Of the standard's.
+    """
+    others = (helper.make_opsetid(name, _VERSIONS.get(name, 1)) for name in sorted(set(domains) - {""}))
+    return [helper.make_opsetid("", opset), *others]
 
 
 def _node(

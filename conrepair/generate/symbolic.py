@@ -57,6 +57,10 @@ def retyped(draft: Draft, sources: Mapping[str, TensorType], support: Support) -
     types = {name: sources.get(name, tensor.type) for name, tensor in draft.tensors.items()}
     values = {name: tensor.array for name, tensor in draft.tensors.items()}
     for node in draft.nodes:
+        if node.piece is not None:
+            if tuple(types[name] for name in node.inputs) != node.piece.inputs:
+                raise NotAllowedError(f"{node.op} was seen with other types")
+            continue
         given = [Operand(types[name], name=name, array=values[name]) if name else None for name in node.inputs]
         results = [bool(name) for name in node.outputs]
         setting = Reading(

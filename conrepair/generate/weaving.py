@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from random import Random
@@ -12,6 +12,7 @@ import numpy as np
 
 from conrepair.generate.drawing import Fresh, chosen_dtype
 from conrepair.generate.graph import Draft, Node
+from conrepair.generate.pieces import Piece
 from conrepair.generate.reading import Reading
 from conrepair.generate.setting import MAX_RANK, NotAllowedError, Operand, Port, Support, dtypes_of, schema_of
 from conrepair.generate.shapes import AnyShape, Dims, Size
@@ -176,6 +177,17 @@ class Weaver:
         node = self.draft.add(setting, origin=self._origin)
         self._added.append(node)
         return node.outputs
+
+    def piece(self, piece: Piece, inputs: Sequence[str]) -> Node:
+        """Add a piece as it is.
+
+        Args:
+            piece: Of which nothing is known but its types.
+            inputs: Names of tensors of those types.
+        """
+        node = self.draft.place(piece, inputs, self._origin)
+        self._added.append(node)
+        return node
 
     def takes_over(self, old: str, new: str) -> None:
         """Let some of the nodes that read one tensor, and aren't of this weaver, read another in its place."""

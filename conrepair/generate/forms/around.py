@@ -11,7 +11,8 @@ from conrepair.generate.weaving import Weaver
 @form("duplicated node")
 def duplicated(w: Weaver) -> None:
     draft = w.draft
-    nodes = [node for node in draft.nodes if len(node.outputs) == 1 and draft.tensors[node.outputs[0]].free]
+    usual = [node for node in draft.nodes if node.piece is None]
+    nodes = [node for node in usual if len(node.outputs) == 1 and draft.tensors[node.outputs[0]].free]
     if not nodes:
         raise NotAllowedError("no node can be there twice")
     node = w.random.choice(nodes)

@@ -144,7 +144,7 @@ class Settling:
             _add(pending, node.inputs[place], gradient)
         for other in reversed(self.draft.nodes[: self.draft.nodes.index(node)]):
             wanted = pending.get(other.outputs[0])
-            if wanted is None:
+            if wanted is None or other.piece is not None:
                 continue
             read = [values.get(item) for item in other.inputs]
             with np.errstate(all="ignore"):
