@@ -111,6 +111,7 @@ _REASONS = (
         r"\] [abwxy]_(scale|zero_point) has another (shape|rank)$",
         "in the standard both are scalars, or have the axis's size",
     ),
+    ("*MatMul*", r"the sum of nothing$", "what's made isn't the standard's: the memory as it was"),
     ("DynamicQuantizeLinear", r"no largest number$", "the standard needs one"),
     ("Attention", r"^\[softmax_precision: ", "it's computed in floats"),
     ("Attention", r"^\[(scale|softcap): .*-", "a scale and a cap are positive"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conrepair.generate.expressions import Number
 from conrepair.generate.setting import Setting
-from conrepair.generate.shapes import Dims, Either, Size
+from conrepair.generate.shapes import Broadcast, Lettered, Size
 from conrepair.generate.specifications.registry import operator
 from conrepair.generate.tensors import Range, element_type
 
@@ -37,8 +37,8 @@ def attention(s: Setting) -> None:
     elif s.has("nonpad_kv_seqlen"):
         s.input("nonpad_kv_seqlen", [n], values=Range(1, columns))
     if s.has("attn_mask"):
-        before = ((), (1,), (heads,), (1, 1), (1, heads), (n, 1), (n, heads))  # ONNX Runtime broadcasts no others
-        s.input("attn_mask", Either([Dims((*lead, rows, total)) for lead in before]), dtypes=("bool", q.dtype))
+        mask = Lettered("...qk", {"q": rows, "k": total}, Broadcast((n, heads), one_way=True))
+        s.input("attn_mask", mask, dtypes=("bool", q.dtype))  # ONNX Runtime broadcasts no other axes
     s.flag("is_causal")
     if s.has("scale"):
         s.real("scale", 1e-3, 100.0, usual=(0.125,))

@@ -9,6 +9,7 @@ from conrepair.generate.expressions import Number, known, product
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape, Broadcast, Dims, Either, Lettered, Size
 from conrepair.generate.specifications.registry import operator
+from conrepair.generate.tensors import TensorType
 
 _MOST_TOGETHER = 2**16
 """Elements that all of an equation's letters may have together: a runtime may hold as many."""
@@ -16,16 +17,20 @@ _MOST_TOGETHER = 2**16
 
 @operator("MatMul")
 def matrices(s: Setting) -> None:
-    a = s.input("A", rank=range(1, 7))
+    s.output(multiplied(s, s.input("A", rank=range(1, 7)), "B")[1])
+
+
+def multiplied(s: Setting, a: TensorType, name: str) -> tuple[TensorType, list[Number]]:
+    """Draw what a tensor is multiplied by, and give it with the result's shape."""
     batch, depth = a.shape[:-2], a.shape[-1]
-    b = s.input("B", Either((Dims((depth,)), Lettered("...dc", {"d": depth}, Broadcast(batch)))))
+    b = s.input(name, Either((Dims((depth,)), Lettered("...dc", {"d": depth}, Broadcast(batch)))))
     if not (2 <= b.rank <= a.rank and all(known(size) and size == 1 for size in b.shape[:-2])):
         many = a.shape[:-1] if b.rank == 1 else batch
         for one, other in zip_longest(reversed(many), reversed(b.shape[:-2]), fillvalue=1):
             s.require((one == other) | (one * other > 0), "ONNX Runtime broadcasts no batches without elements")
     rows = a.shape[-2:-1]
     columns = b.shape[-1:] if b.rank > 1 else ()
-    s.output([*s.broadcast(batch, b.shape[:-2]), *rows, *columns])
+    return b, [*s.broadcast(batch, b.shape[:-2]), *rows, *columns]
 
 
 @operator("Gemm")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from conrepair.generate.expressions import Number, ceil_div, product
 from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.convolution import convolved
+from conrepair.generate.specifications.products import multiplied
 from conrepair.generate.specifications.registry import operator
 from conrepair.generate.tensors import Range, TensorType
 from conrepair.generate.windows import image
@@ -63,6 +64,39 @@ def convolution_of_integers(s: Setting) -> None:
         if s.has(name):
             s.input(name, ())
     s.output(result)
+
+
+@operator("QLinearMatMul")
+def matrices(s: Setting) -> None:
+    a = s.input("a", rank=range(1, 7))
+    b, result = multiplied(s, a, "b")
+    s.require(a.shape[-1] > 0, "ONNX Runtime leaves unwritten what's the sum of nothing")
+    _scaled(s, "a")
+    _scaled(s, "b", _of_columns(b, s.rank_of("b_scale", _ranks(b))))
+    _scaled(s, "y")
+    s.output(result)
+
+
+@operator("MatMulInteger")
+def matrices_of_integers(s: Setting) -> None:
+    a = s.input("A", rank=range(1, 7))
+    b, result = multiplied(s, a, "B")
+    s.require(a.shape[-1] > 0, "ONNX Runtime leaves unwritten what's the sum of nothing")
+    if s.has("a_zero_point"):
+        s.input("a_zero_point", ())
+    if s.has("b_zero_point"):
+        s.input("b_zero_point", _of_columns(b, s.rank_of("b_zero_point", _ranks(b))))
+    s.output(result)
+
+
+def _ranks(b: TensorType) -> Sequence[int]:
+    """Of a scale of what is multiplied from the right, for ONNX Runtime."""
+    return (0,) if b.rank == 1 else (0, 1, 2) if b.rank == 2 else (0, b.rank)
+
+
+def _of_columns(b: TensorType, rank: int) -> Sequence[Number]:
+    """A scale for the whole of it, or one for each column."""
+    return ([*b.shape[:-2], 1, b.shape[-1]] if rank else [])[-rank:]
 
 
 def _scaled(s: Setting, name: str, shape: Sequence[Number] = ()) -> None:
