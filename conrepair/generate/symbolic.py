@@ -73,16 +73,17 @@ def retyped(draft: Draft, sources: Mapping[str, TensorType], support: Support) -
 
 
 def _with(draft: Draft, group: list[tuple[str, int]], size: int, support: Support, name: str) -> Open | None:
+    tried = (size + 1, 2 * size + 3, max(1, size // 2))
     try:
-        larger, twice = (retyped(draft, _resized(draft, group, other), support) for other in (size + 1, 2 * size + 3))
+        others = [retyped(draft, _resized(draft, group, other), support) for other in tried]
     except NotAllowedError:
         return None
     sources = {source for source, _ in group}
     return {
         tensor: tuple(
-            own if own == one == two else name if (own, one, two) == (size, size + 1, 2 * size + 3) else None
-            for own, one, two in zip(
-                draft.tensors[tensor].type.shape, larger[tensor].shape, twice[tensor].shape, strict=True
+            own if {own} == set(sizes) else name if (own, *sizes) == (size, *tried) else None
+            for own, *sizes in zip(
+                draft.tensors[tensor].type.shape, *(types[tensor].shape for types in others), strict=True
             )
         )
         for tensor in (*sources, *draft.outputs())
