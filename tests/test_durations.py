@@ -59,9 +59,9 @@ def test_who_is_above_the_limit_is_listed_and_does_not_fail(tmp_path: Path, seve
     (tmp_path / "test_it.py").write_text(_TESTS)
     path = os.pathsep.join([str(Path(durations.__file__).parent), str(tmp_path)])
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-rN", *several, "test_it.py"],
+        [sys.executable, "-m", "pytest", "-v", "-rN", "-p", "xdist", *several, "test_it.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": ""},
+        env={**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 import small_models as small
+from crossed import crossed
 
 from conrepair.converters.registry import CONVERTERS, converter
 from conrepair.data.feeds import DataReference
@@ -127,20 +128,21 @@ def options_of(kind: str) -> dict[str, Any]:
     return {"quantize": "int8", "int8_io": True} if kind == "int8_io" else {"quantize": kind}
 
 
-@pytest.mark.parametrize("name", TO_TFLITE)
+KINDS = {
+    "none": ("float32", "float32", 1e-6),
+    "dynamic": ("int8", "quantized weights", 0.05),
+    "float16": ("float16", "float16", 1e-3),
+    "int8": ("int8", "quantized weights", 0.1),
+    "int8_io": ("int8", "full-integer quantized", 0.1),
+}
+
+
 @pytest.mark.parametrize(
-    ("kind", "stored", "precision", "error"),
-    [
-        ("none", "float32", "float32", 1e-6),
-        ("dynamic", "int8", "quantized weights", 0.05),
-        ("float16", "float16", "float16", 1e-3),
-        ("int8", "int8", "quantized weights", 0.1),
-        ("int8_io", "int8", "full-integer quantized", 0.1),
-    ],
+    ("name", "kind"),
+    crossed(TO_TFLITE, KINDS, quick=[(TO_TFLITE[place % len(TO_TFLITE)], kind) for place, kind in enumerate(KINDS)]),
 )
-def test_each_kind_of_tflite(
-    tmp_path: Path, wide: dict[str, Model], name: str, kind: str, stored: str, precision: str, error: float
-) -> None:
+def test_each_kind_of_tflite(tmp_path: Path, wide: dict[str, Model], name: str, kind: str) -> None:
+    stored, precision, error = KINDS[kind]
     made = convert(wide[name], name, tmp_path / "out", data_of(tmp_path, image=pictures()), **options_of(kind))
     assert made.about.precision == precision
     assert made.about.weights[stored] > 0.9 * made.about.parameters

@@ -94,20 +94,23 @@ def test_outputs_of_one_layer_have_different_names(tmp_path: Path, suffix: str) 
         np.testing.assert_array_equal(array, expected)
 
 
-def test_names_of_a_sequential_model_are_the_same_in_every_process(tmp_path: Path, suffix: str) -> None:
+def test_names_of_a_sequential_model_are_the_same_in_every_process(tmp_path: Path) -> None:
     network = keras.Sequential([layers.Dense(5), layers.Dense(2, name="last")])
     network.build((None, small.FEATURES))
-    model = saved(network, tmp_path / f"net.{suffix}")
-    about = FRAMEWORK.describe(model)
-    assert [spec.name for spec in about.outputs] == ["last"]
+    models = [saved(network, tmp_path / f"net.{suffix}") for suffix in ("keras", "h5")]
+    described = [FRAMEWORK.describe(model) for model in models]
+    assert all([spec.name for spec in about.outputs] == ["last"] for about in described)
     script = (
         "import sys; from conrepair.frameworks.keras import FRAMEWORK; from conrepair.frameworks.model import Model; "
         "import keras; keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]); "
-        "runnable = FRAMEWORK.load(Model('keras', sys.argv[1], '')); "
-        "print([spec.name for spec in runnable.inputs + runnable.outputs])"
+        "loaded = [FRAMEWORK.load(Model('keras', path, '')) for path in sys.argv[1:]]; "
+        "print(*([spec.name for spec in item.inputs + item.outputs] for item in loaded), sep='\\n')"
     )
-    done = subprocess.run([sys.executable, "-c", script, model.path], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == str([spec.name for spec in about.inputs + about.outputs])
+    command = [sys.executable, "-c", script, *(model.path for model in models)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-2:] == [
+        str([spec.name for spec in about.inputs + about.outputs]) for about in described
+    ]
 
 
 def test_second_opinion_of_layers_in_layers(tmp_path: Path) -> None:

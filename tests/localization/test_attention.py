@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from attention_networks import MASKS, decoder, feeds
+from crossed import crossed
 from rewritten_networks import opened
 
 from conrepair.evaluate.verdict import Verdict
@@ -20,6 +21,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "scale of another size": {"scale": 0.5},
     "neighbours rotated in place of halves": {"interleaved": True},
 }
+PLACES = ((0,), (1,), (0, 1))
 
 
 def localized(folder: Path, common: dict[str, Any], fault: dict[str, Any]) -> Localization:
@@ -29,9 +31,19 @@ def localized(folder: Path, common: dict[str, Any], fault: dict[str, Any]) -> Lo
     return localize_networks(*sides, batches, folder / "work", Options()).result
 
 
-@pytest.mark.parametrize("places", [(0,), (1,), (0, 1)])
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize(
+    ("mask", "fault", "places"),
+    crossed(
+        MASKS,
+        FAULTS,
+        PLACES,
+        quick=[
+            (mask, fault, PLACES[(row + column) % len(PLACES)])
+            for row, mask in enumerate(MASKS)
+            for column, fault in enumerate(FAULTS)
+        ],
+    ),
+)
 def test_whatever_the_mask(mask: str, fault: str, places: tuple[int, ...], tmp_path: Path) -> None:
     result = localized(tmp_path, {"mask": mask}, FAULTS[fault] | {"at_fault": places})
     assert result.verdict is Verdict.FAULTY, result.reason
