@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch_networks as nets
+from crossed import crossed
 from vocabulary import assert_follows_vocabulary, computed
 
 from conrepair.graph.operators import OPERATORS
@@ -22,20 +23,15 @@ NATIVE = {
     "branches": {"cond"},
     "selecting": {"aten.nonzero.default", "aten.index.Tensor", "aten.item.default"},
 }
-# Taken apart, a recurrent network has a node for each step of each gate.
-FORMS = [
-    pytest.param(
-        name,
-        form,
-        marks=[pytest.mark.slow] if (name, form) == ("recurrent", "core") else [],
-        id=f"{name}-{form}",
-    )
-    for name in nets.CASES
-    for form in ("factory", "pt2", "core")
+# A module is exported as it is in a file. Taken apart, a recurrent network has a node for each step of each gate.
+QUICK = [
+    *((name, "factory") for name in nets.CASES),
+    *((name, "pt2") for name in list(nets.CASES)[::3]),
+    *((name, "core") for name in nets.CASES if name != "recurrent"),
 ]
 
 
-@pytest.mark.parametrize(("name", "form"), FORMS)
+@pytest.mark.parametrize(("name", "form"), crossed(nets.CASES, ["factory", "pt2", "core"], quick=QUICK))
 def test_nodes_compute_what_they_say(tmp_path: Path, name: str, form: str) -> None:
     model, feeds, _ = nets.prepared(name, tmp_path, pt2=form == "pt2", core=form == "core")
     network = open_network(model, nets.specs_of(feeds))
