@@ -120,6 +120,7 @@ _REASONS = (
     ("Attention", r"\] (K|V|nonpad_kv_seqlen) has another shape$", "the standard broadcasts no keys and no values"),
     ("*Loss", r"^\[reduction: ", "the standard has three reductions"),
     ("*Loss", r"\] weights? has another shape$", "the standard has a weight for each class"),
+    ("RotaryEmbedding", r"no halves$", "the standard turns halves of a width"),
     ("PRelu", r"\] slope has another shape$", "the standard broadcasts slopes to the input alone"),
 )
 """Operators (a glob), a regular expression for "[step] refusal", the reason."""
