@@ -109,7 +109,11 @@ def _ours(wishes: Wishes, seed: int) -> Iterator[Network | None]:
 
 @cache
 def _support(opset: int) -> Probed:
-    return Probed(opset, accepted)
+    """With all that is asked once."""
+    support = Probed(opset, accepted)
+    for op in Wishes(opset=opset).names:
+        support.choices(op, {}, "", ())
+    return support
 
 
 def _round(network: Network, seed: int) -> bool:

@@ -22,10 +22,11 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
         "converter or a compiler is tried with before a user's model is. A network on which ONNX "
         "Runtime's optimizations crash or give something else is kept and listed. The same seed gives the "
         "same files, whatever the number of workers; the same command continues what was stopped.",
-        takes="-o FOLDER [OPTIONS]",
+        takes="(-o FOLDER | --support TARGET) [OPTIONS]",
         examples=[
             ("conrepair generate -n 100 --nodes 10 --seed 7 -o networks", "a hundred networks of ten operators"),
             ("conrepair generate -n 50 --operators Conv,Relu,Add --ranks 4 -o convolutions", "of three operators"),
+            ("conrepair generate --support tvm", "what TVM takes of each operator, as a table"),
             ('conrepair generate -n 50 --form "size of zero=0.5" -o empty', "half of them with a size of 0"),
         ],
     )
@@ -37,7 +38,10 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
         "--seconds", type=seconds, metavar="S", help="Begin no further network after S seconds (default: no limit)."
     )
     parser["output"].add_argument(
-        "-o", "--output", required=True, metavar="FOLDER", help="Folder of the networks, each in a folder of its own."
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        help="Folder of the networks, each in a folder of its own; --support alone shows what its target takes.",
     )
     parser["output"].add_argument(
         "--force", action="store_true", help="Replace networks in the folder that were made with other options."
@@ -55,6 +59,8 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
     def run(options: argparse.Namespace) -> int:
         from conrepair.pipeline.generate_command import generate_networks
 
+        if options.output is None and options.support is None:
+            parser.error("give -o FOLDER, or --support TARGET to see what that takes")
         return generate_networks(options)
 
     parser.runs(run)
@@ -112,6 +118,12 @@ def _add_what(parser: Parser) -> None:
         default=[],
         metavar="FORMATS",
         help="Convert each network to these formats, too, separated by commas: torch, keras, savedmodel, tflite.",
+    )
+    group.add_argument(
+        "--support",
+        metavar="TARGET",
+        help="Only what this one takes of ONNX, found by models of one operator: onnxruntime, tvm, a format "
+        "(keras, torch, tflite) or a converter (onnx-onnxslim...).",
     )
     group.add_argument(
         "--form",

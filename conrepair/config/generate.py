@@ -35,6 +35,9 @@ class GenerateConfig(Strict):
         default_factory=dict, description="Share of networks with a form of legal nonsense, by the form's name."
     )
     to: tuple[str, ...] = Field((), description="Formats to convert each to: torch, keras, tensorflow, tflite.")
+    support: str | None = Field(
+        None, description="Only what this runtime, compiler, converter or format takes: tvm, keras, onnx2torch..."
+    )
     network_seconds: Seconds = Field(60.0, gt=0, description="For each network, and each of its conversions.")
     seconds: Seconds | None = Field(None, gt=0, description="After which none is begun. Default: no such limit.")
 

@@ -108,7 +108,7 @@ class Bodies:
             except NotAllowedError:
                 continue
             read = [operand.name for operand in setting.inputs if operand is not None and operand.name]
-            if len(read) == len(setting.inputs):
+            if len(read) == len(setting.inputs) and self.node.support.allows(setting):
                 yield Step(op, tuple(map(int, read)), tuple(setting.attributes.items())), made
                 return
 

@@ -180,7 +180,7 @@ class Growing:
             if self.single and not (last <= read and _one_output(setting)):
                 continue
             if not connected or read:
-                if self._welcome(setting):
+                if self._welcome(setting) and self.support.allows(setting):
                     return setting
             elif not pool.fitted:
                 return None
@@ -196,7 +196,8 @@ class Growing:
             setting.solved()
         except NotAllowedError:
             return None
-        return setting if not self.single or _one_output(setting) else None
+        fits = self.support.allows(setting) and (not self.single or _one_output(setting))
+        return setting if fits else None
 
 
 def _one_output(setting: Setting) -> bool:

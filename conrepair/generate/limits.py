@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from conrepair.generate.setting import Support
+from conrepair.generate.setting import Setting, Support
 
 __all__ = ["Limits"]
 
@@ -32,3 +32,6 @@ class Limits(Support):
 
     def ranks(self, ranks: Collection[int]) -> tuple[int, ...]:
         return tuple(rank for rank in ranks if rank in self._ranks)
+
+    def allows(self, setting: Setting) -> bool:
+        return self._support.allows(setting)

@@ -83,6 +83,10 @@ class Support:
         """Those of some numbers of axes that tensors may have."""
         return ranks
 
+    def allows(self, setting: Setting) -> bool:
+        """Whether a setting that is known whole is taken."""
+        return True
+
 
 @dataclass
 class Setting(ABC):

@@ -14,7 +14,7 @@ from conrepair.generate.onnx_form import model_of
 from conrepair.generate.setting import NotAllowedError, Support, dtypes_of, schema_of
 from conrepair.generate.specifications.registry import specifications
 
-__all__ = ["Accepts", "Probed"]
+__all__ = ["Accepts", "Probed", "type_variables"]
 
 Accepts = Callable[[onnx.ModelProto, Draft], bool]
 """Whether a runtime takes a model and computes it."""
@@ -74,7 +74,7 @@ class Probed(Support):
         return self._asked[key]
 
     def _probed(self, op: str) -> list[dict[str, str]]:
-        variables = _variables(op, self._opset)
+        variables = type_variables(op, self._opset)
         combinations = itertools.product(*(dtypes_of(op, self._opset, name) for name in variables))
         named = (dict(zip(variables, combination, strict=True)) for combination in combinations)
         return [combination for combination in named if self._takes(op, combination)]
@@ -97,7 +97,7 @@ class Probed(Support):
         return refused <= _REFUSED and refused < tries
 
 
-def _variables(op: str, opset: int) -> list[str]:
+def type_variables(op: str, opset: int) -> list[str]:
     """The type variables that an operator's inputs and outputs have."""
     schema = schema_of(op, opset)
     named = {constraint.type_param_str for constraint in schema.type_constraints}

@@ -174,6 +174,8 @@ class Weaver:
         for made in setting.outputs:
             if made is not None and made.elements > self._most:
                 raise NotAllowedError("too many elements")
+        if not self._support.allows(setting):
+            raise NotAllowedError("it isn't taken")
         node = self.draft.add(setting, origin=self._origin)
         self._added.append(node)
         return node.outputs

@@ -76,6 +76,7 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig) -> Asked:
         count=wanted.count,
         seed=wanted.seed,
         formats=wanted.to,
+        support=wanted.support,
         workers=limits.workers,
         timeout=wanted.network_seconds,
         seconds=wanted.seconds,
@@ -92,8 +93,11 @@ def check_generation(config: AuditConfig) -> None:
     if config.generate is None:
         return
     from conrepair.generate.checks import check_wishes  # imports ONNX
+    from conrepair.pipeline.narrowing_targets import target
 
     try:
+        if config.generate.support is not None:
+            target(config.generate.support)
         check_wishes(asked_networks(config.generate, config.limits).wishes)
     except UsageError as error:
         raise ConfigError(f"$.generate: {error}") from error

@@ -15,6 +15,7 @@ from conrepair.pipeline.from_config import asked_networks
 from conrepair.pipeline.generating import Asked, generate
 from conrepair.pipeline.network_folder import name_of
 from conrepair.pipeline.next_step import command, tell_next
+from conrepair.pipeline.support_command import show_support
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.progress import ProgressDisplay, say
 
@@ -48,10 +49,13 @@ def generate_networks(options: argparse.Namespace) -> int:
         count=options.count,
         seed=options.seed,
         formats=_formats(options.to),
+        support=options.support,
         workers=options.workers,
         timeout=options.timeout,
         seconds=options.seconds,
     )
+    if options.output is None:
+        return show_support(options.support, wishes, as_json=options.format == "json", quiet=options.quiet)
     root = Path(options.output).absolute()
     with ProgressDisplay(quiet=options.quiet) as display:
         summary = generate(asked, root, display, force=options.force)

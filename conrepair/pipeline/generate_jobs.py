@@ -14,13 +14,16 @@ from typing import Any
 from conrepair.frameworks.model import from_json
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.generated import generated
+from conrepair.generate.narrowing.narrowed import Narrowed
+from conrepair.generate.narrowing.table import Taken
 from conrepair.generate.networks import Wishes
 from conrepair.generate.running import RefusedError, accepted
+from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
 from conrepair.pipeline.network_folder import REASON, name_of
 from conrepair.runtime.journal import Journal
 
-__all__ = ["AT", "TRYING", "element_types", "generate"]
+__all__ = ["AT", "TRYING", "bounded", "element_types", "generate"]
 
 AT, TRYING = "at.json", "trying"
 """In a job's folder: which network is being made, and its files so far."""
@@ -31,7 +34,8 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Args:
         payload: "wishes", "seed", "block" (its number), "wanted" (numbers of networks), "without" (those that ended a
-            worker, which aren't tried again), "seconds" (for each), "known" (file of what `element_types` found).
+            worker, which aren't tried again), "seconds" (for each), "known" (file of "types",
+            what `element_types` found, and "taken", what a target takes, by operator).
         folder: Receives a folder, `name_of` its number, for each network, whole from when it's there; or a file with
             `REASON` as suffix that says why there is none.
 
@@ -45,7 +49,7 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     networks = block(wishes, payload["seed"], number, support, last + 1 - number * BLOCK, without)
     for index in range(number * BLOCK, last + 1):
         _write(folder / AT, json.dumps(index))
-        with _bounded(payload["seconds"]):
+        with bounded(payload["seconds"]):
             network = next(networks)
             if index not in wanted:
                 continue
@@ -80,8 +84,10 @@ def element_types(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 @cache
-def _support(opset: int, known: str) -> Probed:
-    return Probed(opset, accepted, json.loads(Path(known).read_text(encoding="utf-8")))
+def _support(opset: int, known: str) -> Support:
+    found = json.loads(Path(known).read_text(encoding="utf-8"))
+    taken = {op: Taken(**item) for op, item in found["taken"].items()}
+    return Narrowed(Probed(opset, accepted, found["types"]), taken)
 
 
 def _deliver(folder: Path, name: str, network: Any) -> None:
@@ -96,8 +102,8 @@ def _deliver(folder: Path, name: str, network: Any) -> None:
 
 
 @contextlib.contextmanager
-def _bounded(seconds: float) -> Iterator[None]:
-    """End this process if the block isn't left in time: nothing else ends native code."""
+def bounded(seconds: float) -> Iterator[None]:
+    """End this process if what is inside isn't left in time: nothing else ends native code."""
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))  # 0 would be no limit
     try:
         yield

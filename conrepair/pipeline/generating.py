@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import hashlib
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,22 +16,24 @@ from conrepair.frameworks.model import to_json
 from conrepair.generate.blocks import BLOCK
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import ABOUT, versions
+from conrepair.generate.narrowing.table import Taken
 from conrepair.generate.networks import Wishes
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.generate_jobs import AT, TRYING
 from conrepair.pipeline.job_table import JOBS, reach_of
+from conrepair.pipeline.narrowing import ASKING, asking, support_of
 from conrepair.pipeline.network_folder import NetworkFolder, name_of, read_about, text_of
-from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.side_by_side import run_side_by_side
-from conrepair.runtime.files import make_folder, storage_error, write_json
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import canonical_json, make_folder, storage_error, write_json
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import scratch_folder
 from conrepair.runtime.workers import Failure, Job, Outcome, Workers
 
 __all__ = ["Asked", "generate"]
 
-_KIND, _ASKING = "generate", "element_types"
+_KIND = "generate"
 _WORK = ".generating-"
 _START = 120.0  # more seconds for a block's job than for its networks, each of which has a limit of its own
 _OURS = {"storage", "changed", "library"}  # failures that no network is to blame for
@@ -45,6 +49,7 @@ class Asked:
         count: How many.
         seed: Of all that's drawn.
         formats: Others that they're converted to.
+        support: Name of a target, of which only what it takes is made; None for what ONNX Runtime takes.
         workers: Blocks side by side.
         timeout: Seconds for each network.
         seconds: After which none is begun any more; None for no such limit.
@@ -55,6 +60,7 @@ class Asked:
     count: int
     seed: int = 0
     formats: tuple[str, ...] = ()
+    support: str | None = None
     workers: int = 2
     timeout: float = 60.0
     seconds: float | None = None
@@ -82,10 +88,15 @@ def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool 
         StorageError: if it can't be written.
     """
     check_wishes(asked.wishes)
-    identity = {"seed": asked.seed, "wishes": to_json(asked.wishes), "versions": dict(versions())}
-    folder, begun = NetworkFolder(root, identity, force=force), time.perf_counter()
+    begun, taken = time.perf_counter(), _taken(asked, display)
+    identity = {
+        "seed": asked.seed,
+        "wishes": to_json(asked.wishes),
+        "versions": {**versions(), **_named(taken, asked)},
+    }
+    folder = NetworkFolder(root, identity, force=force)
     folder.write(asked.count, 0.0)
-    making = _Making(asked, folder)
+    making = _Making(asked, folder, taken)
     try:
         with (
             contextlib.suppress(_TimeIsUpError),
@@ -105,11 +116,33 @@ def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool 
     return summary
 
 
+def _taken(asked: Asked, display: ProgressDisplay) -> dict[str, Taken]:
+    """What the target takes that was named, by operator.
+
+    Raises:
+        UsageError: if that's nothing.
+    """
+    if asked.support is None:
+        return {}
+    found = support_of(asked.support, asked.wishes.names, asked.wishes.opset, display=display)
+    if not any(item.taken for item in found.values()):
+        raise UsageError(f"no operator is left: {asked.support} takes none of {', '.join(found)}.")
+    return found
+
+
+def _named(taken: Mapping[str, Taken], asked: Asked) -> dict[str, str]:
+    """What identifies that, beside versions."""
+    if asked.support is None:
+        return {}
+    text = canonical_json({op: dataclasses.asdict(item) for op, item in taken.items()})
+    return {f"taken by {asked.support}": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
 class _Making:
     """Makes the networks that aren't there yet."""
 
-    def __init__(self, asked: Asked, folder: NetworkFolder) -> None:
-        self._asked, self._folder = asked, folder
+    def __init__(self, asked: Asked, folder: NetworkFolder, taken: Mapping[str, Taken]) -> None:
+        self._asked, self._folder, self._taken = asked, folder, taken
         self._without: dict[int, list[int]] = {}
         self._known = Path()
 
@@ -143,18 +176,17 @@ class _Making:
         Raises:
             ConrepairError: if that can't be done.
         """
-        wishes = self._asked.wishes
-        payload = {"opset": wishes.opset, "operators": list(wishes.names), "versions": dict(versions())}
-        task = Task(_ASKING, _ASKING, lambda _: payload, needs=frozenset({"onnx"}), continues=True)
+        task = asking(self._asked.wishes)
         with display.stage("ask ONNX Runtime", 1) as stage, Session(keeps=True) as session:
             result = session.result(task)
             stage.advance()
         if result.entry is None:
             if result.failure is None:
                 raise ValueError("a task without dependencies is never blocked")
-            raise problem_of_failure(result.failure).as_error(_ASKING)
+            raise problem_of_failure(result.failure).as_error(ASKING)
         self._known = work / "known.json"
-        write_json(self._known, result.entry.result["found"])
+        taken = {op: dataclasses.asdict(item) for op, item in self._taken.items()}
+        write_json(self._known, {"types": result.entry.result["found"], "taken": taken})
 
     def run(self, workers: Workers, work: Path, advance: Any, begun: float) -> None:
         """Make them all.

@@ -25,6 +25,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "execute": f"{_MODULE}:execute",
         "generate": "conrepair.pipeline.generate_jobs:generate",
         "localize": f"{_MODULE}:localize",
+        "narrow": "conrepair.pipeline.narrowing_jobs:narrow",
         "outline": f"{_MODULE}:outline",
         "patch": "conrepair.pipeline.patching:patch",
         "probe": "conrepair.pipeline.probes:probe",

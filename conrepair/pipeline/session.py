@@ -125,6 +125,24 @@ class Session:
             scheduler.run([task], side_by_side=1, advance=stage.advance, show=stage.show)
         return scheduler.results[task.name]
 
+    def results(self, tasks: Sequence[Task], name: str, display: ProgressDisplay) -> dict[str, Result]:
+        """Do tasks, one after the other, and keep what they made.
+
+        Args:
+            tasks: Which may depend on each other.
+            name: Of all of it, as it's shown.
+            display: Shows progress.
+
+        Returns:
+            By task.
+        """
+        from conrepair.pipeline.scheduler import Scheduler
+
+        scheduler = Scheduler(self.store, self._executor)
+        with display.stage(name, len(tasks)) as stage:
+            scheduler.run(tasks, side_by_side=1, advance=stage.advance, show=stage.show)
+        return scheduler.results
+
     def run(
         self,
         settings: Settings,

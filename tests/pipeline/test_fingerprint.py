@@ -12,7 +12,14 @@ from conrepair.pipeline import jobs
 from conrepair.pipeline.fingerprint import code_fingerprint, job_code
 from conrepair.pipeline.job_table import JOBS
 
-_ELSEWHERE = {"convert_network", "element_types", "generate", "patch", "probe"}  # functions of other modules
+_ELSEWHERE = {
+    "convert_network",
+    "element_types",
+    "generate",
+    "narrow",
+    "patch",
+    "probe",
+}  # functions of other modules
 PACKAGE = Path(conrepair.__file__).parent
 
 

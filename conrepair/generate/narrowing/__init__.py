@@ -1,0 +1,1 @@
+"""What a converter, runtime or compiler takes at all, found by models of one operator."""

@@ -1,0 +1,40 @@
+"""A support that is narrowed to what a target takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from conrepair.generate.narrowing.facts import facts_of
+from conrepair.generate.narrowing.table import Taken
+from conrepair.generate.setting import Setting, Support
+
+__all__ = ["Narrowed"]
+
+
+class Narrowed(Support):
+    """What a runtime takes, without what a target never takes.
+
+    Args:
+        support: Of the runtime that computes networks.
+        taken: What the target takes, by operator; one that isn't there is as the runtime has it.
+    """
+
+    def __init__(self, support: Support, taken: Mapping[str, Taken]) -> None:
+        self._support, self._taken = support, taken
+
+    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        left = self._support.choices(op, bound, variable, dtypes)
+        found = self._taken.get(op)
+        if found is None:
+            return left
+        return tuple(dtype for dtype in left if found.taken and dtype not in found.no_types.get(variable, ()))
+
+    def dtypes(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        return self._support.dtypes(dtypes)
+
+    def ranks(self, ranks: Collection[int]) -> Collection[int]:
+        return self._support.ranks(ranks)
+
+    def allows(self, setting: Setting) -> bool:
+        found = self._taken.get(setting.op)
+        return self._support.allows(setting) and (found is None or found.allows(facts_of(setting)))
