@@ -1,0 +1,158 @@
+"""What random networks find: `python -m benchmarks.generate.first_hour TARGET [--networks 2000] [-o FOLDER]`.
+
+Each network is computed by ONNX Runtime as it stands, handed to a target, and what comes of it is computed with the
+same inputs. Targets: ONNX Runtime's optimizer, onnxslim, onnxsim, and our converters by their names (onnx-keras,
+onnx-torch, ...). What differs, crashes or hangs is listed, and kept with -o: the model, its inputs, both outputs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import multiprocessing
+import re
+import tempfile
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from conrepair.generate.blocks import BLOCK, block
+from conrepair.generate.networks import Network, Wishes
+from conrepair.generate.onnx_form import model_of
+from conrepair.generate.running import RefusedError, accepted, run
+from conrepair.generate.support import Probed
+
+_TOLERANCES = {"float16": (5e-2, 5e-2), "float32": (1e-2, 1e-3), "float64": (1e-2, 1e-3)}
+_SECONDS = 60
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+@cache
+def _support(opset: int) -> Probed:
+    return Probed(opset, accepted)
+
+
+@cache
+def _block(nodes: int, opset: int, seed: int, number: int) -> list[Network | None]:
+    return list(block(Wishes(nodes=nodes, opset=opset), seed, number, _support(opset)))
+
+
+def _simplified(target: str, model: onnx.ModelProto) -> onnx.ModelProto:
+    if target == "onnxslim":
+        import onnxslim
+
+        return onnxslim.slim(model)
+    import onnxsim
+
+    return onnxsim.simplify(model)[0]
+
+
+def _converted(target: str, model: onnx.ModelProto, feeds: Arrays) -> Arrays:
+    import conrepair
+
+    with tempfile.TemporaryDirectory() as folder:
+        to = target.split("-")[1]
+        found = conrepair.convert(
+            model, to=to, via=(target,), output=f"{folder}/m", check=False, mend=False, in_process=True
+        )
+        answers = conrepair.execute(
+            found.model, data={name: array[None] for name, array in feeds.items()}, in_process=True
+        )
+        return dict(answers.outputs)
+
+
+def outcome(target: str, nodes: int, opset: int, seed: int, index: int, output: str | None) -> tuple[str, str]:
+    """What becomes of one network: a word, and a text."""
+    network = _block(nodes, opset, seed, index // BLOCK)[index % BLOCK]
+    if network is None:
+        return "none", ""
+    values = {**network.values.sources, **network.values.computed}
+    model = model_of(network.draft, {name: values[name] for name in network.weights})
+    names = network.draft.outputs()
+    feeds = {name: values[name] for name in network.draft.sources.keys() - set(network.weights)}
+    plain = run(model, feeds, names)
+    found: Arrays = {}
+    try:
+        if target == "onnxruntime":
+            found = run(model, feeds, names, optimized=True)
+        elif target in {"onnxslim", "onnxsim"}:
+            found = run(_simplified(target, model), feeds, names)
+        else:
+            found = _converted(target, model, feeds)
+        word, text = _compared(plain, found)
+    except RefusedError as error:
+        word, text = "refused", str(error)
+    except Exception as error:  # noqa: BLE001 (what a target raises is what's looked for)
+        word, text = "error", f"{type(error).__name__}: {error}"
+    if output is not None and word != "same":
+        folder = Path(output) / f"{target}-{seed}-{index}"
+        folder.mkdir(parents=True, exist_ok=True)
+        onnx.save(model, folder / "model.onnx")
+        np.savez(folder / "inputs.npz", **feeds)
+        np.savez(folder / "outputs.npz", **plain)
+        np.savez(folder / "found.npz", **found)
+        (folder / "finding.json").write_text(json.dumps({"target": target, "word": word, "text": text}, indent=1))
+    return word, text
+
+
+def _compared(plain: Arrays, found: Arrays) -> tuple[str, str]:
+    for name, array in plain.items():
+        other = found.get(name)
+        if other is None:
+            return "differs", "an output is missing"
+        if other.shape != array.shape or other.dtype != array.dtype:
+            return "differs", f"{array.dtype} {array.shape} became {other.dtype} {other.shape}"
+        relative, absolute = _TOLERANCES.get(array.dtype.name, (0.0, 0.0))
+        wide = array.astype(np.float64)
+        if not np.allclose(other.astype(np.float64), wide, relative, absolute, equal_nan=True):
+            return "differs", f"{array.dtype} by {np.abs(other.astype(np.float64) - wide).max():.3g}"
+    return "same", ""
+
+
+def main() -> None:
+    """Try networks, one by one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target")
+    parser.add_argument("--networks", type=int, default=2000)
+    parser.add_argument("--nodes", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--opset", type=int, default=18)
+    parser.add_argument("-o", "--output")
+    arguments = parser.parse_args()
+    fixed = (arguments.target, arguments.nodes, arguments.opset, arguments.seed)
+    words: collections.Counter[str] = collections.Counter()
+    texts: dict[str, list[int]] = {}
+    pool = _pool()
+    for index in range(arguments.networks):
+        task = pool.submit(outcome, *fixed, index, arguments.output)
+        try:
+            word, text = task.result(_SECONDS)
+        except BrokenProcessPool:
+            word, text, pool = "crash", "", _pool()
+        except concurrent.futures.TimeoutError:
+            for process in list(pool._processes.values()):  # nothing public ends a task that runs
+                process.kill()
+            word, text, pool = "hang", "", _pool()
+        words[word] += 1
+        if word not in {"same", "none"}:
+            short = re.sub(r"'?\b[nt]\d+\b'?|\d+(\.\d+)?(e[+-]\d+)?", "#", text)[:140]
+            texts.setdefault(f"{word}: {short}", []).append(index)
+    print(f"{arguments.target}: {dict(words.most_common())}")
+    for text, indices in sorted(texts.items(), key=lambda item: -len(item[1]))[:40]:
+        print(f"  {len(indices):4} {text!r} e.g. {indices[:4]}")
+    pool.shutdown()
+
+
+def _pool() -> concurrent.futures.ProcessPoolExecutor:
+    return concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+
+
+if __name__ == "__main__":
+    main()
