@@ -57,15 +57,34 @@ def _simplified(target: str, model: onnx.ModelProto) -> onnx.ModelProto:
 def _converted(target: str, model: onnx.ModelProto, feeds: Arrays) -> Arrays:
     import conrepair
 
+    names = [output.name for output in model.graph.output]
     with tempfile.TemporaryDirectory() as folder:
         to = target.split("-")[1]
         found = conrepair.convert(
             model, to=to, via=(target,), output=f"{folder}/m", check=False, mend=False, in_process=True
         )
-        answers = conrepair.execute(
-            found.model, data={name: array[None] for name, array in feeds.items()}, in_process=True
-        )
-        return dict(answers.outputs)
+        results = _called(Path(found.model), to, [(item.name, feeds[item.name]) for item in model.graph.input])
+    return dict(zip(names, results, strict=True))
+
+
+def _called(path: Path, to: str, feeds: list[tuple[str, np.ndarray[Any, Any]]]) -> list[np.ndarray[Any, Any]]:
+    """What a converted model answers; one that has its inputs or outputs in another order is a finding, too."""
+    if to == "keras":
+        import keras
+
+        loaded = keras.models.load_model(path)
+        by_name = {item.name: item for item in loaded.inputs}
+        given = [dict(feeds)[name] if name in dict(feeds) else feeds[place][1] for place, name in enumerate(by_name)]
+        answer = loaded(given)
+        return [
+            np.asarray(keras.ops.convert_to_numpy(item))
+            for item in (answer if isinstance(answer, list) else [answer])
+        ]
+    import torch
+
+    module = torch.export.load(path).module()
+    answer = module(*(torch.from_numpy(array) for _, array in feeds))
+    return [item.detach().numpy() for item in (answer if isinstance(answer, tuple | list) else [answer])]
 
 
 def outcome(target: str, nodes: int, opset: int, seed: int, index: int, output: str | None) -> tuple[str, str]:
