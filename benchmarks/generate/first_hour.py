@@ -24,7 +24,6 @@ import onnx
 
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.networks import Network, Wishes
-from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
 
@@ -92,11 +91,8 @@ def outcome(target: str, nodes: int, opset: int, seed: int, index: int, output: 
     network = _block(nodes, opset, seed, index // BLOCK)[index % BLOCK]
     if network is None:
         return "none", ""
-    values = {**network.values.sources, **network.values.computed}
-    model = model_of(network.draft, {name: values[name] for name in network.weights})
+    model, feeds, plain = network.model, network.inputs, network.answers
     names = network.draft.outputs()
-    feeds = {name: values[name] for name in network.draft.sources.keys() - set(network.weights)}
-    plain = run(model, feeds, names)
     found: Arrays = {}
     try:
         if target == "onnxruntime":

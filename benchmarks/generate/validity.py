@@ -20,7 +20,6 @@ from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.networks import Network, Wishes
-from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
 from conrepair.generate.values.search import flaw_of
@@ -85,9 +84,7 @@ def checked(wishes: Wishes, networks: int, seed: int) -> tuple[Checked, Diversit
 
 
 def _look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> None:
-    draft, values = network.draft, {**network.values.sources, **network.values.computed}
-    weights = {source: values[source] for source in network.weights}
-    model = model_of(draft, weights, sizes=network.open)
+    draft, model, feeds = network.draft, network.model, network.inputs
     result.parts.update(network.parts)
     if len(draft.nodes) != wishes.nodes:
         result.faults["another number of nodes"] += 1
@@ -95,7 +92,7 @@ def _look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> No
         onnx.checker.check_model(model, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         result.faults[f"the checker: {str(error)[-160:]}"] += 1
-    names, feeds = draft.outputs(), {source: values[source] for source in draft.sources.keys() - weights.keys()}
+    names = draft.outputs()
     try:
         plain = run(model, feeds, names)
     except RefusedError as error:
@@ -105,11 +102,10 @@ def _look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> No
         result.ones += sum(size == 1 for size in array.shape)
         result.sizes += array.ndim
         if flaw_of(array):
-            result.faults["not finite"] += 1
+            result.faults[f"not finite: {draft.producers()[tensor].op}"] += 1
         if not draft.tensors[tensor].type.describes(array.dtype.name, array.shape):
-            result.faults["another shape than predicted"] += 1
-    again = run(model, feeds, names)
-    if any(not np.array_equal(array, again[tensor]) for tensor, array in plain.items()):
+            result.faults[f"another shape than predicted: {draft.producers()[tensor].op}, {name}"] += 1
+    if any(not np.array_equal(array, network.answers[tensor]) for tensor, array in plain.items()):
         result.faults["other values when it's computed again"] += 1
     try:
         optimized = run(model, feeds, names, optimized=True)
@@ -117,6 +113,11 @@ def _look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> No
         result.findings.append(f"{name}: crash: {str(error)[-160:]}")
         return
     for tensor, array in optimized.items():
+        if array.shape != plain[tensor].shape or array.dtype != plain[tensor].dtype:
+            result.findings.append(
+                f"{name}: {tensor} is {array.dtype} {array.shape} in place of {plain[tensor].shape}"
+            )
+            return
         relative, absolute = _TOLERANCES.get(array.dtype.name, (0.0, 0.0))
         if not np.allclose(array.astype(float), plain[tensor].astype(float), relative, absolute):
             largest = np.abs(array.astype(float) - plain[tensor].astype(float)).max()

@@ -22,8 +22,7 @@ from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.judging import optimized
 from conrepair.generate.networks import Network, Wishes
-from conrepair.generate.onnx_form import model_of
-from conrepair.generate.running import RefusedError, accepted, run
+from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.tensors import FLOATS
 
@@ -79,16 +78,14 @@ def generated(network: Network, seed: int, index: int) -> Generated:
         index: Of the network among all of the seed.
 
     Raises:
-        RefusedError: if the ONNX checker, or ONNX Runtime without optimizations, doesn't take it.
+        RefusedError: if the ONNX checker doesn't take it.
     """
-    draft, sources = network.draft, network.values.sources
-    model = model_of(draft, {name: sources[name] for name in network.weights})
+    draft, model = network.draft, network.model
     try:
         onnx.checker.check_model(model, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise RefusedError(f"the ONNX checker: {error}") from error
-    inputs = {item.name: sources[item.name] for item in model.graph.input}
-    outputs = run(model, inputs, draft.outputs())
+    inputs, outputs = network.inputs, network.answers
     parts = sorted(network.parts)
     types = {tensor.type.dtype for tensor in draft.tensors.values()} & set(FLOATS)
     about = {
@@ -102,7 +99,8 @@ def generated(network: Network, seed: int, index: int) -> Generated:
         "inputs": {name: _described(array) for name, array in inputs.items()},
         "outputs": {name: _described(array) for name, array in outputs.items()},
         "weights": list(network.weights),
-        "symbolic": {},
+        "symbolic": {name: list(sizes) for name, sizes in (network.open or {}).items()},
+        "extremes": list(network.values.ends),
         "coarsest": min(types, key=_PRECISIONS.index, default="float64"),
     }
     return Generated(model, inputs, outputs, about)

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import onnx
 
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import QUOTA, forms
@@ -16,11 +17,13 @@ from conrepair.generate.graph import Draft, Node
 from conrepair.generate.growing import Growing
 from conrepair.generate.learned.placing import ORIGIN, Learned
 from conrepair.generate.limits import Limits
+from conrepair.generate.onnx_form import model_of
 from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.running import RefusedError, run
 from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.symbolic import Open, open_sizes
-from conrepair.generate.values.search import Settled, Settling
+from conrepair.generate.values.search import Settled, Settling, flaw_of
 from conrepair.generate.weaving import Body, Weaver
 
 __all__ = ["Network", "Wishes", "made"]
@@ -97,6 +100,7 @@ class Network:
         removed: Nodes that were taken out since nothing made them finite.
         refused: What the runtime said of drafts that it didn't compute.
         open: Sizes that are left open, by input and output.
+        answers: Its outputs, by name: those of `values`, to the last bit, unless weights are computed with otherwise.
     """
 
     draft: Draft
@@ -105,6 +109,18 @@ class Network:
     removed: int
     refused: tuple[str, ...]
     open: Open | None = None
+    answers: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def model(self) -> onnx.ModelProto:
+        """It as an ONNX model."""
+        weights = {name: self.values.sources[name] for name in self.weights}
+        return model_of(self.draft, weights, sizes=self.open)
+
+    @property
+    def inputs(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Values of its inputs, in the model's order."""
+        return {name: array for name, array in self.values.sources.items() if name not in self.weights}
 
     @property
     def parts(self) -> set[str]:
@@ -190,8 +206,8 @@ def _named(draft: Draft, message: str) -> Node | None:
     return None if place is None else draft.nodes[int(place[1] or place[2])]
 
 
-def _finished(network: Network, wishes: Wishes, random: Random, support: Support) -> Network:
-    """Say which sources are weights, and which sizes are open."""
+def _finished(network: Network, wishes: Wishes, random: Random, support: Support) -> Network | None:
+    """Say which sources are weights, and which sizes are open; None if the runtime doesn't compute that."""
     draft = network.draft
     if not draft.outputs():
         draft.hidden.clear()
@@ -200,7 +216,23 @@ def _finished(network: Network, wishes: Wishes, random: Random, support: Support
     network.weights = tuple(name for name in draft.sources if name not in inputs)
     if random.random() < wishes.symbolic:
         network.open = open_sizes(draft, tuple(filter(None, inputs)), support, random, batch=random.random() < 0.5)
-    return network
+    return network if _answered(network) else None
+
+
+def _answered(network: Network) -> bool:
+    """Compute a network's outputs as it's given away: what a runtime packs weights for differs in the last bits.
+
+    Rarely that's enough for an infinity: all weights are inputs then.
+    """
+    for weights in (network.weights, ()):
+        network.weights = weights
+        try:
+            network.answers = run(network.model, network.inputs, network.draft.outputs())
+        except RefusedError:
+            continue
+        if not any(map(flaw_of, network.answers.values())):
+            return True
+    return False
 
 
 def _chosen(wishes: Wishes, random: Random) -> list[tuple[str, Body]]:

@@ -113,7 +113,7 @@ class Broadcast:
             if other is None or (known(other) and other == 1 and not self.one_way):
                 shape.append(sizes.size(1, None))
             else:
-                shape.append(1 if sizes.random.random() < 0.2 else other)
+                shape.append(1 if sizes.random.random() < 0.1 else other)
         return tuple(shape)
 
 

@@ -13,7 +13,7 @@ __all__ = ["LARGEST", "drawn_size"]
 LARGEST = 64
 
 _BINS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, LARGEST))
-_WEIGHTS = (2, 10, 8, 4, 2, 1)
+_WEIGHTS = (1, 10, 8, 4, 2, 1)
 
 
 def drawn_size(random: Random, low: Number, high: Number | None, room: int) -> int:
