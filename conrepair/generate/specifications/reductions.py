@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conrepair.generate.domains import Axes
 from conrepair.generate.expressions import product
 from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.registry import operator
@@ -12,7 +13,10 @@ from conrepair.generate.specifications.registry import operator
 def over_axes(s: Setting) -> None:
     x = s.input("data", domain=(1e-2, float("inf")) if s.op == "ReduceLogSum" else None)
     kept = s.has("noop_with_empty_axes") and s.flag("noop_with_empty_axes")
-    axes = s.axes("axes", x.rank, fewest=0, distinct=False) if s.has("axes") else ()
+    said = s.value("axes", Axes(x.rank, 0, distinct=False)) if s.has("axes") else ()
+    if any(axis < 0 for axis in said):
+        s.require(product(x.shape) > 0, "ONNX Runtime doesn't find axes from the end of an empty tensor")
+    axes = tuple(axis % x.rank for axis in said)
     if not axes and not kept:
         axes = tuple(range(x.rank))
     if s.op == "ReduceMean" or x.dtype == "bool":
