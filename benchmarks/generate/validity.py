@@ -24,7 +24,7 @@ from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
 from conrepair.generate.values.search import flaw_of
 
-__all__ = ["Checked", "checked"]
+__all__ = ["Checked", "checked", "look_at"]
 
 _TOLERANCES = {"float16": (5e-2, 5e-2), "float32": (1e-2, 1e-3), "float64": (1e-2, 1e-3)}
 
@@ -79,14 +79,22 @@ def checked(wishes: Wishes, networks: int, seed: int) -> tuple[Checked, Diversit
                 continue
             result.networks += 1
             diversity.add(network.draft)
-            _look_at(network, wishes, result, f"{seed}/{number}/{result.networks}")
+            look_at(network, wishes, result, f"{seed}/{number}/{result.networks}")
     return result, diversity
 
 
-def _look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> None:
+def look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> None:
+    """Look at one network, and add to what was found.
+
+    Args:
+        network: With its values.
+        wishes: What it should be like.
+        result: Of networks so far.
+        name: That findings have.
+    """
     draft, model, feeds = network.draft, network.model, network.inputs
     result.parts.update(network.parts)
-    if len(draft.nodes) != wishes.nodes:
+    if len(draft.nodes) != wishes.nodes and not network.real:
         result.faults["another number of nodes"] += 1
     try:
         onnx.checker.check_model(model, full_check=True)

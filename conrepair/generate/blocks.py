@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from random import Random
 
 from conrepair.generate.diversity import Diversity
+from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.networks import Network, Wishes, made
 from conrepair.generate.setting import Support
 
@@ -16,7 +17,13 @@ BLOCK = 25
 
 
 def block(
-    wishes: Wishes, seed: int, number: int, support: Support, count: int = BLOCK, without: Collection[int] = ()
+    wishes: Wishes,
+    seed: int,
+    number: int,
+    support: Support,
+    count: int = BLOCK,
+    without: Collection[int] = (),
+    material: Material = NOTHING,
 ) -> Iterator[Network | None]:
     """Make the networks of a block.
 
@@ -27,6 +34,7 @@ def block(
         support: Element types of the runtime that computes them.
         count: How many there are; the last block may have fewer.
         without: Places of those that aren't made, since they ended a process.
+        material: What they're made of besides specifications.
 
     Yields:
         Each network; None for one that the runtime refused to compute, or that isn't made.
@@ -34,4 +42,4 @@ def block(
     seen = Diversity(wishes.operators)
     for place in range(count):
         random = Random(f"{seed}/{number}/{place}")  # of a text: the same on every machine
-        yield None if place in without else made(wishes, random, support, seen)
+        yield None if place in without else made(wishes, random, support, seen, material)

@@ -21,6 +21,7 @@ from conrepair import __version__
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.judging import optimized
+from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.networks import Network, Wishes
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
@@ -93,6 +94,7 @@ def generated(network: Network, seed: int, index: int) -> Generated:
         "index": index,
         "versions": dict(versions()),
         "opset": draft.opset,
+        **({"from": network.real, "changes": list(network.changes)} if network.real else {}),
         "operators": dict(sorted(collections.Counter(node.op for node in draft.nodes).items())),
         "forms": [name for name in parts if name in forms()],
         "patterns": [name for name in parts if name not in forms()],
@@ -106,13 +108,16 @@ def generated(network: Network, seed: int, index: int) -> Generated:
     return Generated(model, inputs, outputs, about)
 
 
-def each_generated(wishes: Wishes, seed: int, count: int | None = None) -> Iterator[Generated]:
+def each_generated(
+    wishes: Wishes, seed: int, count: int | None = None, material: Material = NOTHING
+) -> Iterator[Generated]:
     """Make networks in this process.
 
     Args:
         wishes: What they should be like.
         seed: Of all of them.
         count: How many are tried; None for no end.
+        material: What they're made of besides specifications.
 
     Yields:
         Those that are valid.
@@ -120,7 +125,7 @@ def each_generated(wishes: Wishes, seed: int, count: int | None = None) -> Itera
     support = Probed(wishes.opset, accepted)
     for number in itertools.count() if count is None else range(-(-count // BLOCK)):
         size = BLOCK if count is None else min(BLOCK, count - number * BLOCK)
-        for place, network in enumerate(block(wishes, seed, number, support, size)):
+        for place, network in enumerate(block(wishes, seed, number, support, size, material=material)):
             if network is not None:
                 with contextlib.suppress(RefusedError):
                     yield generated(network, seed, number * BLOCK + place)
@@ -131,7 +136,7 @@ def versions() -> Mapping[str, str]:
     """What a seed's networks depend on: libraries, and the sources of this package, its specifications included."""
     own = hashlib.sha256()
     folder = Path(__file__).parent
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted([*folder.rglob("*.py"), *folder.rglob("*.gz")]):
         own.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
     libraries = {name: importlib.metadata.version(name) for name in _LIBRARIES}
     return {"conrepair": __version__, "specifications": own.hexdigest()[:16], **libraries}

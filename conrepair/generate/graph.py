@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -164,8 +164,7 @@ class Draft:
                 self.sources[name] = tensor
             self.hidden.discard(name)
             self.shown.discard(name)
-        made = set(self.made())
-        self.forget([name for name, tensor in self.tensors.items() if not tensor.readers and name not in made])
+        self._forget_unread()
 
     def keep_last(self) -> None:
         """Take out all that the last node doesn't depend on."""
@@ -202,6 +201,29 @@ class Draft:
         self.tensors[old].readers -= count
         self.tensors[new].readers += count
 
+    def rewrite(self, node: Node, setting: Setting) -> None:
+        """Let a node be another one that makes the same tensors; what nothing reads then goes.
+
+        Args:
+            node: Of this network.
+            setting: Drawn.
+        """
+        inputs = [self._connected(operand) for operand in setting.inputs]
+        for name in filter(None, node.inputs):
+            self.tensors[name].readers -= 1
+        node.op, node.inputs, node.piece = setting.op, inputs, None
+        node.attributes, node.domains = dict(setting.attributes), dict(setting.domains)
+        for place, name in enumerate(filter(None, node.outputs)):
+            self.tensors[name].told = setting.told.get(place)
+        self._forget_unread()
+
+    def copy(self) -> Draft:
+        """The network as it is now."""
+        nodes = [replace(node, inputs=list(node.inputs), outputs=list(node.outputs)) for node in self.nodes]
+        tensors = {name: replace(tensor) for name, tensor in self.tensors.items()}
+        sources = {name: tensors[name] for name in self.sources}
+        return Draft(self.opset, nodes, tensors, sources, set(self.hidden), set(self.shown), self.named)
+
     def undone(self, added: Sequence[Node], moved: Iterable[tuple[Node, list[str]]], tensors: int) -> None:
         """Be as before some nodes were added.
 
@@ -237,6 +259,10 @@ class Draft:
                 raise AssertionError(f"these read each other in a circle: {names}")
             left = later
         self.nodes = ordered
+
+    def _forget_unread(self) -> None:
+        made = set(self.made())
+        self.forget([name for name, tensor in self.tensors.items() if not tensor.readers and name not in made])
 
     def _connected(self, operand: Operand | None) -> str:
         if operand is None:

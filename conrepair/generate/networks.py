@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -15,10 +15,13 @@ from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import QUOTA, forms
 from conrepair.generate.graph import Draft, Node
 from conrepair.generate.growing import Growing
-from conrepair.generate.learned.placing import ORIGIN, Learned
+from conrepair.generate.learned.placing import ORIGIN as LEARNED
 from conrepair.generate.limits import Limits
+from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.real.drafting import ORIGIN as REAL
+from conrepair.generate.real.growth import Real, grown_from
 from conrepair.generate.running import RefusedError, run
 from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
@@ -57,6 +60,8 @@ class Wishes:
         single: Whether each has one input and one output.
         symbolic: The share of networks that leave sizes open, where their operators let them; half of them the batch.
         quotas: By form, the share of networks that get it, where that's not the usual one.
+        changes: How often what is taken of a real network is changed. `nodes` are those that are taken then, at most;
+            operators, element types and ranks are those of what's put in; forms have no quotas.
     """
 
     nodes: int = 10
@@ -72,6 +77,7 @@ class Wishes:
     single: bool = False
     symbolic: float = 0.0
     quotas: Mapping[str, float] = field(default_factory=dict)
+    changes: int = 10
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,6 +107,8 @@ class Network:
         refused: What the runtime said of drafts that it didn't compute.
         open: Sizes that are left open, by input and output.
         answers: Its outputs, by name: those of `values`, to the last bit, unless weights are computed with otherwise.
+        real: Name of the real network that it's grown from.
+        changes: How that was changed, in order.
     """
 
     draft: Draft
@@ -110,6 +118,8 @@ class Network:
     refused: tuple[str, ...]
     open: Open | None = None
     answers: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    real: str = ""
+    changes: tuple[str, ...] = ()
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -125,7 +135,7 @@ class Network:
     @property
     def parts(self) -> set[str]:
         """Names of the forms and patterns that are in it."""
-        found = {node.origin for node in self.draft.nodes} - {"grown", ORIGIN}
+        found = {node.origin for node in self.draft.nodes} - {"grown", LEARNED, REAL}
         found |= {"input that is an output"} if self.draft.shown & self.draft.sources.keys() else set()
         return found | ({"output that is read"} if self.draft.shown - self.draft.sources.keys() else set())
 
@@ -135,7 +145,7 @@ def made(
     random: Random,
     support: Support,
     seen: Diversity | None = None,
-    learned: Learned | None = None,
+    material: Material = NOTHING,
 ) -> Network | None:
     """Make a network.
 
@@ -144,12 +154,12 @@ def made(
         random: All that's drawn comes from here.
         support: Element types of the runtime that computes it.
         seen: What guides it towards what is new; the network is added.
-        learned: Instances, of which some are placed.
+        material: What it's made of besides specifications.
 
     Returns:
         The network; None if the runtime refused to compute what was drawn.
     """
-    names, support = wishes.names, wishes.narrowed(support)
+    names, plain, support = wishes.names, support, wishes.narrowed(support)
     seen = Diversity(names) if seen is None else seen
     growing = Growing(
         random,
@@ -159,10 +169,12 @@ def made(
         wishes.backward,
         seen,
         single=wishes.single,
-        learned=learned,
+        learned=material.learned,
         named=wishes.operators,
         exclude=wishes.exclude,
     )
+    if material.reals:
+        return _from_real(material.reals, growing, wishes, plain)
     draft = Draft(wishes.opset)
     chosen = _chosen(wishes, random)
     for nodes in (max(0, min(wishes.nodes // 2, wishes.nodes - _ROOM)), wishes.nodes - _ROOM // 3):
@@ -200,18 +212,34 @@ def made(
     return None
 
 
+def _from_real(reals: Sequence[Real], growing: Growing, wishes: Wishes, support: Support) -> Network | None:
+    generator = np.random.default_rng(growing.random.getrandbits(64))
+    found = grown_from(reals, growing, support, wishes.nodes, wishes.changes, generator)
+    if found is None:
+        return None
+    growing.seen.add(found.draft)
+    network = Network(found.draft, found.values, (), 0, (), real=found.model, changes=found.changes)
+    return _finished(network, wishes, growing.random, support, found.weights)
+
+
 def _named(draft: Draft, message: str) -> Node | None:
     """The node that a runtime's message is about."""
     place = re.search(r"[Nn]ame:'n(\d+)(?:_\w+)?'|name 'n(\d+)(?:_\w+)?'", message)
     return None if place is None else draft.nodes[int(place[1] or place[2])]
 
 
-def _finished(network: Network, wishes: Wishes, random: Random, support: Support) -> Network | None:
-    """Say which sources are weights, and which sizes are open; None if the runtime doesn't compute that."""
+def _finished(
+    network: Network, wishes: Wishes, random: Random, support: Support, weights: Collection[str] = ()
+) -> Network | None:
+    """Say which sources are weights, besides those that are known, and which sizes are open.
+
+    Returns:
+        The network; None if the runtime doesn't compute that.
+    """
     draft = network.draft
     if not draft.outputs():
         draft.hidden.clear()
-    chosen = {name for name in draft.sources if wishes.single or random.random() < 0.5}
+    chosen = {name for name in draft.sources if name in weights or wishes.single or random.random() < 0.5}
     inputs = [name for name in draft.sources if name not in chosen] or [next(iter(draft.sources), "")]
     network.weights = tuple(name for name in draft.sources if name not in inputs)
     if random.random() < wishes.symbolic:

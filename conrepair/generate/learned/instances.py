@@ -16,10 +16,13 @@ from onnx import helper, numpy_helper
 from conrepair.generate.pieces import Piece
 from conrepair.generate.tensors import Range
 
-__all__ = ["MOST", "Instance", "instances_of", "plain", "range_of", "text_of"]
+__all__ = ["MOST", "Instance", "instances_of", "plain", "range_of", "spread", "text_of"]
 
 MOST = 4096
 """Elements that a tensor of an instance may have."""
+
+_OF_EACH = 16
+"""Instances that an operator has; ONNX has up to 80 cases of one."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,19 @@ def instances_of(text: str) -> tuple[Instance, ...]:
         )
         for item in json.loads(text)
     )
+
+
+def spread(items: Iterable[Instance]) -> tuple[Instance, ...]:
+    """Some of each operator, from all over what there is; each graph once."""
+    by_op: dict[str, dict[str, Instance]] = {}
+    for item in items:
+        by_op.setdefault(item.op, {}).setdefault(json.dumps(item.graph, sort_keys=True), item)
+    found: list[Instance] = []
+    for op in sorted(by_op):
+        own = list(by_op[op].values())
+        step = max(1.0, len(own) / _OF_EACH)
+        found += [own[int(place * step)] for place in range(min(_OF_EACH, len(own)))]
+    return tuple(found)
 
 
 def range_of(array: np.ndarray[Any, Any]) -> tuple[float, float] | None:

@@ -1,0 +1,69 @@
+"""Whether networks grown from real ones are valid: `python -m benchmarks.generate.real MODEL ... [--networks 200]`.
+
+Each goes through what `benchmarks.generate.validity` looks at. A fault ends in exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+from benchmarks.generate.validity import Checked, look_at
+from conrepair.generate.diversity import Diversity
+from conrepair.generate.material import Material
+from conrepair.generate.networks import Wishes, made
+from conrepair.generate.real.growth import Real
+from conrepair.generate.real.opened import opened
+from conrepair.generate.running import accepted
+from conrepair.generate.support import Probed
+
+__all__: list[str] = []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--networks", type=int, default=200)
+    parser.add_argument("--nodes", type=int, default=20)
+    parser.add_argument("--changes", type=int, default=10)
+    parser.add_argument("--opset", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    support, wrong = Probed(arguments.opset, accepted), False
+    wishes = Wishes(nodes=arguments.nodes, changes=arguments.changes, opset=arguments.opset)
+    for path in arguments.models:
+        material = Material(reals=(Real(opened(path, arguments.opset)),))
+        seen, result, changes = Diversity(wishes.names), Checked(), collections.Counter[str]()
+        opaque = nodes = 0
+        for index in range(arguments.networks):
+            started = time.process_time()
+            network = made(wishes, Random(f"{arguments.seed}/{index}"), support, seen, material)
+            result.seconds += time.process_time() - started
+            if network is None:
+                result.refused += 1
+                continue
+            result.networks += 1
+            nodes += len(network.draft.nodes)
+            opaque += sum(node.piece is not None for node in network.draft.nodes)
+            changes.update(network.changes)
+            result.faults["fewer changes"] += len(network.changes) < arguments.changes
+            look_at(network, wishes, result, f"{path.name}/{index}")
+        wrong |= bool(result.faults.total() or result.refused)
+        print(
+            f"{path.name}: {result.networks} networks, {result.refused} refused, faults {result.faults.total()}, "
+            f"{1e3 * result.seconds / max(1, result.networks):.0f} ms each; {nodes} nodes, {opaque} as they were; "
+            f"{len(result.findings)} findings; changes {dict(changes.most_common())}"
+        )
+        for message, count in result.faults.most_common(10):
+            print(f"    fault {count}: {message}")
+        for message in result.findings[:10]:
+            print(f"    finding {message}")
+    sys.exit(wrong)
+
+
+if __name__ == "__main__":
+    main()
