@@ -50,7 +50,8 @@ def main() -> None:
             nodes += len(network.draft.nodes)
             opaque += sum(node.piece is not None for node in network.draft.nodes)
             changes.update(network.changes)
-            result.faults["fewer changes"] += len(network.changes) < arguments.changes
+            if len(network.changes) < arguments.changes:
+                result.faults["fewer changes"] += 1
             look_at(network, wishes, result, f"{path.name}/{index}")
         wrong |= bool(result.faults.total() or result.refused)
         print(

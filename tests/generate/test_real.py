@@ -69,7 +69,13 @@ def _valid(network: Network | None) -> Network:
 def test_changed_networks_are_valid(name: str, reals: dict[str, Real]) -> None:
     for seed in range(6):
         network = _valid(
-            made(Wishes(nodes=12, changes=6, operators=OPERATORS), Random(seed), SUPPORT, None, Material(reals=(reals[name],)))
+            made(
+                Wishes(nodes=12, changes=6, operators=OPERATORS),
+                Random(seed),
+                SUPPORT,
+                None,
+                Material(reals=(reals[name],)),
+            )
         )
         assert network.real == f"{name}.onnx"
         assert len(network.changes) == 6
@@ -87,7 +93,9 @@ def test_without_changes_a_network_is_as_it_was(reals: dict[str, Real]) -> None:
 
 def test_weights_stay_through_changes(reals: dict[str, Real]) -> None:
     real = reals["convolutions"]
-    network = _valid(made(Wishes(nodes=99, changes=4, operators=OPERATORS), Random(3), SUPPORT, None, Material(reals=(real,))))
+    network = _valid(
+        made(Wishes(nodes=99, changes=4, operators=OPERATORS), Random(3), SUPPORT, None, Material(reals=(real,)))
+    )
     own = [numpy_helper.to_array(item) for item in real.model.constants.values()]
     kept = [network.values.sources[weight] for weight in network.weights]
     assert any(np.array_equal(array, other) for array in kept for other in own if other.size > 8)
@@ -97,7 +105,9 @@ def test_each_change_is_made(reals: dict[str, Real]) -> None:
     found: Counter[str] = Counter()
     for seed in range(12):
         real = reals["attention" if seed % 2 else "convolutions"]
-        network = made(Wishes(nodes=12, changes=8, operators=OPERATORS), Random(seed), SUPPORT, None, Material(reals=(real,)))
+        network = made(
+            Wishes(nodes=12, changes=8, operators=OPERATORS), Random(seed), SUPPORT, None, Material(reals=(real,))
+        )
         assert network is not None
         found.update(network.changes)
     assert found.keys() == CHANGES.keys()
