@@ -454,6 +454,11 @@ def generated(
     ranks: tuple[int, int] = (0, 6),
     elements: int = 4096,
     forms: Mapping[str, float] | None = None,
+    patterns: Mapping[str, float] | None = None,
+    woven: float = 0.2,
+    extremes: float = 0.2,
+    single: bool = False,
+    symbolic: float = 0.0,
     judge: bool = False,
 ) -> Iterator[Generated]:
     """Make random valid networks, in this process: those of `conrepair generate` with the same wishes.
@@ -469,6 +474,11 @@ def generated(
         ranks: Numbers of axes of tensors: the fewest and the most.
         elements: Most elements of a tensor.
         forms: Shares of networks with a form of legal nonsense, by the form's name.
+        patterns: Shares of networks with a pattern, by the pattern's name.
+        woven: How likely another pattern is put in, for each five nodes.
+        extremes: Share of networks some of whose inputs and weights are at the ends of what they may be.
+        single: Whether each has one input and one output.
+        symbolic: Share of networks that leave sizes open.
         judge: Whether each is run with ONNX Runtime's optimizations, too.
 
     Yields:
@@ -489,7 +499,12 @@ def generated(
         ranks=ranks,
         most=elements,
         opset=opset,
+        woven=woven,
+        extremes=extremes,
+        single=single,
+        symbolic=symbolic,
         quotas=dict(forms or {}),
+        patterns=dict(patterns or {}),
     )
     check_wishes(wishes)
     networks = each_generated(wishes, seed, count)

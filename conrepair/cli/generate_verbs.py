@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from conrepair.cli.numbers import count, seconds, seed
+from conrepair.cli.numbers import count, seconds, seed, share
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_quiet
 
@@ -27,10 +27,12 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
             ("conrepair generate -n 100 --nodes 10 --seed 7 -o networks", "a hundred networks of ten operators"),
             ("conrepair generate -n 50 --operators Conv,Relu,Add --ranks 4 -o convolutions", "of three operators"),
             ("conrepair generate --support tvm", "what TVM takes of each operator, as a table"),
+            ("conrepair generate -n 50 --single --symbolic 1 -o batches", "one input, one output, a size open"),
             ('conrepair generate -n 50 --form "size of zero=0.5" -o empty', "half of them with a size of 0"),
         ],
     )
     _add_what(parser)
+    _add_ways(parser)
     parser["search"].add_argument(
         "-j", "--workers", type=count, default=2, metavar="N", help="Worker processes (default: %(default)s)."
     )
@@ -125,6 +127,32 @@ def _add_what(parser: Parser) -> None:
         help="Only what this one takes of ONNX, found by models of one operator: onnxruntime, tvm, a format "
         "(keras, torch, tflite) or a converter (onnx-onnxslim...).",
     )
+
+
+def _add_ways(parser: Parser) -> None:
+    """What there is in them besides operators."""
+    group = parser["models"]
+    group.add_argument(
+        "--single",
+        action="store_true",
+        help="One input and one output; other tensors that no node makes are weights.",
+    )
+    group.add_argument(
+        "--symbolic",
+        type=share,
+        default=0.0,
+        metavar="SHARE",
+        help="Share of networks that leave sizes open, half of them the batch, where operators let them "
+        "(default: %(default)g).",
+    )
+    group.add_argument(
+        "--extremes",
+        type=share,
+        default=0.2,
+        metavar="SHARE",
+        help="Share of networks some of whose inputs and weights are at the ends of what they may be "
+        "(default: %(default)g).",
+    )
     group.add_argument(
         "--form",
         action="append",
@@ -132,6 +160,21 @@ def _add_what(parser: Parser) -> None:
         metavar="FORM=SHARE",
         help='Share of networks with a form of legal nonsense, as in "size of zero=0.1" (docs/generate.md). '
         "Repeat it for several.",
+    )
+    group.add_argument(
+        "--woven",
+        type=share,
+        default=0.2,
+        metavar="SHARE",
+        help="How likely a pattern (nodes that set an optimization off, or that real networks have) is put in for "
+        "each five nodes (default: %(default)g).",
+    )
+    group.add_argument(
+        "--pattern",
+        action="append",
+        default=[],
+        metavar="PATTERN=SHARE",
+        help='Share of networks with this pattern, as in "conv and batch norm=0.5". Repeat it for several.',
     )
 
 

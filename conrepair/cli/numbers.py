@@ -11,7 +11,7 @@ from typing import Any
 from conrepair.runtime.bounds import MOST_GIGABYTES, MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.words import shortened
 
-__all__ = ["Samples", "count", "gigabytes", "real", "samples", "seconds", "seed"]
+__all__ = ["Samples", "count", "gigabytes", "real", "samples", "seconds", "seed", "share"]
 
 _MOST = 1_000_000
 _WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
@@ -64,6 +64,18 @@ def _limit(most: float, told: str) -> Callable[[str], float]:
         return value
 
     return read
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1.
+
+    Raises:
+        ArgumentTypeError: if it's none.
+    """
+    value = real(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{value:g} isn't a share, from 0 to 1")
+    return value
 
 
 seconds = _limit(MOST_SECONDS, f"{MOST_SECONDS:g} seconds")

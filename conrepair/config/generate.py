@@ -34,6 +34,14 @@ class GenerateConfig(Strict):
     forms: dict[str, _Share] = Field(
         default_factory=dict, description="Share of networks with a form of legal nonsense, by the form's name."
     )
+    patterns: dict[str, _Share] = Field(
+        default_factory=dict, description="Share of networks with a pattern, by the pattern's name."
+    )
+    woven: _Share = Field(0.2, description="How likely another pattern is put in, for each five nodes.")
+    single: bool = Field(False, description="One input and one output each.")
+    symbolic: _Share = Field(0.0, description="Share of networks that leave sizes open, half of them the batch.")
+    extremes: _Share = Field(0.2, description="Share of networks with inputs and weights at the ends of their range.")
+    backward: _Share = Field(0.3, description="How likely an operator is put in front of an input.")
     to: tuple[str, ...] = Field((), description="Formats to convert each to: torch, keras, tensorflow, tflite.")
     support: str | None = Field(
         None, description="Only what this runtime, compiler, converter or format takes: tvm, keras, onnx2torch..."

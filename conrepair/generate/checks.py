@@ -10,6 +10,7 @@ from random import Random
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.networks import Wishes
+from conrepair.generate.patterns.registry import patterns
 from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC
@@ -23,6 +24,7 @@ LEAST_OPSET, MOST_OPSET = 17, 24
 
 _TRIES = 30
 _SOLVER = "z3"
+_SHARES = ("backward", "woven", "extremes", "symbolic")
 
 
 def check_wishes(wishes: Wishes) -> None:
@@ -38,9 +40,13 @@ def check_wishes(wishes: Wishes) -> None:
     _check_names("operator", (*wishes.operators, *wishes.exclude), specifications())
     _check_names("element type", wishes.dtypes, (*NUMERIC, *BOOL))
     _check_names("form", wishes.quotas, forms())
-    for name, share in wishes.quotas.items():
+    _check_names("pattern", wishes.patterns, patterns())
+    shares = {f"form {name}": share for name, share in wishes.quotas.items()}
+    shares |= {f"pattern {name}": share for name, share in wishes.patterns.items()}
+    shares |= {name: getattr(wishes, name) for name in _SHARES}
+    for name, share in shares.items():
         if not 0 <= share <= 1:
-            raise UsageError(f"form {name}: {share:g} is no share of the networks. Give a number from 0 to 1.")
+            raise UsageError(f"{name}: {share:g} is no share. Give a number from 0 to 1.")
     if not LEAST_OPSET <= wishes.opset <= MOST_OPSET:
         raise UsageError(f"opset {wishes.opset}: there are specifications of opsets {LEAST_OPSET} to {MOST_OPSET}.")
     fewest, most = wishes.ranks

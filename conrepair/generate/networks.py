@@ -62,6 +62,8 @@ class Wishes:
         quotas: By form, the share of networks that get it, where that's not the usual one.
         changes: How often what is taken of a real network is changed. `nodes` are those that are taken then, at most;
             operators, element types and ranks are those of what's put in; forms have no quotas.
+        patterns: By pattern, the share of networks that get it, of those that have nodes enough; others are put in as
+            `woven` says.
     """
 
     nodes: int = 10
@@ -78,6 +80,7 @@ class Wishes:
     symbolic: float = 0.0
     quotas: Mapping[str, float] = field(default_factory=dict)
     changes: int = 10
+    patterns: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -176,7 +179,10 @@ def made(
     if material.reals:
         return _from_real(material.reals, growing, wishes, plain)
     draft = Draft(wishes.opset)
-    chosen = _chosen(wishes, random)
+    named = [name for name, share in sorted(wishes.patterns.items()) if random.random() < share]
+    # while there's room for large ones
+    chosen = _weave(draft, [(name, patterns()[name].body) for name in named], wishes, random, support)
+    chosen += _chosen(wishes, random)
     for nodes in (max(0, min(wishes.nodes // 2, wishes.nodes - _ROOM)), wishes.nodes - _ROOM // 3):
         growing.grow(draft, nodes)
         chosen = _weave(draft, chosen, wishes, random, support)
@@ -264,11 +270,11 @@ def _answered(network: Network) -> bool:
 
 
 def _chosen(wishes: Wishes, random: Random) -> list[tuple[str, Body]]:
-    """Forms by their quotas, and patterns."""
+    """Forms by their quotas, and patterns that nobody has named."""
     drawn: list[tuple[str, Body]] = [
         (item.name, item.body) for item in forms().values() if random.random() < wishes.quotas.get(item.name, QUOTA)
     ]
-    every = list(patterns().values())
+    every = [item for name, item in patterns().items() if name not in wishes.patterns]
     for _ in range(max(1, wishes.nodes // 5)):
         if every and random.random() < wishes.woven:
             pattern = random.choice(every)

@@ -70,7 +70,7 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig) -> Asked:
     from conrepair.generate.networks import Wishes  # imports ONNX
     from conrepair.pipeline.generating import Asked
 
-    own = wanted.model_dump(include={"nodes", "opset", "operators", "exclude", "dtypes", "ranks"})
+    own = wanted.model_dump(include={field.name for field in dataclasses.fields(Wishes)})
     return Asked(
         wishes=Wishes(most=wanted.elements, quotas=wanted.forms, **own),
         count=wanted.count,

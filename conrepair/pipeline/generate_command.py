@@ -42,7 +42,12 @@ def generate_networks(options: argparse.Namespace) -> int:
         ranks=options.ranks,
         most=options.elements,
         opset=options.opset,
-        quotas=dict(map(_share, options.form)),
+        woven=options.woven,
+        extremes=options.extremes,
+        single=options.single,
+        symbolic=options.symbolic,
+        quotas=dict(_share("--form", "size of zero=0.1", text) for text in options.form),
+        patterns=dict(_share("--pattern", "conv and batch norm=0.5", text) for text in options.pattern),
     )
     asked = Asked(
         wishes=wishes,
@@ -186,8 +191,8 @@ def _formats(texts: list[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name != "onnx")
 
 
-def _share(text: str) -> tuple[str, float]:
-    """A form and the share of networks that get it.
+def _share(option: str, example: str, text: str) -> tuple[str, float]:
+    """A name and the share of networks that get what it names.
 
     Raises:
         UsageError: if it's written otherwise.
@@ -197,5 +202,5 @@ def _share(text: str) -> tuple[str, float]:
         if equals:
             return name.strip(), float(share)
     except ValueError as error:
-        raise UsageError(f"--form {text}: {share!r} is no number; write it as in 'size of zero=0.1'") from error
-    raise UsageError(f"--form {text}: write FORM=SHARE, as in 'size of zero=0.1'")
+        raise UsageError(f"{option} {text}: {share!r} is no number; write it as in '{example}'") from error
+    raise UsageError(f"{option} {text}: write NAME=SHARE, as in '{example}'")

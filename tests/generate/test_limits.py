@@ -8,6 +8,7 @@ import pytest
 
 from conrepair.generate.limits import Limits
 from conrepair.generate.networks import Network, Wishes, made
+from conrepair.generate.patterns.registry import patterns
 from conrepair.generate.running import accepted
 from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
@@ -50,3 +51,10 @@ def test_nothing_that_is_left_is_no_network() -> None:
 @pytest.mark.parametrize(("op", "left"), [("Add", ("float32",)), ("Mul", ())])
 def test_a_support_has_no_choice_for_other_operators(op: str, left: tuple[str, ...]) -> None:
     assert Limits(Support(), ("Add",), (), range(7)).choices(op, {}, "T", ("float32",)) == left
+
+
+def test_a_pattern_has_a_share_of_its_own() -> None:
+    with_it = networks(Wishes(nodes=12, woven=0.0, patterns={"gelu by tanh": 1.0}))
+    assert sum("gelu by tanh" in network.parts for network in with_it) >= 5
+    never = networks(Wishes(nodes=12, woven=1.0, patterns={name: 0.0 for name in patterns() if name != "silu"}))
+    assert {part for network in never for part in network.parts & patterns().keys()} == {"silu"}

@@ -167,7 +167,17 @@ def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytes
         (["--operators", "Ad"], "did you mean And or Add?"),
         (["--ranks", "5-3"], "ranks 5-3: give the fewest axes"),
         (["--ranks", "some"], "--ranks: 'some' isn't a number of axes"),
-        (["--form", "size of zero"], "write FORM=SHARE"),
+        (["--form", "size of zero"], "write NAME=SHARE, as in 'size of zero=0.1'"),
+        (["--form", "size of zero=1.5"], "form size of zero: 1.5 is no share"),
+        (["--form", "size of zera=1"], "there is no form 'size of zera' here; did you mean size of zero"),
+        (["--pattern", "conv and batch norm"], "write NAME=SHARE, as in 'conv and batch norm=0.5'"),
+        (
+            ["--pattern", "conv and batch nor=1"],
+            "there is no pattern 'conv and batch nor' here; did you mean conv and",
+        ),
+        (["--pattern", "conv and batch norm=-1"], "pattern conv and batch norm: -1 is no share"),
+        (["--symbolic", "2"], "--symbolic: 2 isn't a share, from 0 to 1"),
+        (["--extremes", "some"], "--extremes: some isn't a finite number"),
         (["--form", "size of zero=many"], "'many' is no number"),
         (["--count", "0"], "0 isn't from 1"),
         (["--to", "kears"], "--to: unknown format 'kears'; did you mean 'keras'?"),
@@ -252,6 +262,40 @@ def test_a_configuration_asks_for_networks(tmp_path: Path, capsys: pytest.Captur
     assert not (tmp_path / "generated").exists()
 
 
+def test_options_and_the_configuration_have_all_that_networks_can_be(tmp_path: Path) -> None:
+    command = ["generate", "-n", "1", "--nodes", "3", "--operators", "Relu", "--dtypes", "float32", "-q"]
+    ways = [
+        "--single",
+        "--symbolic",
+        "1",
+        "--extremes",
+        "0.5",
+        "--woven",
+        "0",
+        "--pattern",
+        "conv and activation=0.5",
+    ]
+    assert main([*command, *ways, "-o", str(tmp_path / "command")]) == 0
+    section = {
+        "count": 1, "nodes": 3, "operators": ["Relu"], "dtypes": ["float32"], "single": True, "symbolic": 1,
+        "extremes": 0.5, "woven": 0, "patterns": {"conv and activation": 0.5},
+    }  # fmt: skip
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"output": "out", "generate": section}))
+    assert main(["run", str(file), "-q"]) == 0
+    assert hashes(tmp_path / "command") == hashes(tmp_path / "out" / "networks")
+    summary = json.loads((tmp_path / "command" / "generated.json").read_text())
+    wishes = Wishes(
+        nodes=3, operators=("Relu",), dtypes=("float32",), single=True, symbolic=1.0, extremes=0.5, woven=0.0,
+        patterns={"conv and activation": 0.5},
+    )  # fmt: skip
+    assert summary["wishes"] == json.loads(json.dumps(dataclasses.asdict(wishes)))
+    section["backward"] = 1
+    file.write_text(json.dumps({"output": "other", "generate": section}))
+    assert main(["run", str(file), "-q"]) == 0
+    assert json.loads((tmp_path / "other" / "networks" / "generated.json").read_text())["wishes"]["backward"] == 1
+
+
 def hashes_of(root: Path, count: int) -> dict[str, str]:
     generate(root, count=count)
     return hashes(root)
@@ -265,6 +309,8 @@ def hashes_of(root: Path, count: int) -> dict[str, str]:
         ({"folder": "store/x"}, "'store' is a folder of the audit"),
         ({"to": ["kears"]}, "did you mean 'keras'?"),
         ({"coun": 3}, "unknown key 'coun'; did you mean 'count'?"),
+        ({"symbolic": 1.5}, "$.generate.symbolic: "),
+        ({"patterns": {"conv": 1}}, "$.generate: there is no pattern 'conv' here"),
         ({"forms": {"size of zero": 2}}, "$.generate.forms.size of zero: "),
     ],
 )
