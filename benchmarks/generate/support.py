@@ -22,8 +22,8 @@ _HEAD = (
     "# What ONNX Runtime and TVM take of ONNX\n\n"
     "Made by `python -m benchmarks.generate.support {targets} --opset {opset}`, as measured;\n"
     "[generate.md](generate.md#what-somebody-takes) says how. `takes` is the share of an operator's settings\n"
-    "that were taken; element types and numbers of axes are those that were seen to be taken, by type variable and by\n"
-    "input.\n"
+    "that were taken; element types and numbers of axes are those that were seen to be taken, by type variable and\n"
+    "by input.\n"
 )
 
 

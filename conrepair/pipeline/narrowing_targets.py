@@ -73,9 +73,22 @@ class Target:
             return
         path = folder / _FILE
         path.write_bytes(model.SerializeToString())
+        if self.steps:
+            self.convert(path, folder)
+        else:
+            COMPILERS[self.name].compile(Model(framework="onnx", path=str(path), sha256=""), {}, 1, folder)
+
+    def convert(self, path: Path, folder: Path) -> Path:
+        """Convert a file step by step; what the last one wrote.
+
+        Args:
+            path: An ONNX model.
+            folder: For files.
+
+        Raises:
+            Exception: of whatever class, if a step doesn't take it.
+        """
         there = Model(framework="onnx", path=str(path), sha256="")
-        if not self.steps:
-            COMPILERS[self.name].compile(there, {}, 1, folder)
         for place, step in enumerate(self.steps):
             refusal = step.accepts(there)
             if refusal is not None:
@@ -84,6 +97,7 @@ class Target:
             own.mkdir()
             file = step.convert(there, own, step.complete({}))
             there = Model(framework=step.target, path=str(own / file), sha256="", trust=True)
+        return Path(there.path)
 
 
 def target(name: str) -> Target:
