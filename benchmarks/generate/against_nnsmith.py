@@ -98,7 +98,7 @@ def compared(
 
 
 def _ours(wishes: Wishes, seed: int) -> Iterator[Network | None]:
-    support = _support(wishes.opset)
+    support = _support(wishes.opset, wishes.names)
     *_, network = block(wishes, seed + 1, 0, support)  # which element types there are is asked once
     yield network
     number = 0
@@ -108,11 +108,11 @@ def _ours(wishes: Wishes, seed: int) -> Iterator[Network | None]:
 
 
 @cache
-def _support(opset: int) -> Probed:
+def _support(opset: int, operators: tuple[str, ...]) -> Probed:
     """With all that is asked once."""
     support = Probed(opset, accepted)
-    for op in Wishes(opset=opset).names:
-        support.choices(op, {}, "", ())
+    for op in operators:
+        support.ask(op)
     return support
 
 
