@@ -11,8 +11,9 @@ import argparse
 import collections
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -112,17 +113,27 @@ def patterns_alone(seed: int) -> Iterator[Made]:
             yield model_of(draft, {}), (name,)
 
 
-def by_onnxruntime(networks: Collection[Made]) -> Table:
-    """What ONNX Runtime's optimizations do to networks."""
+def by_onnxruntime(networks: Collection[Made], kept: Path | None) -> Table:
+    """What ONNX Runtime's optimizations do to networks; those on which they fail are kept in a folder."""
     table, optimizer, start = Table("onnxruntime", OPTIMIZATIONS), Optimizer(), time.perf_counter()
-    for model, parts in networks:
+
+    def tried(look: Callable[[], set[str]], model: onnx.ModelProto) -> set[str] | None:
         try:
-            table.add(fired(model, optimizer), parts)
+            return look()
         except Exception as error:  # noqa: BLE001  # the runtime's errors have no common class
             table.errors[str(error)] += 1
+            if kept is not None:
+                kept.mkdir(parents=True, exist_ok=True)
+                onnx.save(model, kept / f"{table.errors.total()}.onnx")
+            return None
+
+    for model, parts in networks:
+        found = tried(partial(fired, model, optimizer), model)
+        if found is not None:
+            table.add(found, parts)
     never = [name for name in OPTIMIZATIONS if not table.counts[name]]
     for model, parts in networks:
-        found = fired_alone(model, optimizer, never)
+        found = tried(partial(fired_alone, model, optimizer, never), model) or set()
         table.alone.update(found)
         for name in found:
             table.parts[name].update(parts)
@@ -151,13 +162,14 @@ def _main() -> None:
     parser.add_argument("--networks", type=int, default=1000, help="how many networks")
     parser.add_argument("--relax", type=int, default=300, help="how many of them TVM gets")
     parser.add_argument("--patterns-only", action="store_true", help="each pattern alone, in place of networks")
+    parser.add_argument("--keep", type=Path, help="a folder for networks on which ONNX Runtime's optimizations fail")
     parser.add_argument("--seed", type=int, default=0, help="of all that's drawn")
     said = parser.parse_args()
     start = time.perf_counter()
     networks = list(patterns_alone(said.seed) if said.patterns_only else random_networks(said.networks, said.seed))
     woven = sum(any(part in patterns() for part in parts) for _, parts in networks)
     print(f"{len(networks)} networks, {woven} with patterns, made in {time.perf_counter() - start:.0f} s")
-    by_onnxruntime(networks).printed()
+    by_onnxruntime(networks, said.keep).printed()
     if said.relax:
         by_relax(networks[: said.relax]).printed()
 

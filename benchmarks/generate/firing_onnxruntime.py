@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -133,24 +133,31 @@ def fired(model: onnx.ModelProto, optimizer: Optimizer, names: Collection[str] =
     """Optimizations without which the optimized graph is another."""
     text = model.SerializeToString()
     every = optimizer.optimized(text)
-    return {
-        name
-        for name in names
-        if (optimizer.optimized(text, (), _OPTIONS[name]) if name in _OPTIONS else optimizer.optimized(text, (name,)))
-        != every
+    by_option = {
+        name for name in names if name in _OPTIONS and optimizer.optimized(text, (), _OPTIONS[name]) != every
     }
+    switched = [name for name in names if name in _SWITCHED]
+    return by_option | _singled_out(switched, lambda off: optimizer.optimized(text, off) != every)
 
 
 def fired_alone(model: onnx.ModelProto, optimizer: Optimizer, names: Collection[str]) -> set[str]:
     """Those that change the graph with all others off: another one may else do the same in their place."""
     text = model.SerializeToString()
     nothing = optimizer.optimized(text, _SWITCHED)
-    chosen = [name for name in names if name in _SWITCHED]
-    return {
-        name
-        for name in chosen
-        if optimizer.optimized(text, [other for other in _SWITCHED if other != name]) != nothing
-    }
+    return _singled_out(
+        [name for name in names if name in _SWITCHED],
+        lambda on: optimizer.optimized(text, [name for name in _SWITCHED if name not in on]) != nothing,
+    )
+
+
+def _singled_out(names: Sequence[str], differs: Callable[[Collection[str]], bool]) -> set[str]:
+    """Those that make a difference by themselves, found by halves: most make none, together with others neither."""
+    if not names or not differs(names):
+        return set()
+    if len(names) == 1:
+        return set(names)
+    middle = len(names) // 2
+    return _singled_out(names[:middle], differs) | _singled_out(names[middle:], differs)
 
 
 def _essence(graph: onnx.GraphProto, outside: Mapping[str, str] | None = None) -> str:
