@@ -63,7 +63,8 @@ def main() -> None:
     distinct = sum(map(len, seen.settings.values())) / seen.nodes.total()
     print(
         f"{len(_LIKE_GENCOG)} operators, {seen.nodes.total()} placed: edge {seen.edge:.3f}, "
-        f"vertex {seen.vertex:.3f}, structural {seen.structural:.3f}; settings that are no other's {distinct:.2f}; {seconds:.1f} s"
+        f"vertex {seen.vertex:.3f}, structural {seen.structural:.3f}; "
+        f"settings that are no other's {distinct:.2f}; {seconds:.1f} s"
     )
 
 
