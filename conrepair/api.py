@@ -489,7 +489,7 @@ def generated(
     """
     from conrepair.generate.checks import check_wishes
     from conrepair.generate.generated import each_generated
-    from conrepair.generate.networks import Wishes
+    from conrepair.generate.wishes import Wishes
 
     wishes = Wishes(
         nodes=nodes,

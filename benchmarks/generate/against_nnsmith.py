@@ -26,9 +26,10 @@ from conrepair.generate.blocks import block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.generated import generated
 from conrepair.generate.graph import Draft
-from conrepair.generate.networks import Network, Wishes
+from conrepair.generate.networks import Network, NotMadeError
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
+from conrepair.generate.wishes import Wishes
 
 __all__ = ["Rate", "compared"]
 
@@ -83,9 +84,9 @@ def compared(
         for _ in range(_PART):
             begun = time.process_time()
             network = next(own)
-            odd = _round(network, seed) if whole and network is not None else False
+            odd = _round(network, seed) if whole and isinstance(network, Network) else False
             mine.seconds.append(time.process_time() - begun)
-            mine.without += network is None
+            mine.without += isinstance(network, NotMadeError)
             mine.odd += odd
         if peer is None:
             continue
@@ -97,7 +98,7 @@ def compared(
     return [mine, theirs] if peer is not None else [mine]
 
 
-def _ours(wishes: Wishes, seed: int) -> Iterator[Network | None]:
+def _ours(wishes: Wishes, seed: int) -> Iterator[Network | NotMadeError]:
     support = _support(wishes.opset, wishes.names)
     *_, network = block(wishes, seed + 1, 0, support)  # which element types there are is asked once
     yield network
@@ -127,7 +128,8 @@ def diversities(peer: NNSmith, operators: int, seed: int, *, vulnerable: bool) -
     """How diverse networks of ten operators are that have so many together, by whose they are."""
     texts = {
         "ours": _diversity(
-            (network.draft for network in islice(_ours(Wishes(), seed), 1, None) if network), operators
+            (network.draft for network in islice(_ours(Wishes(), seed), 1, None) if isinstance(network, Network)),
+            operators,
         )
     }
     with tempfile.TemporaryDirectory() as folder:

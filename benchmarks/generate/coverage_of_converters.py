@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.generate.covering import AT, CONVERTERS, FOUND
 from benchmarks.generate.curves import Curve, curves_svg
 from benchmarks.generate.nnsmith_process import NNSmith
-from conrepair.generate.networks import Wishes
+from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.generating import Asked, generate
 from conrepair.runtime.progress import ProgressDisplay
 

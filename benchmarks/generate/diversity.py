@@ -13,9 +13,10 @@ import time
 from conrepair.generate.blocks import block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import forms
-from conrepair.generate.networks import Wishes
+from conrepair.generate.networks import Network
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
+from conrepair.generate.wishes import Wishes
 
 _LIKE_GENCOG = (
     *(
@@ -56,7 +57,7 @@ def main() -> None:
     started, number = time.process_time(), 0
     while seen.nodes.total() < arguments.operators:
         for network in block(wishes, arguments.seed, number, support):
-            if network is not None and seen.nodes.total() < arguments.operators:
+            if isinstance(network, Network) and seen.nodes.total() < arguments.operators:
                 seen.add(network.draft)
         number += 1
     seconds = time.process_time() - started

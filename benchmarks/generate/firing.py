@@ -22,13 +22,14 @@ import onnx
 from benchmarks.generate.firing_onnxruntime import ELSEWHERE, OPTIMIZATIONS, Optimizer, fired, fired_alone
 from benchmarks.generate.firing_relax import PASSES, fired_of_folder
 from conrepair.generate.graph import Draft
-from conrepair.generate.networks import Wishes, made
+from conrepair.generate.networks import NotMadeError, made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.patterns.registry import patterns
 from conrepair.generate.running import accepted
 from conrepair.generate.setting import NotAllowedError, Support
 from conrepair.generate.support import Probed
 from conrepair.generate.weaving import Weaver
+from conrepair.generate.wishes import Wishes
 
 _OPSETS = (17, 18, 20, 21)
 _MOST = 4096
@@ -93,10 +94,12 @@ def random_networks(count: int, seed: int) -> Iterator[Made]:
     supports = {opset: Probed(opset, accepted) for opset in _OPSETS}
     for place in range(count):
         random, opset = Random(f"{seed}/{place}"), _OPSETS[place % len(_OPSETS)]
-        network = made(Wishes(nodes=10 + place % 11, opset=opset), random, supports[opset])
-        if network is not None:
-            weights = {name: network.values.sources[name] for name in network.weights}
-            yield model_of(network.draft, weights), network.parts
+        try:
+            network = made(Wishes(nodes=10 + place % 11, opset=opset), random, supports[opset])
+        except NotMadeError:
+            continue
+        weights = {name: network.values.sources[name] for name in network.weights}
+        yield model_of(network.draft, weights), network.parts
 
 
 def patterns_alone(seed: int) -> Iterator[Made]:

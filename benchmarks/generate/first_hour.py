@@ -23,9 +23,10 @@ import numpy as np
 import onnx
 
 from conrepair.generate.blocks import BLOCK, block
-from conrepair.generate.networks import Network, Wishes
+from conrepair.generate.networks import Network
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
+from conrepair.generate.wishes import Wishes
 
 _TOLERANCES = {"float16": (5e-2, 5e-2), "float32": (1e-2, 1e-3), "float64": (1e-2, 1e-3)}
 _SECONDS = 60
@@ -40,7 +41,8 @@ def _support(opset: int) -> Probed:
 
 @cache
 def _block(nodes: int, opset: int, seed: int, number: int) -> list[Network | None]:
-    return list(block(Wishes(nodes=nodes, opset=opset), seed, number, _support(opset)))
+    found = block(Wishes(nodes=nodes, opset=opset), seed, number, _support(opset))
+    return [network if isinstance(network, Network) else None for network in found]
 
 
 def _simplified(target: str, model: onnx.ModelProto) -> onnx.ModelProto:

@@ -15,11 +15,12 @@ from random import Random
 from benchmarks.generate.validity import Checked, look_at
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.material import Material
-from conrepair.generate.networks import Wishes, made
+from conrepair.generate.networks import NotMadeError, made
 from conrepair.generate.real.growth import Real
 from conrepair.generate.real.opened import opened
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
+from conrepair.generate.wishes import Wishes
 
 __all__: list[str] = []
 
@@ -41,11 +42,13 @@ def main() -> None:
         opaque = nodes = 0
         for index in range(arguments.networks):
             started = time.process_time()
-            network = made(wishes, Random(f"{arguments.seed}/{index}"), support, seen, material)
-            result.seconds += time.process_time() - started
-            if network is None:
+            try:
+                network = made(wishes, Random(f"{arguments.seed}/{index}"), support, seen, material)
+            except NotMadeError:
                 result.refused += 1
                 continue
+            finally:
+                result.seconds += time.process_time() - started
             result.networks += 1
             nodes += len(network.draft.nodes)
             opaque += sum(node.piece is not None for node in network.draft.nodes)

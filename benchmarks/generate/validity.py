@@ -19,10 +19,11 @@ import onnx
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import forms
-from conrepair.generate.networks import Network, Wishes
+from conrepair.generate.networks import Network, NotMadeError
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
 from conrepair.generate.values.search import flaw_of
+from conrepair.generate.wishes import Wishes
 
 __all__ = ["Checked", "checked", "look_at"]
 
@@ -74,7 +75,7 @@ def checked(wishes: Wishes, networks: int, seed: int) -> tuple[Checked, Diversit
             result.seconds += time.process_time() - started
             if isinstance(network, str):
                 break
-            if network is None:
+            if isinstance(network, NotMadeError):
                 result.refused += 1
                 continue
             result.networks += 1

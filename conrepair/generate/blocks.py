@@ -7,13 +7,17 @@ from random import Random
 
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.material import NOTHING, Material
-from conrepair.generate.networks import Network, Wishes, made
+from conrepair.generate.networks import Network, NotMadeError, made
 from conrepair.generate.setting import Support
+from conrepair.generate.wishes import Wishes
 
 __all__ = ["BLOCK", "block"]
 
 BLOCK = 25
 """Networks of a block: what guides them towards diversity are those before them in it."""
+
+_STREAMS = 3
+"""Of random numbers, for each place: the next one where nothing that the one before draws can be computed."""
 
 
 def block(
@@ -24,7 +28,7 @@ def block(
     count: int = BLOCK,
     without: Collection[int] = (),
     material: Material = NOTHING,
-) -> Iterator[Network | None]:
+) -> Iterator[Network | NotMadeError]:
     """Make the networks of a block.
 
     Args:
@@ -37,9 +41,26 @@ def block(
         material: What they're made of besides specifications.
 
     Yields:
-        Each network; None for one that the runtime refused to compute, or that isn't made.
+        Each network, or why there is none.
     """
     seen = Diversity(wishes.operators)
     for place in range(count):
-        random = Random(f"{seed}/{number}/{place}")  # of a text: the same on every machine
-        yield None if place in without else made(wishes, random, support, seen, material)
+        if place in without:
+            yield NotMadeError("it ends the process")
+            continue
+        name = f"{seed}/{number}/{place}"  # seeds of texts are the same on every machine
+        streams = (Random(f"{name}/{stream}" if stream else name) for stream in range(_STREAMS))
+        yield _first(wishes, streams, support, seen, material)
+
+
+def _first(
+    wishes: Wishes, streams: Iterator[Random], support: Support, seen: Diversity, material: Material
+) -> Network | NotMadeError:
+    """What the first stream gives that gives a network; else why none does."""
+    reasons: list[str] = []
+    for random in streams:
+        try:
+            return made(wishes, random, support, seen, material)
+        except NotMadeError as error:
+            reasons.append(str(error))
+    return NotMadeError("; then ".join(dict.fromkeys(reasons)))

@@ -9,11 +9,11 @@ from random import Random
 
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.forms.registry import forms
-from conrepair.generate.networks import Wishes
 from conrepair.generate.patterns.registry import patterns
 from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC
+from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import MissingLibraryError, UsageError
 from conrepair.runtime.libraries import missing_text
 

@@ -22,10 +22,11 @@ from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.judging import optimized
 from conrepair.generate.material import NOTHING, Material
-from conrepair.generate.networks import Network, Wishes
+from conrepair.generate.networks import Network
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.tensors import FLOATS
+from conrepair.generate.wishes import Wishes
 
 __all__ = ["ABOUT", "INPUTS", "MODEL", "OUTPUTS", "Generated", "each_generated", "generated", "versions"]
 
@@ -126,7 +127,7 @@ def each_generated(
     for number in itertools.count() if count is None else range(-(-count // BLOCK)):
         size = BLOCK if count is None else min(BLOCK, count - number * BLOCK)
         for place, network in enumerate(block(wishes, seed, number, support, size, material=material)):
-            if network is not None:
+            if isinstance(network, Network):
                 with contextlib.suppress(RefusedError):
                     yield generated(network, seed, number * BLOCK + place)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -16,20 +16,19 @@ from conrepair.generate.forms.registry import QUOTA, forms
 from conrepair.generate.graph import Draft, Node
 from conrepair.generate.growing import Growing
 from conrepair.generate.learned.placing import ORIGIN as LEARNED
-from conrepair.generate.limits import Limits
 from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.patterns.registry import patterns
 from conrepair.generate.real.drafting import ORIGIN as REAL
 from conrepair.generate.real.growth import Real, grown_from
 from conrepair.generate.running import RefusedError, run
-from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.setting import NotAllowedError, Support
 from conrepair.generate.symbolic import Open, open_sizes
 from conrepair.generate.values.search import Settled, Settling, flaw_of
 from conrepair.generate.weaving import Body, Weaver
+from conrepair.generate.wishes import Wishes
 
-__all__ = ["Network", "Wishes", "made"]
+__all__ = ["Network", "NotMadeError", "made"]
 
 _ROOM = 6
 """Nodes that large forms and patterns have."""
@@ -41,61 +40,8 @@ _ROUNDS = 12
 """How often what isn't finite is taken out and grown anew."""
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """What networks should be like.
-
-    Attributes:
-        nodes: Operators of each.
-        operators: Names of those that may be in it; all for none.
-        exclude: Names of those that may not be in it.
-        dtypes: Element types that its tensors may have; all for none. Constants that operators need as such (shapes,
-            axes) are of the types that they need.
-        ranks: Numbers of axes that its tensors may have, the fewest and the most.
-        most: Elements that a tensor may have.
-        opset: Of the standard's operators.
-        backward: How likely an operator is put in front of a tensor that no node makes.
-        woven: How likely a pattern is put in, for each five nodes.
-        extremes: The share of networks some of whose inputs and weights are at the ends of what they may be.
-        single: Whether each has one input and one output.
-        symbolic: The share of networks that leave sizes open, where their operators let them; half of them the batch.
-        quotas: By form, the share of networks that get it, where that's not the usual one.
-        changes: How often what is taken of a real network is changed. `nodes` are those that are taken then, at most;
-            operators, element types and ranks are those of what's put in; forms have no quotas.
-        patterns: By pattern, the share of networks that get it, of those that have nodes enough; others are put in as
-            `woven` says.
-    """
-
-    nodes: int = 10
-    operators: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    dtypes: tuple[str, ...] = ()
-    ranks: tuple[int, int] = (0, MAX_RANK)
-    most: int = 4096
-    opset: int = 20
-    backward: float = 0.3
-    woven: float = 0.2
-    extremes: float = 0.2
-    single: bool = False
-    symbolic: float = 0.0
-    quotas: Mapping[str, float] = field(default_factory=dict)
-    changes: int = 10
-    patterns: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Operators that may be in it, of those that the opset has."""
-        known = specifications()
-        return tuple(
-            name
-            for name in self.operators or known
-            if name in known and known[name].least_opset <= self.opset and name not in self.exclude
-        )
-
-    def narrowed(self, support: Support) -> Support:
-        """What a runtime takes, as far as it's wished."""
-        fewest, most = self.ranks
-        return Limits(support, self.names, self.dtypes, range(fewest, most + 1))
+class NotMadeError(Exception):
+    """There's no network; the text says why."""
 
 
 @dataclass
@@ -149,7 +95,7 @@ def made(
     support: Support,
     seen: Diversity | None = None,
     material: Material = NOTHING,
-) -> Network | None:
+) -> Network:
     """Make a network.
 
     Args:
@@ -160,7 +106,10 @@ def made(
         material: What it's made of besides specifications.
 
     Returns:
-        The network; None if the runtime refused to compute what was drawn.
+        The network.
+
+    Raises:
+        NotMadeError: if the runtime doesn't compute what was drawn, or nothing was found to be drawn.
     """
     names, plain, support = wishes.names, support, wishes.narrowed(support)
     seen = Diversity(names) if seen is None else seen
@@ -188,12 +137,12 @@ def made(
         chosen = _weave(draft, chosen, wishes, random, support)
     kept: dict[str, np.ndarray[Any, Any]] = {}
     refused: list[str] = []
-    removed = 0
+    removed, said = 0, "no operator fits what there is"
     generator = np.random.default_rng(random.getrandbits(64))
     for _ in range(_ROUNDS):
         growing.grow(draft, wishes.nodes)
         if not draft.nodes:
-            return None
+            raise NotMadeError(said)
         if not draft.sources:  # constants alone
             draft.cut(draft.nodes[0])
             continue
@@ -205,24 +154,31 @@ def made(
             network = Network(draft, settling.pushed(found, random, share), (), removed, tuple(refused))
             return _finished(network, wishes, random, support)
         kept = settling.sources
+        guilty = settling.guilty or _named(draft, settling.message)
         if settling.message:
             refused.append(settling.message)
-        guilty = settling.guilty or _named(draft, settling.message)
+            said = _refusal(settling.message)
         if guilty is None:
-            return None
+            raise NotMadeError(said)
+        if settling.guilty:
+            said = f"no values were found with which {guilty.op} is finite, nor with others in its place"
         before = len(draft.nodes)
         draft.cut(guilty)
         if wishes.single:
             draft.keep_last()
         removed += before - len(draft.nodes)
-    return None
+    raise NotMadeError(said)
 
 
-def _from_real(reals: Sequence[Real], growing: Growing, wishes: Wishes, support: Support) -> Network | None:
+def _refusal(message: str) -> str:
+    return f"ONNX Runtime without optimizations: {message}"
+
+
+def _from_real(reals: Sequence[Real], growing: Growing, wishes: Wishes, support: Support) -> Network:
     generator = np.random.default_rng(growing.random.getrandbits(64))
     found = grown_from(reals, growing, support, wishes.nodes, wishes.changes, generator)
     if found is None:
-        return None
+        raise NotMadeError("no piece that was cut out of the model is valid and finite by itself")
     growing.seen.add(found.draft)
     network = Network(found.draft, found.values, (), 0, (), real=found.model, changes=found.changes)
     return _finished(network, wishes, growing.random, support, found.weights)
@@ -236,11 +192,11 @@ def _named(draft: Draft, message: str) -> Node | None:
 
 def _finished(
     network: Network, wishes: Wishes, random: Random, support: Support, weights: Collection[str] = ()
-) -> Network | None:
-    """Say which sources are weights, besides those that are known, and which sizes are open.
+) -> Network:
+    """Say which sources are weights, besides those that are known, and which sizes are open; compute it so.
 
-    Returns:
-        The network; None if the runtime doesn't compute that.
+    Raises:
+        NotMadeError: if the runtime doesn't compute that.
     """
     draft = network.draft
     if not draft.outputs():
@@ -250,23 +206,31 @@ def _finished(
     network.weights = tuple(name for name in draft.sources if name not in inputs)
     if random.random() < wishes.symbolic:
         network.open = open_sizes(draft, tuple(filter(None, inputs)), support, random, batch=random.random() < 0.5)
-    return network if _answered(network) else None
+    _answer(network)
+    return network
 
 
-def _answered(network: Network) -> bool:
+def _answer(network: Network) -> None:
     """Compute a network's outputs as it's given away: what a runtime packs weights for differs in the last bits.
 
     Rarely that's enough for an infinity: all weights are inputs then.
+
+    Raises:
+        NotMadeError: if the runtime doesn't compute it.
     """
+    said = ""
     for weights in (network.weights, ()):
         network.weights = weights
         try:
             network.answers = run(network.model, network.inputs, network.draft.outputs())
-        except RefusedError:
+        except RefusedError as error:
+            said = _refusal(str(error))
             continue
-        if not any(map(flaw_of, network.answers.values())):
-            return True
-    return False
+        flawed = {name: flaw for name, array in network.answers.items() if (flaw := flaw_of(array))}
+        if not flawed:
+            return
+        said = "; ".join(f"{name} is {flaw} when it's computed again" for name, flaw in flawed.items())
+    raise NotMadeError(said)
 
 
 def _chosen(wishes: Wishes, random: Random) -> list[tuple[str, Body]]:

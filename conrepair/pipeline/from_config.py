@@ -67,7 +67,7 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig) -> Asked:
         wanted: Its section.
         limits: Of its run.
     """
-    from conrepair.generate.networks import Wishes  # imports ONNX
+    from conrepair.generate.wishes import Wishes  # imports ONNX
     from conrepair.pipeline.generating import Asked
 
     own = wanted.model_dump(include={field.name for field in dataclasses.fields(Wishes)})

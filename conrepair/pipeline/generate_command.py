@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conrepair.frameworks.formats import format_name, unknown_format
-from conrepair.generate.networks import Wishes
+from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.from_config import asked_networks
 from conrepair.pipeline.generating import Asked, generate
 from conrepair.pipeline.network_folder import name_of

@@ -16,10 +16,11 @@ from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.generated import generated
 from conrepair.generate.narrowing.narrowed import Narrowed
 from conrepair.generate.narrowing.table import Taken
-from conrepair.generate.networks import Wishes
+from conrepair.generate.networks import NotMadeError
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
+from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.network_folder import REASON, name_of
 from conrepair.runtime.journal import Journal
 
@@ -53,8 +54,8 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             network = next(networks)
             if index not in wanted:
                 continue
-            if network is None:
-                _write(folder / f"{name_of(index)}{REASON}", "ONNX Runtime didn't compute what was drawn")
+            if isinstance(network, NotMadeError):
+                _write(folder / f"{name_of(index)}{REASON}", str(network))
                 continue
             try:
                 _deliver(folder, name_of(index), generated(network, payload["seed"], index))

@@ -17,7 +17,7 @@ from conrepair.generate.blocks import BLOCK
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import ABOUT, versions
 from conrepair.generate.narrowing.table import Taken
-from conrepair.generate.networks import Wishes
+from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.generate_jobs import AT, TRYING
 from conrepair.pipeline.job_table import JOBS, reach_of

@@ -8,7 +8,7 @@ from typing import Any
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import versions
 from conrepair.generate.narrowing.table import Row, Taken, taken_of
-from conrepair.generate.networks import Wishes
+from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.narrowing_targets import Target, target
 from conrepair.pipeline.scheduler import Result, Task

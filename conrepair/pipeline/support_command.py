@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conrepair.generate.narrowing.table import Taken
-from conrepair.generate.networks import Wishes
+from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.narrowing import support_of
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, output_console, say

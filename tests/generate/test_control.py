@@ -8,10 +8,11 @@ import onnx
 import pytest
 
 from conrepair.generate.bodies import Body, Step
-from conrepair.generate.networks import Wishes, made
+from conrepair.generate.networks import made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import accepted, run
 from conrepair.generate.support import Probed
+from conrepair.generate.wishes import Wishes
 
 SUPPORT = Probed(20, accepted)
 
@@ -30,7 +31,6 @@ def test_a_body_is_a_graph_whose_names_are_its_own() -> None:
 def test_branches_and_loops_are_in_networks(seed: int) -> None:
     wishes = Wishes(nodes=6, operators=("If", "Loop", "Scan", "Relu"), woven=0.0, quotas={})
     network = made(wishes, Random(seed), SUPPORT)
-    assert network is not None
     assert {node.op for node in network.draft.nodes} & {"If", "Loop", "Scan"}
     model = model_of(network.draft, {})
     onnx.checker.check_model(model, full_check=True)

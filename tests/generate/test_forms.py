@@ -10,12 +10,13 @@ import pytest
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.graph import Draft
 from conrepair.generate.growing import Growing
-from conrepair.generate.networks import Wishes, made
+from conrepair.generate.networks import made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import accepted
 from conrepair.generate.setting import NotAllowedError
 from conrepair.generate.support import Probed
 from conrepair.generate.weaving import Weaver
+from conrepair.generate.wishes import Wishes
 
 SUPPORT = Probed(20, accepted)
 OPERATORS = ("Add", "Conv", "Identity", "MatMul", "Mul", "Relu", "Sigmoid", "Transpose")
@@ -27,7 +28,6 @@ def test_a_form_fits(name: str) -> None:
     found = 0
     for seed in range(6):
         network = made(wishes, Random(seed), SUPPORT)
-        assert network is not None
         assert network.parts <= {name}
         found += name in network.parts
         model = model_of(network.draft, {name: network.values.sources[name] for name in network.weights})

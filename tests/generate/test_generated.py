@@ -15,9 +15,10 @@ from conrepair.generate.checks import check_wishes
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.generated import Generated, generated, versions
 from conrepair.generate.judging import Difference, difference, optimized
-from conrepair.generate.networks import Wishes
+from conrepair.generate.networks import Network
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
+from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import MissingLibraryError, UsageError
 
 WISHES = Wishes(nodes=4, operators=("Add", "Conv", "Relu", "Cast"), dtypes=("float32", "float16"))
@@ -25,7 +26,11 @@ WISHES = Wishes(nodes=4, operators=("Add", "Conv", "Relu", "Cast"), dtypes=("flo
 
 def some(count: int) -> list[Generated]:
     networks = itertools.islice(block(WISHES, 7, 0, Probed(20, accepted)), count)
-    return [generated(network, 7, place).judged() for place, network in enumerate(networks) if network is not None]
+    return [
+        generated(network, 7, place).judged()
+        for place, network in enumerate(networks)
+        if isinstance(network, Network)
+    ]
 
 
 def test_what_is_said_of_a_network_is_so(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 import conrepair
-from conrepair.generate.networks import Wishes
+from conrepair.generate.wishes import Wishes
 from conrepair.pipeline import generating
 from conrepair.runtime.progress import ProgressDisplay
 

@@ -22,13 +22,14 @@ from conrepair.generate.learned.placing import Learned
 from conrepair.generate.learned.still import still_cases
 from conrepair.generate.learned.trying import tried
 from conrepair.generate.material import Material
-from conrepair.generate.networks import Wishes, made
+from conrepair.generate.networks import made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import accepted, run
 from conrepair.generate.setting import Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.support import Probed
 from conrepair.generate.values.drawn import drawn_values
+from conrepair.generate.wishes import Wishes
 
 INSTANCES = case_instances()
 SUPPORT = Probed(20, accepted)
@@ -64,7 +65,6 @@ def test_networks_have_instances_among_their_nodes(single: bool, least: int) -> 
     seen, instances, reading = Diversity(wishes.names), 0, 0
     for seed in range(8):
         network = made(wishes, Random(seed), SUPPORT, seen, Material(learned))
-        assert network is not None
         draft, sources = network.draft, network.values.sources
         assert len(draft.nodes) == 8
         assert not single or len(draft.outputs()) == 1
@@ -84,7 +84,6 @@ def test_networks_have_instances_among_their_nodes(single: bool, least: int) -> 
 def test_an_operator_without_a_specification_can_be_wished() -> None:
     wishes = Wishes(nodes=2, operators=("SequenceInsert",))
     network = made(wishes, Random(0), SUPPORT, material=Material(Learned(INSTANCES)))
-    assert network is not None
     assert "SequenceInsert" not in specifications()
     assert {node.op for node in network.draft.nodes} == {"SequenceInsert"}
 

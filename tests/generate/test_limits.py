@@ -7,18 +7,18 @@ from random import Random
 import pytest
 
 from conrepair.generate.limits import Limits
-from conrepair.generate.networks import Network, Wishes, made
+from conrepair.generate.networks import Network, NotMadeError, made
 from conrepair.generate.patterns.registry import patterns
 from conrepair.generate.running import accepted
 from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
+from conrepair.generate.wishes import Wishes
 
 SUPPORT = Probed(20, accepted)
 
 
 def networks(wishes: Wishes, count: int = 6) -> list[Network]:
-    found = [made(wishes, Random(seed), SUPPORT) for seed in range(count)]
-    return [network for network in found if network is not None]
+    return [made(wishes, Random(seed), SUPPORT) for seed in range(count)]
 
 
 def test_only_wished_operators_are_there_also_of_forms_and_patterns() -> None:
@@ -45,7 +45,8 @@ def test_constants_that_operators_need_may_have_any_type() -> None:
 
 
 def test_nothing_that_is_left_is_no_network() -> None:
-    assert made(Wishes(operators=("And",), dtypes=("float32",)), Random(0), SUPPORT) is None
+    with pytest.raises(NotMadeError, match="no operator fits"):
+        made(Wishes(operators=("And",), dtypes=("float32",)), Random(0), SUPPORT)
 
 
 @pytest.mark.parametrize(("op", "left"), [("Add", ("float32",)), ("Mul", ())])

@@ -18,7 +18,7 @@ from conrepair.generate.graph import Draft
 from conrepair.generate.learned.models import harvest
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.material import Material
-from conrepair.generate.networks import Network, Wishes, made
+from conrepair.generate.networks import Network, made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.real.changes import CHANGES
 from conrepair.generate.real.drafting import drafted
@@ -28,6 +28,7 @@ from conrepair.generate.real.units import cut, units_of
 from conrepair.generate.running import accepted, run
 from conrepair.generate.support import Probed
 from conrepair.generate.values.search import Settling, flaw_of
+from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import UsageError
 
 SUPPORT = Probed(20, accepted)
@@ -51,8 +52,7 @@ def reals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Real]:
     return {name: Real(opened(write(folder / f"{name}.onnx"), 20)) for name, write in NETWORKS.items()}
 
 
-def _valid(network: Network | None) -> Network:
-    assert network is not None
+def _valid(network: Network) -> Network:
     draft, sources = network.draft, network.values.sources
     model = model_of(draft, {name: sources[name] for name in network.weights})
     onnx.checker.check_model(model, full_check=True)
@@ -108,7 +108,6 @@ def test_each_change_is_made(reals: dict[str, Real]) -> None:
         network = made(
             Wishes(nodes=12, changes=8, operators=OPERATORS), Random(seed), SUPPORT, None, Material(reals=(real,))
         )
-        assert network is not None
         found.update(network.changes)
     assert found.keys() == CHANGES.keys()
 

@@ -18,7 +18,7 @@ import pytest
 
 from conrepair.cli import main
 from conrepair.generate.blocks import BLOCK
-from conrepair.generate.networks import Wishes
+from conrepair.generate.wishes import Wishes
 from conrepair.pipeline import generate_jobs, generating
 from conrepair.pipeline.generate_command import tell_generated
 from conrepair.pipeline.generating import Asked

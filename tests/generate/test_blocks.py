@@ -1,0 +1,68 @@
+"""Blocks: a place whose first stream of random numbers gives no network gets that of another, or says why not."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from conrepair.generate import blocks
+from conrepair.generate.blocks import block
+from conrepair.generate.networks import Network, NotMadeError, made
+from conrepair.generate.running import RefusedError, accepted
+from conrepair.generate.support import Probed
+from conrepair.generate.values.search import Settling
+from conrepair.generate.wishes import Wishes
+
+SUPPORT = Probed(20, accepted)
+WISHES = Wishes(nodes=2, operators=("Add", "Relu"), dtypes=("float32",))
+
+
+def described(found: list[Network | NotMadeError]) -> list[Any]:
+    return [item.model.SerializeToString() if isinstance(item, Network) else str(item) for item in found]
+
+
+def test_another_stream_makes_the_network_where_the_first_makes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = described(list(block(WISHES, 7, 0, SUPPORT, 3)))
+    empty = {Random(name).getstate(): name for name in ("7/0/1", "7/0/2", "7/0/2/1", "7/0/2/2")}
+
+    def making(wishes: Wishes, random: Random, *others: Any) -> Network:
+        if random.getstate() in empty:
+            raise NotMadeError(f"nothing of {empty[random.getstate()].count('/')} numbers")
+        return made(wishes, random, *others)
+
+    monkeypatch.setattr(blocks, "made", making)
+    first, second, third = described(list(block(WISHES, 7, 0, SUPPORT, 3)))
+    assert first == usual[0]
+    assert isinstance(second, bytes)
+    assert second != usual[1]
+    assert third == "nothing of 2 numbers; then nothing of 3 numbers"
+    assert described(list(block(WISHES, 7, 0, SUPPORT, 3))) == [first, second, third]
+
+
+def test_the_runtime_s_words_are_why_there_is_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(self: Settling, kept: Any = None) -> None:
+        self.message = "[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED"
+
+    monkeypatch.setattr(Settling, "settled", refusing)
+    with pytest.raises(NotMadeError, match=r"^ONNX Runtime without optimizations: \[ONNXRuntimeError\] : 9"):
+        made(WISHES, Random(0), SUPPORT)
+
+
+def test_what_is_refused_as_it_is_given_away_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(*_: Any) -> None:
+        raise RefusedError("no kernel")
+
+    monkeypatch.setattr("conrepair.generate.networks.run", refusing)
+    with pytest.raises(NotMadeError, match=r"^ONNX Runtime without optimizations: no kernel$"):
+        made(WISHES, Random(0), SUPPORT)
+
+
+def test_operators_that_are_never_finite_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(self: Settling, kept: Any = None) -> None:
+        self.guilty = self.draft.nodes[0]
+
+    monkeypatch.setattr(Settling, "settled", failing)
+    with pytest.raises(NotMadeError, match=r"no values were found with which (Add|Relu) is finite"):
+        made(WISHES, Random(0), SUPPORT)
