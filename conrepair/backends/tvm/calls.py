@@ -82,7 +82,7 @@ def calls_of(
         operators: Of the imported model, in order.
 
     Returns:
-        None where which kernels run depends on values (branches).
+        None where which kernels run depends on values (branches), or how large what they compute is.
     """
     from tvm import relax
 
@@ -90,7 +90,7 @@ def calls_of(
     for name, parameter in zip(inputs, module[MAIN].params, strict=False):
         reading.give(parameter, name)
     for binding in bindings_of(module[MAIN]):
-        if isinstance(binding.value, relax.If):
+        if isinstance(binding.value, relax.If) or not _definite(binding.var.ty):
             return None
         reading.bind(binding.var, binding.value)
     known = {tensor: value for value, tensors in reading.tensors.items() for tensor in tensors}
@@ -102,6 +102,16 @@ def calls_of(
     mentioned = {name for call in calls for name in call.members}
     kinds = {operator.name: operator.kind for operator in operators if operator.name in mentioned}
     return Calls(tuple(reading.inputs), calls, reading.tensors, reading.shapes, kinds)
+
+
+def _definite(made: Any) -> bool:
+    """Whether all sizes of what a variable holds are numbers."""
+    from tvm import relax
+
+    if isinstance(made, relax.TupleType):
+        return all(map(_definite, made.fields))
+    sizes = getattr(getattr(made, "shape", None), "values", None) or ()
+    return all(isinstance(getattr(size, "value", size), int) for size in sizes)
 
 
 Value = str | None | tuple[Any, ...]

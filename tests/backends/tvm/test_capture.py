@@ -150,6 +150,19 @@ def test_a_kernel_reads_what_it_is_given(setting: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(runnable.run({"x": x})["y"], np.exp(x), rtol=1e-6)
 
 
+def test_what_has_sizes_that_depend_on_values_runs_without_a_list_of_kernels(tmp_path: Path) -> None:
+    text = """boxes (float[1, 3, 4] boxes, float[1, 1, 3] scores) => (int64[N, 3] y) {
+        y = NonMaxSuppression (boxes, scores, most)
+    }"""
+    model = small.model_of("onnx", networks.written(tmp_path / "boxes.onnx", text, {"most": np.array([2])}))
+    runnable = built(model, tmp_path / "build", "O0")
+    boxes = np.array([[[0, 0, 1, 1], [5, 5, 6, 6], [0, 0, 1, 1]]], np.float32)
+    found = runnable.run({"boxes": boxes, "scores": np.array([[[0.5, 0.9, 0.1]]], np.float32)})
+    assert found["y"].tolist() == [[0, 0, 1], [0, 0, 0]]
+    with pytest.raises(ModelLoadError, match=r"has no calls\.json"):
+        load_calls(runnable.folder)
+
+
 def test_a_record_of_another_build_is_refused(tmp_path: Path) -> None:
     runnable = built(convnet(tmp_path), tmp_path / "build", "O2")
     other = built(convnet(tmp_path), tmp_path / "other", "O0")
