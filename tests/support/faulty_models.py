@@ -77,6 +77,7 @@ def run(model: onnx.ModelProto, feeds: Arrays | Sequence[Any], *, optimized: boo
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [item.name for item in session.get_inputs()]
     return list(session.run(None, dict(feeds if isinstance(feeds, Mapping) else zip(names, feeds, strict=True))))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Node
+from conrepair.runtime.onnx_session import open_session
 
 Array = npt.NDArray[Any]
 
@@ -22,7 +23,6 @@ def compute(node: Node, inputs: list[Array]) -> Array | None:
 def by_onnx(op: str, inputs: list[Array | None], outputs: int = 1, opset: int = 19, **attributes: Any) -> list[Array]:
     """Run one ONNX operator."""
     import onnx
-    import onnxruntime
     from onnx import helper
 
     names = [f"i{index}" if value is not None else "" for index, value in enumerate(inputs)]
@@ -36,9 +36,7 @@ def by_onnx(op: str, inputs: list[Array | None], outputs: int = 1, opset: int = 
         [helper.make_tensor_value_info(name, kinds["i0"], None) for name in results],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    session = open_session(model.SerializeToString(), threads=1)
     del onnx
     return [np.asarray(value) for value in session.run(None, given)]
 

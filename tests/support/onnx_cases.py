@@ -9,9 +9,9 @@ import keras
 import numpy as np
 import onnx
 import onnx_ir
-import onnxruntime
 
 from conrepair.importer.graph import import_model
+from conrepair.runtime.onnx_session import open_session
 
 SEED = 20261120
 
@@ -112,10 +112,7 @@ def _model(
 
 def run_onnx(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
     """What ONNX Runtime says, with all optimizations disabled."""
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = open_session(model.SerializeToString(), threads=1)
     return list(session.run(None, dict(feeds)))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from onnx import numpy_helper
 from small_models import FEATURES, images, model_of, onnx_convnet, onnx_pair, onnx_text, tokens, vectors
 
@@ -18,6 +17,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.networks.onnx import OnnxNetwork, open_network
+from conrepair.runtime.onnx_session import open_session
 
 Array = npt.NDArray[Any]
 
@@ -223,7 +223,5 @@ def all_values(path: str, names: list[str], feeds: Mapping[str, Array]) -> dict[
     proto = onnx.load(path)
     there = {value.name for value in proto.graph.output}
     proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in there)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = open_session(proto.SerializeToString(), threads=1)
     return dict(zip(names, session.run(names, dict(feeds)), strict=True))

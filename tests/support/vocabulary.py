@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from onnx import helper
 
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.graph.operators import OPERATORS
+from conrepair.runtime.onnx_session import open_session
 
 Array = npt.NDArray[Any]
 
@@ -116,7 +116,7 @@ def _onnx(op: str, arrays: list[Array | None], attributes: Mapping[str, Any], ou
     model.graph.output.extend(
         helper.make_tensor_value_info(name, kind, None) for name, kind in zip(results, kinds, strict=True)
     )
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = open_session(model.SerializeToString(), threads=1)
     return list(session.run(results, feeds))
 
 
