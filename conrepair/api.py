@@ -459,6 +459,9 @@ def generated(
     extremes: float = 0.2,
     single: bool = False,
     symbolic: float = 0.0,
+    learn: Sequence[str | Path] = (),
+    grown_from: Sequence[str | Path] = (),
+    changes: int = 10,
     judge: bool = False,
 ) -> Iterator[Generated]:
     """Make random valid networks, in this process: those of `conrepair generate` with the same wishes.
@@ -479,6 +482,9 @@ def generated(
         extremes: Share of networks some of whose inputs and weights are at the ends of what they may be.
         single: Whether each has one input and one output.
         symbolic: Share of networks that leave sizes open.
+        learn: Models of which operators are put in as they are, folders of models, or "onnx" for ONNX's own cases.
+        grown_from: Models, or folders of them, of a piece of which each is grown.
+        changes: Of each that is grown from a model.
         judge: Whether each is run with ONNX Runtime's optimizations, too.
 
     Yields:
@@ -490,6 +496,8 @@ def generated(
     from conrepair.generate.checks import check_wishes
     from conrepair.generate.generated import each_generated
     from conrepair.generate.wishes import Wishes
+    from conrepair.pipeline.generate_material import material_files, material_of
+    from conrepair.runtime.progress import ProgressDisplay
 
     wishes = Wishes(
         nodes=nodes,
@@ -505,9 +513,13 @@ def generated(
         symbolic=symbolic,
         quotas=dict(forms or {}),
         patterns=dict(patterns or {}),
+        changes=changes,
     )
-    check_wishes(wishes)
-    networks = each_generated(wishes, seed, count)
+    files = material_files([str(item) for item in learn], [str(item) for item in grown_from], Path.cwd())
+    files.check(wishes)
+    instances = files.instances(ProgressDisplay(quiet=True))
+    check_wishes(wishes, frozenset(item.op for item in instances))
+    networks = each_generated(wishes, seed, count, material_of(files, instances, opset))
     return (network.judged() for network in networks) if judge else networks
 
 

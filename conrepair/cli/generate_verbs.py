@@ -122,6 +122,30 @@ def _add_what(parser: Parser) -> None:
         help="Convert each network to these formats, too, separated by commas: torch, keras, savedmodel, tflite.",
     )
     group.add_argument(
+        "--learn",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="Put operators in as this model has them, or the models of a folder, or ONNX's own cases (onnx). Repeat "
+        "it for several.",
+    )
+    group.add_argument(
+        "--from",
+        dest="models",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="Grow each network from a piece of this model, or of one in a folder, of at most --nodes operators. "
+        "Repeat it for several.",
+    )
+    group.add_argument(
+        "--changes",
+        type=count,
+        default=10,
+        metavar="N",
+        help="Changes of each network that is grown from a model (default: %(default)s).",
+    )
+    group.add_argument(
         "--support",
         metavar="TARGET",
         help="Only what this one takes of ONNX, found by models of one operator: onnxruntime, tvm, a format "

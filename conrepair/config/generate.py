@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from conrepair.config.strict import OutputPath, Seconds, Strict
+from conrepair.config.strict import AnyPath, OutputPath, Seconds, Strict
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.runtime.bounds import MOST_SEED
 
@@ -42,6 +42,11 @@ class GenerateConfig(Strict):
     symbolic: _Share = Field(0.0, description="Share of networks that leave sizes open, half of them the batch.")
     extremes: _Share = Field(0.2, description="Share of networks with inputs and weights at the ends of their range.")
     backward: _Share = Field(0.3, description="How likely an operator is put in front of an input.")
+    learn: tuple[AnyPath, ...] = Field(
+        (), description="Models of which operators are learned, folders of models, or 'onnx' for ONNX's own cases."
+    )
+    grown_from: tuple[AnyPath, ...] = Field((), description="Models, or folders of them, that each is grown from.")
+    changes: int = Field(10, ge=0, le=_MOST, description="Of each that is grown from a model.")
     to: tuple[str, ...] = Field((), description="Formats to convert each to: torch, keras, tensorflow, tflite.")
     support: str | None = Field(
         None, description="Only what this runtime, compiler, converter or format takes: tvm, keras, onnx2torch..."

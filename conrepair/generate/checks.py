@@ -27,8 +27,12 @@ _SOLVER = "z3"
 _SHARES = ("backward", "woven", "extremes", "symbolic")
 
 
-def check_wishes(wishes: Wishes) -> None:
+def check_wishes(wishes: Wishes, learned: Collection[str] | None = ()) -> None:
     """Refuse what no network can be.
+
+    Args:
+        wishes: What they should be like.
+        learned: Operators of instances; None if they aren't known yet.
 
     Raises:
         UsageError: for an unknown name, with the nearest ones; for bounds that contradict each other; where nothing
@@ -37,7 +41,8 @@ def check_wishes(wishes: Wishes) -> None:
     """
     if importlib.util.find_spec(_SOLVER) is None:
         raise MissingLibraryError(missing_text(_SOLVER))
-    _check_names("operator", (*wishes.operators, *wishes.exclude), specifications())
+    if learned is not None:
+        _check_names("operator", (*wishes.operators, *wishes.exclude), {*specifications(), *learned})
     _check_names("element type", wishes.dtypes, (*NUMERIC, *BOOL))
     _check_names("form", wishes.quotas, forms())
     _check_names("pattern", wishes.patterns, patterns())
@@ -52,9 +57,9 @@ def check_wishes(wishes: Wishes) -> None:
     fewest, most = wishes.ranks
     if not 0 <= fewest <= most <= MAX_RANK:
         raise UsageError(f"ranks {fewest}-{most}: give the fewest axes and then the most, of 0 to {MAX_RANK}.")
-    if not wishes.names:
+    if not wishes.names and not (learned is None or {*wishes.operators} & {*learned}):
         raise UsageError(_none_left(wishes))
-    if not any(_fits(op, wishes) for op in wishes.names):
+    if wishes.names and not any(_fits(op, wishes) for op in wishes.names):
         tensors = f"{', '.join(wishes.dtypes) or 'any type'} with {fewest} to {most} axes, of at most {wishes.most}"
         raise UsageError(
             f"no operator is left: none of {_some(wishes.names)} takes tensors of {tensors} elements. Allow more "

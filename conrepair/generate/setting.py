@@ -272,11 +272,11 @@ class Setting(ABC):
     def sizes(self, name: str, shape: Shape | Pattern) -> tuple[Number, ...]:
         """Sizes that the node says, of its output as a rule."""
         pattern = Dims(tuple(shape)) if isinstance(shape, Sequence) else shape
-        return tuple(self._attribute(name, Told(pattern)))
+        return tuple(map(_size, self._attribute(name, Told(pattern))))
 
     def size_said(self, name: str, low: Number = 1, high: Number | None = None) -> Number:
         """One size that the node says."""
-        return self._attribute(name, Told(Dims((Size(low, high),)), alone=True))
+        return _size(self._attribute(name, Told(Dims((Size(low, high),)), alone=True)))
 
     def choice(self, name: str, options: Sequence[Any]) -> Any:
         """One of some values."""
@@ -439,6 +439,11 @@ class Setting(ABC):
         if formal.option == _VARIADIC and not formal.is_homogeneous:
             return
         self.types.setdefault(formal.type_str, dtype)
+
+
+def _size(value: Number) -> Number:
+    """A size that a constant of real numbers may have said."""
+    return int(value) if isinstance(value, float) else value
 
 
 @cache

@@ -66,7 +66,7 @@ def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
     """Run the audit, if there's something to audit, and make the networks that are wanted; the worst exit code."""
     from conrepair.pipeline.from_config import check_generation
 
-    check_generation(config)
+    check_generation(config, base)
     codes = [0]
     if config.models or config.architectures:
         codes.append(audit_and_report(config, base, quiet=quiet, as_json=False))

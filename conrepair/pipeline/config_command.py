@@ -62,7 +62,7 @@ def check_config(options: argparse.Namespace) -> int:
     loaded = read_any(path)
     config = runnable_config(path, loaded)
     check_converters(config)
-    check_generation(config)
+    check_generation(config, path.absolute().parent)
     count = len(active_models(config.models))
     if not count and not config.architectures and config.generate is None:
         raise ConfigError(f"{path}: $.models: every model has skip_analysis; nothing is left to do")

@@ -60,14 +60,19 @@ _TORCHVISION_INPUT = {"inception_v3": 299}
 _DEFAULT_IMAGE = 224
 
 
-def asked_networks(wanted: GenerateConfig, limits: LimitsConfig) -> Asked:
+def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> Asked:
     """What networks a configuration asks for.
 
     Args:
         wanted: Its section.
         limits: Of its run.
+        base: Folder that relative paths start from.
+
+    Raises:
+        UsageError: if a model that it names isn't there.
     """
     from conrepair.generate.wishes import Wishes  # imports ONNX
+    from conrepair.pipeline.generate_material import material_files
     from conrepair.pipeline.generating import Asked
 
     own = wanted.model_dump(include={field.name for field in dataclasses.fields(Wishes)})
@@ -76,6 +81,7 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig) -> Asked:
         count=wanted.count,
         seed=wanted.seed,
         formats=wanted.to,
+        material=material_files(wanted.learn, wanted.grown_from, base),
         support=wanted.support,
         workers=limits.workers,
         timeout=wanted.network_seconds,
@@ -84,8 +90,12 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig) -> Asked:
     )
 
 
-def check_generation(config: AuditConfig) -> None:
+def check_generation(config: AuditConfig, base: Path) -> None:
     """Refuse networks that can't be, before anything is run.
+
+    Args:
+        config: The configuration.
+        base: Folder that its relative paths start from.
 
     Raises:
         ConfigError: if so.
@@ -98,7 +108,9 @@ def check_generation(config: AuditConfig) -> None:
     try:
         if config.generate.support is not None:
             target(config.generate.support)
-        check_wishes(asked_networks(config.generate, config.limits).wishes)
+        asked = asked_networks(config.generate, config.limits, base)
+        asked.material.check(asked.wishes)
+        check_wishes(asked.wishes, None if asked.material.identity else ())
     except UsageError as error:
         raise ConfigError(f"$.generate: {error}") from error
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.from_config import asked_networks
+from conrepair.pipeline.generate_material import material_files
 from conrepair.pipeline.generating import Asked, generate
 from conrepair.pipeline.network_folder import name_of
 from conrepair.pipeline.next_step import command, tell_next
@@ -48,12 +49,14 @@ def generate_networks(options: argparse.Namespace) -> int:
         symbolic=options.symbolic,
         quotas=dict(_share("--form", "size of zero=0.1", text) for text in options.form),
         patterns=dict(_share("--pattern", "conv and batch norm=0.5", text) for text in options.pattern),
+        changes=options.changes,
     )
     asked = Asked(
         wishes=wishes,
         count=options.count,
         seed=options.seed,
         formats=_formats(options.to),
+        material=material_files(options.learn, options.models, Path.cwd()),
         support=options.support,
         workers=options.workers,
         timeout=options.timeout,
@@ -83,7 +86,7 @@ def generate_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
         raise ValueError("the configuration has no section `generate`")
     root = base / config.output / wanted.folder
     with ProgressDisplay(quiet=quiet) as display:
-        summary = generate(asked_networks(wanted, config.limits), root, display, force=not config.reuse)
+        summary = generate(asked_networks(wanted, config.limits, base), root, display, force=not config.reuse)
     return tell_generated(summary, root)
 
 

@@ -21,6 +21,7 @@ from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
+from conrepair.pipeline.generate_material import material_at
 from conrepair.pipeline.network_folder import REASON, name_of
 from conrepair.runtime.journal import Journal
 
@@ -36,7 +37,8 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Args:
         payload: "wishes", "seed", "block" (its number), "wanted" (numbers of networks), "without" (those that ended a
             worker, which aren't tried again), "seconds" (for each), "known" (file of "types",
-            what `element_types` found, and "taken", what a target takes, by operator).
+            what `element_types` found, and "taken", what a target takes, by operator), "models" (to grow from),
+            "instances" (file of what was learned).
         folder: Receives a folder, `name_of` its number, for each network, whole from when it's there; or a file with
             `REASON` as suffix that says why there is none.
 
@@ -45,9 +47,10 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     wishes, number, wanted = from_json(Wishes, payload["wishes"]), payload["block"], set(payload["wanted"])
     support = _support(wishes.opset, payload["known"])
+    material = material_at(tuple(payload["models"]), payload["instances"], wishes.opset)
     last = max(wanted)
     without = {index - number * BLOCK for index in payload["without"]}
-    networks = block(wishes, payload["seed"], number, support, last + 1 - number * BLOCK, without)
+    networks = block(wishes, payload["seed"], number, support, last + 1 - number * BLOCK, without, material)
     for index in range(number * BLOCK, last + 1):
         _write(folder / AT, json.dumps(index))
         with bounded(payload["seconds"]):

@@ -7,8 +7,8 @@ import dataclasses
 import hashlib
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,19 @@ from conrepair.frameworks.model import to_json
 from conrepair.generate.blocks import BLOCK
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import ABOUT, versions
+from conrepair.generate.learned.instances import Instance, text_of_instances
 from conrepair.generate.narrowing.table import Taken
 from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.generate_jobs import AT, TRYING
+from conrepair.pipeline.generate_material import MaterialFiles
 from conrepair.pipeline.job_table import JOBS, reach_of
 from conrepair.pipeline.narrowing import ASKING, asking, support_of
 from conrepair.pipeline.network_folder import NetworkFolder, name_of, read_about, text_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.side_by_side import run_side_by_side
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import canonical_json, make_folder, storage_error, write_json
+from conrepair.runtime.files import canonical_json, make_folder, storage_error, write_json, write_text
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import scratch_folder
 from conrepair.runtime.workers import Failure, Job, Outcome, Workers
@@ -49,6 +51,7 @@ class Asked:
         count: How many.
         seed: Of all that's drawn.
         formats: Others that they're converted to.
+        material: Models that they're made of.
         support: Name of a target, of which only what it takes is made; None for what ONNX Runtime takes.
         workers: Blocks side by side.
         timeout: Seconds for each network.
@@ -60,6 +63,7 @@ class Asked:
     count: int
     seed: int = 0
     formats: tuple[str, ...] = ()
+    material: MaterialFiles = field(default_factory=MaterialFiles)
     support: str | None = None
     workers: int = 2
     timeout: float = 60.0
@@ -87,16 +91,18 @@ def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool 
         UsageError: if what's asked for can't be, or the folder has something else.
         StorageError: if it can't be written.
     """
-    check_wishes(asked.wishes)
-    begun, taken = time.perf_counter(), _taken(asked, display)
+    asked.material.check(asked.wishes)
+    begun, instances = time.perf_counter(), asked.material.instances(display)
+    check_wishes(asked.wishes, frozenset(item.op for item in instances))
+    taken = _taken(asked, display)
     identity = {
         "seed": asked.seed,
-        "wishes": to_json(asked.wishes),
+        "wishes": to_json(asked.wishes) | asked.material.identity,
         "versions": {**versions(), **_named(taken, asked)},
     }
     folder = NetworkFolder(root, identity, force=force)
     folder.write(asked.count, 0.0)
-    making = _Making(asked, folder, taken)
+    making = _Making(asked, folder, taken, instances)
     try:
         with (
             contextlib.suppress(_TimeIsUpError),
@@ -141,10 +147,12 @@ def _named(taken: Mapping[str, Taken], asked: Asked) -> dict[str, str]:
 class _Making:
     """Makes the networks that aren't there yet."""
 
-    def __init__(self, asked: Asked, folder: NetworkFolder, taken: Mapping[str, Taken]) -> None:
+    def __init__(
+        self, asked: Asked, folder: NetworkFolder, taken: Mapping[str, Taken], instances: Sequence[Instance]
+    ) -> None:
         self._asked, self._folder, self._taken = asked, folder, taken
         self._without: dict[int, list[int]] = {}
-        self._known = Path()
+        self._known, self._instances, self._learned = Path(), instances, Path()
 
     def missing(self) -> dict[int, list[int]]:
         """By block, numbers of networks that there are none of."""
@@ -187,6 +195,8 @@ class _Making:
         self._known = work / "known.json"
         taken = {op: dataclasses.asdict(item) for op, item in self._taken.items()}
         write_json(self._known, {"types": result.entry.result["found"], "taken": taken})
+        self._learned = work / "learned.json"
+        write_text(self._learned, text_of_instances(self._instances))
 
     def run(self, workers: Workers, work: Path, advance: Any, begun: float) -> None:
         """Make them all.
@@ -245,6 +255,8 @@ class _Making:
             "without": self._without.get(block, []),
             "seconds": self._asked.timeout,
             "known": str(self._known),
+            "models": [str(path) for path in self._asked.material.models],
+            "instances": str(self._learned),
         }
         return Job(_KIND, payload, place, frozenset({"onnx"}), BLOCK * self._asked.timeout + _START, reach_of(_KIND))
 

@@ -24,6 +24,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "element_types": "conrepair.pipeline.generate_jobs:element_types",
         "execute": f"{_MODULE}:execute",
         "generate": "conrepair.pipeline.generate_jobs:generate",
+        "learn": "conrepair.pipeline.generate_material:learn",
         "localize": f"{_MODULE}:localize",
         "narrow": "conrepair.pipeline.narrowing_jobs:narrow",
         "outline": f"{_MODULE}:outline",

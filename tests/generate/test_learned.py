@@ -17,7 +17,7 @@ from conrepair.generate.diversity import Diversity
 from conrepair.generate.graph import Draft
 from conrepair.generate.learned.cases import case_instances, harvested_cases
 from conrepair.generate.learned.closing import Closing
-from conrepair.generate.learned.instances import Instance, instances_of, text_of
+from conrepair.generate.learned.instances import Instance, instances_of, text_of_instances
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.learned.still import still_cases
 from conrepair.generate.learned.trying import tried
@@ -127,7 +127,7 @@ def test_only_tensors_of_numbers_go_in_and_out(op: str, given: list[tuple[onnx.T
     item = tried(op, closing, "a test")
     assert item is not None
     assert {made.dtype for made in item.piece.inputs + item.piece.outputs} <= {"float32", "int64", "bool"}
-    assert instances_of(text_of([item])) == (item,)
+    assert instances_of(text_of_instances([item])) == (item,)
 
 
 def _one(op: str, *arrays: Any, outputs: int = 1, **attributes: Any) -> Instance | None:
@@ -178,6 +178,6 @@ def test_operators_that_draw_numbers_have_one_to_draw() -> None:
 @pytest.mark.slow
 def test_what_is_kept_is_what_the_cases_give() -> None:
     def lines(items: tuple[Instance, ...]) -> Iterator[str]:
-        return (text_of([item]) for item in items)
+        return (text_of_instances([item]) for item in items)
 
     assert list(lines(INSTANCES)) == list(lines(harvested_cases()))

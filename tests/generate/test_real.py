@@ -163,6 +163,13 @@ def test_what_no_specification_allows_is_placed_as_it_is(tmp_path: Path) -> None
     assert [(node.op, node.piece is not None) for node in draft.nodes][3:] == [("com.microsoft::FastGelu", True)]
 
 
+def test_a_size_that_is_said_as_a_real_number_is_whole(tmp_path: Path) -> None:
+    text = "small (int64[3] x) => (float[3, depth] y) { y = OneHot (x, depth, ends) }"
+    draft = _draft(_opened(tmp_path / "m.onnx", text, depth=np.float32(7), ends=np.array([0, 1], np.float32)))
+    assert draft.nodes[0].piece is None
+    assert [type(size) for size in draft.tensors[draft.nodes[0].outputs[0]].type.shape] == [int, int]
+
+
 def test_a_branch_reads_what_is_outside_of_it(reals: dict[str, Real]) -> None:
     draft = _draft(reals["branches"].model)
     node = next(node for node in draft.nodes if node.op == "If")

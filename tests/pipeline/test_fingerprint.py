@@ -16,6 +16,7 @@ _ELSEWHERE = {
     "convert_network",
     "element_types",
     "generate",
+    "learn",
     "narrow",
     "patch",
     "probe",

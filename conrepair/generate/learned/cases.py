@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from conrepair.generate.learned.instances import Instance, instances_of, spread, text_of
+from conrepair.generate.learned.instances import Instance, instances_of, spread, text_of_instances
 from conrepair.generate.learned.node_cases import cases
 from conrepair.generate.learned.still import still_cases
 from conrepair.generate.learned.trying import tried
@@ -34,4 +34,4 @@ def harvested_cases() -> tuple[Instance, ...]:
 
 
 if __name__ == "__main__":
-    _KEPT.write_bytes(gzip.compress(text_of(harvested_cases()).encode(), mtime=0))
+    _KEPT.write_bytes(gzip.compress(text_of_instances(harvested_cases()).encode(), mtime=0))

@@ -16,7 +16,7 @@ from onnx import helper, numpy_helper
 from conrepair.generate.pieces import Piece
 from conrepair.generate.tensors import Range
 
-__all__ = ["MOST", "Instance", "instances_of", "plain", "range_of", "spread", "text_of"]
+__all__ = ["MOST", "Instance", "instances_of", "plain", "range_of", "spread", "text_of_instances"]
 
 MOST = 4096
 """Elements that a tensor of an instance may have."""
@@ -66,7 +66,7 @@ def plain(graph: onnx.GraphProto) -> dict[str, Any]:
     return found
 
 
-def text_of(instances: Iterable[Instance]) -> str:
+def text_of_instances(instances: Iterable[Instance]) -> str:
     """What a file of instances has: one a line, so that changes can be seen."""
     lines = (json.dumps(asdict(item), sort_keys=True) for item in instances)
     return "[\n" + ",\n".join(lines) + "\n]\n"
