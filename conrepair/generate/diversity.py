@@ -4,11 +4,14 @@
   at 1; the mean over operators;
 - edge: the ordered pairs of operators seen, one feeding the other, of all pairs;
 - structural: the different ancestries of nodes, by operators, of all nodes.
+
+What was seen is told as JSON, too, of which what was seen in other processes is put together.
 """
 
 from __future__ import annotations
 
 import collections
+import hashlib
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +20,7 @@ from typing import Any
 from conrepair.generate.graph import Draft, Node, Tensor
 from conrepair.generate.setting import Setting
 
-__all__ = ["Diversity", "binned", "settings_of"]
+__all__ = ["Diversity", "binned"]
 
 _BINS_OF_SIZES = 4
 _RANKS = 5
@@ -30,59 +33,118 @@ class Diversity:
 
     Attributes:
         operators: Names of those that may be there.
-        settings: By operator, those seen.
+        settings: By operator, those seen, by their tokens.
         edges: Pairs of operators of which one feeds the other.
-        ancestries: Those seen, numbered.
+        ancestries: Those seen, by their tokens.
         nodes: How many there were, by operator.
-        attributes: By operator, the values seen of each attribute, by bins.
+        attributes: By operator, the values seen of each attribute, by bins and their tokens.
         ranks: By operator, the highest rank of what it read, and whether it read several tensors.
+        ones: How many sizes of what nodes make are 1.
+        sizes: How many there are.
     """
 
     operators: Collection[str]
-    settings: dict[str, set[Any]] = field(default_factory=lambda: collections.defaultdict(set))
+    settings: dict[str, set[str]] = field(default_factory=lambda: collections.defaultdict(set))
     edges: set[tuple[str, str]] = field(default_factory=set)
-    ancestries: dict[Any, int] = field(default_factory=dict)
+    ancestries: set[str] = field(default_factory=set)
     nodes: collections.Counter[str] = field(default_factory=collections.Counter)
-    attributes: dict[str, dict[str, set[Any]]] = field(default_factory=dict)
+    attributes: dict[str, dict[str, set[str]]] = field(default_factory=dict)
     ranks: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    ones: int = 0
+    sizes: int = 0
 
     def add(self, draft: Draft) -> None:
         """Look at a network."""
         producers = draft.producers()
-        ancestry: dict[str, int] = {}
+        ancestry: dict[str, str] = {}
         for node in draft.nodes:
             self.nodes[node.op] += 1
-            self.settings[node.op].add(settings_of(node, draft.tensors))
+            self.settings[node.op].add(_token(_setting_of(node, draft.tensors)))
             for name, value in node.attributes.items():
-                self.attributes.setdefault(node.op, {}).setdefault(name, set()).add(binned(value))
+                self._values(node.op, name).add(_token(binned(value)))
             read = [draft.tensors[name].type.rank for name in node.inputs if name]
-            highest, several = self.ranks.get(node.op, (0, False))
-            self.ranks[node.op] = (max([highest, *read]), several or len(read) > 1)
+            self._read(node.op, max(read, default=0), len(read) > 1)
             above = [producers[name] for name in node.inputs if name in producers]
             self.edges.update((other.op, node.op) for other in above)
-            key = (node.op, *(ancestry.get(name, -1) for name in node.inputs))
-            own = self.ancestries.setdefault(key, len(self.ancestries))
+            own = _token((node.op, *(ancestry.get(name, "") for name in node.inputs)))
+            self.ancestries.add(own)
             ancestry.update(dict.fromkeys(filter(None, node.outputs), own))
+            made = [size for name in filter(None, node.outputs) for size in draft.tensors[name].type.shape]
+            self.ones += sum(size == 1 for size in made)
+            self.sizes += sum(size is not None for size in made)
+
+    def as_json(self) -> dict[str, Any]:
+        """What was seen, but for the operators that may be there."""
+        return {
+            "nodes": dict(sorted(self.nodes.items())),
+            "edges": sorted(map(list, self.edges)),
+            "settings": {op: sorted(self.settings[op]) for op in sorted(self.settings)},
+            "ancestries": sorted(self.ancestries),
+            "attributes": {
+                op: {name: sorted(values[name]) for name in sorted(values)}
+                for op, values in sorted(self.attributes.items())
+            },
+            "ranks": {op: list(self.ranks[op]) for op in sorted(self.ranks)},
+            "sizes": [self.ones, self.sizes],
+        }
+
+    def add_seen(self, seen: Mapping[str, Any]) -> None:
+        """Add what was seen in other networks.
+
+        Args:
+            seen: As `as_json` tells it.
+        """
+        self.nodes.update(seen["nodes"])
+        self.edges.update((above, below) for above, below in seen["edges"])
+        for op, tokens in seen["settings"].items():
+            self.settings[op].update(tokens)
+        self.ancestries.update(seen["ancestries"])
+        for op, values in seen["attributes"].items():
+            for name, tokens in values.items():
+                self._values(op, name).update(tokens)
+        for op, (rank, several) in seen["ranks"].items():
+            self._read(op, rank, several)
+        self.ones += seen["sizes"][0]
+        self.sizes += seen["sizes"][1]
+
+    def measures(self) -> dict[str, Any]:
+        """How diverse it is, for people and programs."""
+        return {
+            "edge": round(self.edge, 4),
+            "vertex": round(self.vertex, 4),
+            "structural": round(self.structural, 4),
+            "ones": round(self.ones / max(1, self.sizes), 4),
+            "operators": len(self.operators),
+            "unseen": sorted(set(self.operators) - self.nodes.keys()),
+        }
 
     def knows(self, setting: Setting) -> bool:
         """Whether a setting of an operator was seen, by bins."""
         shapes = [operand.type.shape for operand in setting.inputs if operand is not None]
-        return _setting(shapes, setting.attributes) in self.settings.get(setting.op, ())
+        return _token(_setting(shapes, setting.attributes)) in self.settings.get(setting.op, ())
 
     @property
     def vertex(self) -> float:
         """Of the settings that operators may have, the share that was seen."""
-        return sum(min(1.0, len(self.settings[op]) / self._space(op)) for op in self.operators) / len(self.operators)
+        shares = [min(1.0, len(self.settings[op]) / self._space(op)) for op in self.operators if op in self.settings]
+        return sum(shares) / max(1, len(self.operators))
 
     @property
     def edge(self) -> float:
         """Of all pairs of operators, the share that was seen."""
-        return len(self.edges) / len(self.operators) ** 2
+        return len(self.edges) / max(1, len(self.operators)) ** 2
 
     @property
     def structural(self) -> float:
         """Of all nodes, the share whose ancestry is like no other's."""
         return len(self.ancestries) / max(1, self.nodes.total())
+
+    def _values(self, op: str, name: str) -> set[str]:
+        return self.attributes.setdefault(op, {}).setdefault(name, set())
+
+    def _read(self, op: str, rank: int, several: bool) -> None:
+        highest, before = self.ranks.get(op, (0, False))
+        self.ranks[op] = (max(highest, rank), before or several)
 
     def _space(self, op: str) -> int:
         rank, several = self.ranks.get(op, (0, False))
@@ -90,8 +152,12 @@ class Diversity:
         return int(_BINS_OF_SIZES ** min(rank, _RANKS) * (1 + several) * (math.floor(math.log2(choices)) + 1))
 
 
-def settings_of(node: Node, tensors: Mapping[str, Tensor]) -> Any:
-    """What a node reads and how it's set, by bins."""
+def _token(value: Any) -> str:
+    """A short text for a value, the same in each process."""
+    return hashlib.blake2b(repr(value).encode(), digest_size=6).hexdigest()
+
+
+def _setting_of(node: Node, tensors: Mapping[str, Tensor]) -> Any:
     return _setting([tensors[name].type.shape for name in node.inputs if name], node.attributes)
 
 

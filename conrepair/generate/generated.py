@@ -19,6 +19,7 @@ import onnx
 
 from conrepair import __version__
 from conrepair.generate.blocks import BLOCK, block
+from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.judging import optimized
 from conrepair.generate.material import NOTHING, Material
@@ -65,9 +66,10 @@ class Generated:
         self.write_about(folder)
 
     def write_about(self, folder: Path) -> None:
-        """Write what is in it, whole."""
+        """Write what is in it, whole: a line for each sort of thing."""
         new = folder / f".{ABOUT}"
-        new.write_text(json.dumps(self.about, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        lines = (f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in self.about.items())
+        new.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         new.replace(folder / ABOUT)
 
 
@@ -88,7 +90,8 @@ def generated(network: Network, seed: int, index: int) -> Generated:
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise RefusedError(f"the ONNX checker: {error}") from error
     inputs, outputs = network.inputs, network.answers
-    parts = sorted(network.parts)
+    parts, seen = sorted(network.parts), Diversity(())
+    seen.add(draft)
     types = {tensor.type.dtype for tensor in draft.tensors.values()} & set(FLOATS)
     about = {
         "seed": seed,
@@ -99,11 +102,17 @@ def generated(network: Network, seed: int, index: int) -> Generated:
         "operators": dict(sorted(collections.Counter(node.op for node in draft.nodes).items())),
         "forms": [name for name in parts if name in forms()],
         "patterns": [name for name in parts if name not in forms()],
+        "diversity": {
+            "edges": len(seen.edges),
+            "settings": sum(map(len, seen.settings.values())),
+            "ancestries": len(seen.ancestries),
+        },
         "inputs": {name: _described(array) for name, array in inputs.items()},
         "outputs": {name: _described(array) for name, array in outputs.items()},
         "weights": list(network.weights),
         "symbolic": {name: list(sizes) for name, sizes in (network.open or {}).items()},
         "extremes": list(network.values.ends),
+        "seen": seen.as_json(),
         "coarsest": min(types, key=_PRECISIONS.index, default="float64"),
     }
     return Generated(model, inputs, outputs, about)

@@ -130,6 +130,8 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
     for item in optimized["found"][:_LISTED]:
         yield f"  {name_of(item['index'])} {_told(item)}"
     yield from _more(len(optimized["found"]))
+    if summary["made"]:
+        yield _diversity(summary["diversity"])
     for name, item in summary["conversions"].items():
         same, others, failed = item["same"], len(item["differs"]), item["failed"]
         yield f"to {name}: {same:,} the same, {others:,} others, {failed:,} not converted"
@@ -147,6 +149,15 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
     yield from _more(len(reasons))
     if summary["left"]:
         yield f"not begun: {summary['left']:,}, as time was up; the same command continues"
+
+
+def _diversity(told: Mapping[str, Any]) -> str:
+    unseen = len(told["unseen"])
+    rest = f"; {unseen:,} of {told['operators']:,} operators in none" if unseen else ""
+    return (
+        f"diversity: edges {told['edge']:.2g}, settings {told['vertex']:.2g}, ancestries {told['structural']:.2g}; "
+        f"{told['ones']:.0%} of sizes are 1{rest}"
+    )
 
 
 def _told(item: Mapping[str, Any]) -> str:

@@ -100,7 +100,9 @@ def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool 
         "wishes": to_json(asked.wishes) | asked.material.identity,
         "versions": {**versions(), **_named(taken, asked)},
     }
-    folder = NetworkFolder(root, identity, force=force)
+    folder = NetworkFolder(
+        root, identity, [op for op in asked.wishes.names if not taken or taken[op].taken], force=force
+    )
     folder.write(asked.count, 0.0)
     making = _Making(asked, folder, taken, instances)
     try:

@@ -7,10 +7,11 @@ import contextlib
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from conrepair.generate.diversity import Diversity
 from conrepair.generate.generated import ABOUT
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import in_place, make_folder, storage_error, write_json
@@ -41,6 +42,7 @@ class NetworkFolder:
     Args:
         root: The folder.
         identity: "seed", "wishes" and "versions": networks of others aren't put beside each other.
+        operators: Names of those that may be in networks.
         force: Whether networks of others are removed.
 
     Attributes:
@@ -53,11 +55,14 @@ class NetworkFolder:
         UsageError: if the folder has something else, or networks of others.
     """
 
-    def __init__(self, root: Path, identity: Mapping[str, Any], *, force: bool = False) -> None:
+    def __init__(
+        self, root: Path, identity: Mapping[str, Any], operators: Collection[str], *, force: bool = False
+    ) -> None:
         self.root, self._identity = root, json.loads(json.dumps({key: identity[key] for key in _IDENTITY}))
         self.made: set[int] = set()
         self.refused: dict[int, str] = {}
         self.conversions: dict[int, dict[str, dict[str, Any]]] = {}
+        self._diversity = Diversity(operators)
         self._counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
         self._found: dict[int, dict[str, Any]] = {}
         self._seconds = 0.0
@@ -106,6 +111,7 @@ class NetworkFolder:
             count: How many networks there should be.
             seconds: That this run took.
         """
+        self._diversity.operators = sorted({*self._diversity.operators, *self._diversity.nodes})
         verdicts = collections.Counter(item["verdict"] for item in self._found.values())
         return {
             "kind": _KIND,
@@ -120,6 +126,7 @@ class NetworkFolder:
                 "found": [{"index": index, **item} for index, item in sorted(self._found.items())],
             },
             "conversions": self._converted(),
+            "diversity": self._diversity.measures(),
             **{
                 name: dict(sorted(counter.items(), key=_most_first)) for name, counter in sorted(self._counts.items())
             },
@@ -192,6 +199,7 @@ class NetworkFolder:
         self.made.add(index)
         self.refused.pop(index, None)
         self._counts["operators"].update(about["operators"])
+        self._diversity.add_seen(about["seen"])
         for part in ("forms", "patterns"):
             self._counts[part].update(about[part])
         if about["optimized"]["verdict"] != "same":

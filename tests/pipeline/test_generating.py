@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 
 from conrepair.cli import main
 from conrepair.generate.blocks import BLOCK
+from conrepair.generate.diversity import Diversity
 from conrepair.generate.wishes import Wishes
 from conrepair.pipeline import generate_jobs, generating
 from conrepair.pipeline.generate_command import tell_generated
@@ -56,6 +58,12 @@ def test_a_network_is_a_folder_that_says_what_it_computes(tmp_path: Path) -> Non
         assert all(np.allclose(a, b, atol=1e-3) for a, b in zip(found, outputs.values(), strict=True))
     assert (summary["made"], summary["left"], summary["refused"]) == (3, 0, [])
     assert summary["optimized"]["same"] == 3
+    abouts = [json.loads((tmp_path / "out" / f"{index:05}" / "model.json").read_text()) for index in range(3)]
+    together = Diversity(("Add", "Relu"))
+    for about in abouts:
+        together.add_seen(about["seen"])
+        assert about["diversity"]["ancestries"] == len(about["seen"]["ancestries"])
+    assert summary["diversity"] == together.measures()
     assert set(summary["operators"]) <= {"Add", "Relu"}
     assert json.loads((tmp_path / "out" / "generated.json").read_text()) == summary
 
@@ -199,9 +207,14 @@ def test_the_command_says_what_there_is(tmp_path: Path, capsys: pytest.CaptureFi
     command = ["generate", "-n", "2", "--nodes", "2", "--operators", "Add,Relu", "--dtypes", "float32"]
     command += ["-o", str(tmp_path / "out"), "-q"]
     assert main(command) == 0
-    first, second, last = capsys.readouterr().out.splitlines()
+    first, second, third, last = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{tmp_path / 'out'}: 2 networks with 4 nodes of ")
     assert second == "  outputs with ONNX Runtime's optimizations: 2 the same"
+    assert re.fullmatch(
+        r"  diversity: edges [\d.]+, settings [\d.]+, ancestries [\d.]+; \d+% of sizes are 1"
+        r"(; 1 of 2 operators in none)?",
+        third,
+    )
     assert last.startswith("next: `conrepair inspect ")
     assert main([*command, "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["made"] == 2
@@ -217,7 +230,7 @@ def test_findings_and_refusals_are_listed(tmp_path: Path, capsys: pytest.Capture
     refused = [{"index": 4, "reason": "why"}, {"index": 9, "reason": "why"}]
     code = tell_generated(summary | {"count": 6, "optimized": optimized, "refused": refused, "left": 1}, tmp_path)
     assert code == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = [line for line in capsys.readouterr().out.splitlines() if "diversity" not in line]
     assert lines[1:6] == [
         "  outputs with ONNX Runtime's optimizations: 1 the same, 1 others, 1 crashed",
         "    00001 differs: 2 elements of t3, by up to 0.5",
