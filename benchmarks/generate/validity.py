@@ -19,6 +19,9 @@ import onnx
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import forms
+from conrepair.generate.learned.cases import case_instances
+from conrepair.generate.learned.placing import Learned
+from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.networks import Network, NotMadeError
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
@@ -55,20 +58,21 @@ class Checked:
     sizes: int = 0
 
 
-def checked(wishes: Wishes, networks: int, seed: int) -> tuple[Checked, Diversity]:
+def checked(wishes: Wishes, networks: int, seed: int, material: Material = NOTHING) -> tuple[Checked, Diversity]:
     """Make networks, and look at each.
 
     Args:
         wishes: What they should be like.
         networks: How many.
         seed: Of what's drawn.
+        material: What they're made of besides specifications.
     """
     support = Probed(wishes.opset, accepted)
     for _ in block(wishes, seed + 1, 0, support):  # which element types there are is asked once, and isn't measured
         pass
     result, diversity = Checked(), Diversity(wishes.names)
     for number in range(-(-networks // BLOCK)):
-        made = block(wishes, seed, number, support, min(BLOCK, networks - number * BLOCK))
+        made = block(wishes, seed, number, support, min(BLOCK, networks - number * BLOCK), material=material)
         while True:
             started = time.process_time()
             network = next(made, "end")
@@ -140,10 +144,13 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="+", default=[5, 10, 20, 50])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--opset", type=int, default=20)
+    parser.add_argument("--learned", type=float, default=0.0, help="share of operators that are ONNX's own cases")
     arguments = parser.parse_args()
-    wrong = False
+    wrong, share = False, arguments.learned
+    material = Material(Learned(case_instances(), share)) if share else NOTHING
     for nodes in arguments.nodes:
-        result, diversity = checked(Wishes(nodes=nodes, opset=arguments.opset), arguments.networks, arguments.seed)
+        wishes = Wishes(nodes=nodes, opset=arguments.opset)
+        result, diversity = checked(wishes, arguments.networks, arguments.seed, material)
         wrong |= bool(result.faults)
         print(
             f"{nodes} nodes: {result.networks} networks, {result.refused} refused, "
