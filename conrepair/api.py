@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -462,6 +462,7 @@ def generated(
     learn: Sequence[str | Path] = (),
     grown_from: Sequence[str | Path] = (),
     changes: int = 10,
+    functions: Sequence[Callable[[Any], Any]] = (),
     judge: bool = False,
 ) -> Iterator[Generated]:
     """Make random valid networks, in this process: those of `conrepair generate` with the same wishes.
@@ -485,6 +486,7 @@ def generated(
         learn: Models of which operators are put in as they are, folders of models, or "onnx" for ONNX's own cases.
         grown_from: Models, or folders of them, of a piece of which each is grown.
         changes: Of each that is grown from a model.
+        functions: Filters (of a parameter `network`) and constraints (of `setting`) that return what is kept.
         judge: Whether each is run with ONNX Runtime's optimizations, too.
 
     Yields:
@@ -494,6 +496,7 @@ def generated(
         ConrepairError: if no network can be so.
     """
     from conrepair.generate.checks import check_wishes
+    from conrepair.generate.functions import Functions, named
     from conrepair.generate.generated import each_generated
     from conrepair.generate.wishes import Wishes
     from conrepair.pipeline.generate_material import material_files, material_of
@@ -519,7 +522,8 @@ def generated(
     files.check(wishes)
     instances = files.instances(ProgressDisplay(quiet=True))
     check_wishes(wishes, frozenset(item.op for item in instances))
-    networks = each_generated(wishes, seed, count, material_of(files, instances, opset))
+    own = Functions([named(item) for item in functions])
+    networks = each_generated(wishes, seed, count, material_of(files, instances, opset), own)
     return (network.judged() for network in networks) if judge else networks
 
 

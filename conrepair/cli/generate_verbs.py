@@ -186,6 +186,20 @@ def _add_ways(parser: Parser) -> None:
         "Repeat it for several.",
     )
     group.add_argument(
+        "--function",
+        action="append",
+        default=[],
+        metavar="FILE.py:NAME",
+        help="Your own filter of networks, or constraint of settings: a function of `network`, or of `setting`, that "
+        "returns whether it's kept (docs/generate.md). Needs --trust. Repeat it for several.",
+    )
+    group.add_argument(
+        "--trust",
+        action="store_true",
+        help="Run what --function names: only your own programs, or those of somebody whose programs you would run. "
+        "They aren't confined (docs/security.md).",
+    )
+    group.add_argument(
         "--woven",
         type=share,
         default=0.2,

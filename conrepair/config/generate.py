@@ -51,6 +51,10 @@ class GenerateConfig(Strict):
     support: str | None = Field(
         None, description="Only what this runtime, compiler, converter or format takes: tvm, keras, onnx2torch..."
     )
+    functions: tuple[str, ...] = Field(
+        (), description="Your own filters and constraints, as FILE.py:NAME, relative to this file. They need `trust`."
+    )
+    trust: bool = Field(False, description="Run the functions: programs, which aren't confined.")
     network_seconds: Seconds = Field(60.0, gt=0, description="For each network, and each of its conversions.")
     seconds: Seconds | None = Field(None, gt=0, description="After which none is begun. Default: no such limit.")
 

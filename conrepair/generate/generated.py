@@ -21,6 +21,7 @@ from conrepair import __version__
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import forms
+from conrepair.generate.functions import NONE, Functions
 from conrepair.generate.judging import optimized
 from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.networks import Network
@@ -119,7 +120,11 @@ def generated(network: Network, seed: int, index: int) -> Generated:
 
 
 def each_generated(
-    wishes: Wishes, seed: int, count: int | None = None, material: Material = NOTHING
+    wishes: Wishes,
+    seed: int,
+    count: int | None = None,
+    material: Material = NOTHING,
+    functions: Functions = NONE,
 ) -> Iterator[Generated]:
     """Make networks in this process.
 
@@ -128,17 +133,20 @@ def each_generated(
         seed: Of all of them.
         count: How many are tried; None for no end.
         material: What they're made of besides specifications.
+        functions: The user's own.
 
     Yields:
-        Those that are valid.
+        Those that are valid, and kept.
     """
-    support = Probed(wishes.opset, accepted)
+    support = functions.narrowed(Probed(wishes.opset, accepted))
     for number in itertools.count() if count is None else range(-(-count // BLOCK)):
         size = BLOCK if count is None else min(BLOCK, count - number * BLOCK)
         for place, network in enumerate(block(wishes, seed, number, support, size, material=material)):
             if isinstance(network, Network):
                 with contextlib.suppress(RefusedError):
-                    yield generated(network, seed, number * BLOCK + place)
+                    found = generated(network, seed, number * BLOCK + place)
+                    functions.keep(found)
+                    yield found
 
 
 @cache

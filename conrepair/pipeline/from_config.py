@@ -69,9 +69,11 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> 
         base: Folder that relative paths start from.
 
     Raises:
-        UsageError: if a model that it names isn't there.
+        UsageError: if a model or function that it names isn't there.
+        ModelLoadError: if the functions may not be run.
     """
     from conrepair.generate.wishes import Wishes  # imports ONNX
+    from conrepair.pipeline.generate_functions import function_files
     from conrepair.pipeline.generate_material import material_files
     from conrepair.pipeline.generating import Asked
 
@@ -82,6 +84,7 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> 
         seed=wanted.seed,
         formats=wanted.to,
         material=material_files(wanted.learn, wanted.grown_from, base),
+        functions=function_files(wanted.functions, base, trust=wanted.trust),
         support=wanted.support,
         workers=limits.workers,
         timeout=wanted.network_seconds,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.from_config import asked_networks
+from conrepair.pipeline.generate_functions import function_files
 from conrepair.pipeline.generate_material import material_files
 from conrepair.pipeline.generating import Asked, generate
 from conrepair.pipeline.network_folder import name_of
@@ -57,6 +58,7 @@ def generate_networks(options: argparse.Namespace) -> int:
         seed=options.seed,
         formats=_formats(options.to),
         material=material_files(options.learn, options.models, Path.cwd()),
+        functions=function_files(options.function, Path.cwd(), trust=options.trust),
         support=options.support,
         workers=options.workers,
         timeout=options.timeout,
@@ -130,6 +132,8 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
     for item in optimized["found"][:_LISTED]:
         yield f"  {name_of(item['index'])} {_told(item)}"
     yield from _more(len(optimized["found"]))
+    if functions := summary["wishes"].get("functions"):
+        yield f"by programs that were trusted, and not confined: {', '.join(item.split()[0] for item in functions)}"
     if summary["made"]:
         yield _diversity(summary["diversity"])
     for name, item in summary["conversions"].items():

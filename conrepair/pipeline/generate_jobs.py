@@ -21,6 +21,7 @@ from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
+from conrepair.pipeline.generate_functions import functions_at
 from conrepair.pipeline.generate_material import material_at
 from conrepair.pipeline.network_folder import REASON, name_of
 from conrepair.runtime.journal import Journal
@@ -38,7 +39,7 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         payload: "wishes", "seed", "block" (its number), "wanted" (numbers of networks), "without" (those that ended a
             worker, which aren't tried again), "seconds" (for each), "known" (file of "types",
             what `element_types` found, and "taken", what a target takes, by operator), "models" (to grow from),
-            "instances" (file of what was learned).
+            "instances" (file of what was learned), "functions" (the user's own).
         folder: Receives a folder, `name_of` its number, for each network, whole from when it's there; or a file with
             `REASON` as suffix that says why there is none.
 
@@ -46,7 +47,8 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         Nothing.
     """
     wishes, number, wanted = from_json(Wishes, payload["wishes"]), payload["block"], set(payload["wanted"])
-    support = _support(wishes.opset, payload["known"])
+    functions = functions_at(payload["functions"])
+    support = functions.narrowed(_support(wishes.opset, payload["known"]))
     material = material_at(tuple(payload["models"]), payload["instances"], wishes.opset)
     last = max(wanted)
     without = {index - number * BLOCK for index in payload["without"]}
@@ -61,7 +63,9 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
                 _write(folder / f"{name_of(index)}{REASON}", str(network))
                 continue
             try:
-                _deliver(folder, name_of(index), generated(network, payload["seed"], index))
+                found = generated(network, payload["seed"], index)
+                functions.keep(found)
+                _deliver(folder, name_of(index), found)
             except RefusedError as error:
                 _write(folder / f"{name_of(index)}{REASON}", str(error))
     return {}

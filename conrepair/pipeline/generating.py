@@ -20,6 +20,7 @@ from conrepair.generate.learned.instances import Instance, text_of_instances
 from conrepair.generate.narrowing.table import Taken
 from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.evaluation import problem_of_failure
+from conrepair.pipeline.generate_functions import FunctionFile
 from conrepair.pipeline.generate_jobs import AT, TRYING
 from conrepair.pipeline.generate_material import MaterialFiles
 from conrepair.pipeline.job_table import JOBS, reach_of
@@ -38,7 +39,7 @@ __all__ = ["Asked", "generate"]
 _KIND = "generate"
 _WORK = ".generating-"
 _START = 120.0  # more seconds for a block's job than for its networks, each of which has a limit of its own
-_OURS = {"storage", "changed", "library"}  # failures that no network is to blame for
+_OURS = {"storage", "changed", "library", "refused"}  # failures that no network is to blame for
 _ALARM = "SIGALRM"
 
 
@@ -52,6 +53,7 @@ class Asked:
         seed: Of all that's drawn.
         formats: Others that they're converted to.
         material: Models that they're made of.
+        functions: The user's own, which are run.
         support: Name of a target, of which only what it takes is made; None for what ONNX Runtime takes.
         workers: Blocks side by side.
         timeout: Seconds for each network.
@@ -64,6 +66,7 @@ class Asked:
     seed: int = 0
     formats: tuple[str, ...] = ()
     material: MaterialFiles = field(default_factory=MaterialFiles)
+    functions: tuple[FunctionFile, ...] = ()
     support: str | None = None
     workers: int = 2
     timeout: float = 60.0
@@ -95,9 +98,10 @@ def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool 
     begun, instances = time.perf_counter(), asked.material.instances(display)
     check_wishes(asked.wishes, frozenset(item.op for item in instances))
     taken = _taken(asked, display)
+    own = {"functions": [item.identity for item in asked.functions]} if asked.functions else {}
     identity = {
         "seed": asked.seed,
-        "wishes": to_json(asked.wishes) | asked.material.identity,
+        "wishes": to_json(asked.wishes) | asked.material.identity | own,
         "versions": {**versions(), **_named(taken, asked)},
     }
     folder = NetworkFolder(
@@ -259,8 +263,10 @@ class _Making:
             "known": str(self._known),
             "models": [str(path) for path in self._asked.material.models],
             "instances": str(self._learned),
+            "functions": [item.as_json() for item in self._asked.functions],
         }
-        return Job(_KIND, payload, place, frozenset({"onnx"}), BLOCK * self._asked.timeout + _START, reach_of(_KIND))
+        reach = reach_of(_KIND, program=bool(self._asked.functions))
+        return Job(_KIND, payload, place, frozenset({"onnx"}), BLOCK * self._asked.timeout + _START, reach)
 
     def _blame(self, block: int, place: Path, failure: Failure) -> None:
         """Say of the network that a worker ended with that it did so, and keep it where it's there.

@@ -39,13 +39,14 @@ JOBS: Mapping[str, str] = MappingProxyType(
 _DEVICES = frozenset({"compile", "execute"})  # what runs on one that the user names
 
 
-def reach_of(kind: str, *, device: bool = False) -> str:
+def reach_of(kind: str, *, device: bool = False, program: bool = False) -> str:
     """How far a job reaches, by what it is and what the user asked for: never by what's in a file.
 
     Args:
         kind: Of the job. A factory is a program of the user's: what builds has no bounds.
         device: Whether it runs on a device elsewhere that the user named.
+        program: Whether it runs a program that the user named.
     """
-    if kind == "build":
+    if program or kind == "build":
         return OPEN
     return NETWORK if device and kind in _DEVICES else CONFINED

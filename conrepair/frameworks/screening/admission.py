@@ -12,12 +12,24 @@ from conrepair.frameworks.model import Model
 from conrepair.runtime.confinement import held
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["HOW_TO_TRUST", "Finding", "admit"]
+__all__ = ["HOW_TO_TRUST", "Finding", "admit", "how_to_trust"]
 
-HOW_TO_TRUST = (
-    "If it's yours, or from somebody whose programs you would run, say so: --trust on the command line, "
-    "`trust: true` of that model in a configuration, trust=True from Python"
-)
+
+def how_to_trust(key: str, python: str = "") -> str:
+    """What a person does who trusts a file.
+
+    Args:
+        key: Of a configuration.
+        python: What is said from Python.
+    """
+    from_python = f", {python} from Python" if python else ""
+    return (
+        "If it's yours, or from somebody whose programs you would run, say so: --trust on the command line, "
+        f"{key} in a configuration{from_python}"
+    )
+
+
+HOW_TO_TRUST = how_to_trust("`trust: true` of that model", "trust=True")
 _MOST = 3
 _SCREENED = {"torch", "keras", "tensorflow"}  # formats that can hold code
 

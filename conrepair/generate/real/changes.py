@@ -66,6 +66,8 @@ class Changing:
         source = _Given(draft, names, self.most)
         setting = Drawing(op, draft.opset, self.random, self.growing.support, source=source, most=self.most)
         specifications()[op].body(setting)
+        if not self.growing.support.allows(setting):
+            raise NotAllowedError("it isn't taken")
         return setting, source.left
 
 

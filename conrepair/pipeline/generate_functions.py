@@ -1,0 +1,124 @@
+"""A user's own functions in files: looked at without running anything, and loaded where they're called."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from conrepair.frameworks.screening.admission import how_to_trust
+from conrepair.generate.functions import Function, Functions, kind_by
+from conrepair.runtime.errors import ModelLoadError, UsageError
+from conrepair.runtime.files import sha256_of
+
+__all__ = ["FunctionFile", "function_files", "functions_at"]
+
+
+@dataclass(frozen=True)
+class FunctionFile:
+    """A function in a file.
+
+    Attributes:
+        path: Of the file.
+        name: Of the function.
+        kind: What it is, as `Function.kind`.
+    """
+
+    path: str
+    name: str
+    kind: str
+
+    @property
+    def told(self) -> str:
+        """How people call it."""
+        return f"{Path(self.path).name}:{self.name}"
+
+    @property
+    def identity(self) -> str:
+        """What networks depend on."""
+        return f"{self.told} {sha256_of(Path(self.path))[:16]}"
+
+    def as_json(self) -> dict[str, str]:
+        """It as a job's payload."""
+        return asdict(self)
+
+
+def function_files(texts: Sequence[str], base: Path, *, trust: bool) -> tuple[FunctionFile, ...]:
+    """Find functions that are named.
+
+    Args:
+        texts: Of them, as FILE.py:NAME.
+        base: Folder that relative paths start from.
+        trust: Whether the user says that they may run.
+
+    Raises:
+        UsageError: if one isn't there, or is neither a filter nor a constraint.
+        ModelLoadError: if they may not run.
+    """
+    found = tuple(_found(text, base) for text in dict.fromkeys(texts))
+    if found and not trust:
+        told = ", ".join(item.told for item in found)
+        raise ModelLoadError(
+            f"{told}: not run, as functions are programs, with your rights and not confined. "
+            f"{how_to_trust('`trust: true` of `generate`')}."
+        )
+    return found
+
+
+def functions_at(items: Sequence[Mapping[str, str]]) -> Functions:
+    """Load functions.
+
+    Args:
+        items: As `FunctionFile.as_json` has them.
+
+    Raises:
+        ModelLoadError: if that fails.
+    """
+    files = [FunctionFile(**item) for item in items]
+    return Functions([Function(item.told, item.kind, getattr(_module(item.path), item.name)) for item in files])
+
+
+def _found(text: str, base: Path) -> FunctionFile:
+    file, colon, name = text.rpartition(":")
+    if not (colon and file.endswith(".py") and name.isidentifier()):
+        raise UsageError(f"{text!r} names no function: write FILE.py:NAME, as in checks.py:only_small.")
+    path = (base / file).absolute()
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror or error}.") from error
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no Python program: {error}.") from error
+    functions = {item.name: item for item in tree.body if isinstance(item, ast.FunctionDef)}
+    if name not in functions:
+        near = difflib.get_close_matches(name, functions, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(functions) or 'none'}."
+        raise UsageError(f"{path} defines no function {name!r}; {hint}")
+    arguments = functions[name].args
+    parameters = [item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return FunctionFile(str(path), name, kind_by(f"{path.name}:{name}", parameters))
+
+
+@cache
+def _module(path: str) -> Any:
+    """A file as a module; what lies beside it can be imported, behind what's installed."""
+    folder, name = str(Path(path).parent), f"_conrepair_function_{Path(path).stem}"
+    if folder not in sys.path:
+        sys.path.append(folder)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ModelLoadError(f"{path} can't be loaded as a module.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and others look themselves up there
+    try:
+        spec.loader.exec_module(module)
+    # A user's module may raise anything when it's imported.
+    except Exception as error:
+        raise ModelLoadError(f"importing {path} failed: {type(error).__name__}: {error}") from error
+    return module
