@@ -30,6 +30,9 @@ _READ = 0.25
 _TOLD = 0.5
 """How likely a shape, say, is read from where the network has computed it, in place of a new constant."""
 
+_FLAT = 0.3
+"""How welcome a tensor is whose sizes are mostly 1."""
+
 _NEW = 3.0
 """How much more welcome a tensor is whose maker the operator hasn't read from yet."""
 
@@ -58,7 +61,10 @@ class Pool(Source):
     def __init__(self, draft: Draft, most: int, wanted: Callable[[str], float]) -> None:
         self._fresh = Fresh(most)
         free = [tensor for tensor in draft.tensors.values() if tensor.free]
-        self._free = [(item, wanted(item.name) * _READ ** min(item.readers, 4)) for item in free]
+        self._free = [
+            (item, wanted(item.name) * _READ ** min(item.readers, 4) * (_FLAT if _is_flat(item) else 1))
+            for item in free
+        ]
         self.fitted = False
 
     def take(self, port: Port, random: Random) -> Operand:
@@ -198,6 +204,11 @@ class Growing:
             return None
         fits = self.support.allows(setting) and (not self.single or _one_output(setting))
         return setting if fits else None
+
+
+def _is_flat(tensor: Tensor) -> bool:
+    """Whether half of a tensor's sizes, or more, are 1: what's made of it would be so, too, and so on."""
+    return 2 * tensor.type.shape.count(1) >= max(1, tensor.type.rank)
 
 
 def _one_output(setting: Setting) -> bool:
