@@ -61,7 +61,7 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
     def run(options: argparse.Namespace) -> int:
         from conrepair.pipeline.generate_command import generate_networks
 
-        if options.output is None and options.support is None:
+        if not options.output and (options.output is not None or options.support is None):
             parser.error("give -o FOLDER, or --support TARGET to see what that takes")
         return generate_networks(options)
 

@@ -9,6 +9,7 @@ from random import Random
 
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.forms.registry import forms
+from conrepair.generate.growing import one_output
 from conrepair.generate.patterns.registry import patterns
 from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
@@ -57,13 +58,16 @@ def check_wishes(wishes: Wishes, learned: Collection[str] | None = ()) -> None:
     fewest, most = wishes.ranks
     if not 0 <= fewest <= most <= MAX_RANK:
         raise UsageError(f"ranks {fewest}-{most}: give the fewest axes and then the most, of 0 to {MAX_RANK}.")
+    newer = [name for name in wishes.operators if _least_opset(name) > wishes.opset]
+    if newer:
+        raise UsageError(f"{_newer(newer, wishes.opset)}. Leave out what isn't there, or take another opset.")
     if not wishes.names and not (learned is None or {*wishes.operators} & {*learned}):
-        raise UsageError(_none_left(wishes))
+        raise UsageError("no operator is left: all of them are excluded. Name other operators, or exclude fewer.")
     if wishes.names and not any(_fits(op, wishes) for op in wishes.names):
         tensors = f"{', '.join(wishes.dtypes) or 'any type'} with {fewest} to {most} axes, of at most {wishes.most}"
         raise UsageError(
-            f"no operator is left: none of {_some(wishes.names)} takes tensors of {tensors} elements. Allow more "
-            "operators, element types, ranks or elements."
+            f"no operator is left: none of {_some(wishes.names)} takes tensors of {tensors} elements"
+            f"{', and makes one' if wishes.single else ''}. Allow more operators, element types, ranks or elements."
         )
 
 
@@ -75,10 +79,14 @@ def _check_names(what: str, names: Iterable[str], known: Collection[str]) -> Non
             raise UsageError(f"there is no {what} {name!r} here; {hint}")
 
 
-def _none_left(wishes: Wishes) -> str:
-    newer = [name for name in wishes.operators if specifications()[name].least_opset > wishes.opset]
-    why = f"opset {wishes.opset} has no {_some(newer)}" if newer else "all of them are excluded"
-    return f"no operator is left: {why}. Name other operators, exclude fewer, or take another opset."
+def _least_opset(name: str) -> int:
+    found = specifications().get(name)
+    return 0 if found is None else found.least_opset
+
+
+def _newer(names: Collection[str], opset: int) -> str:
+    least = max(map(_least_opset, names))
+    return f"opset {opset} has no {_some(names)}; opset {least} has {'it' if len(names) == 1 else 'all of them'}"
 
 
 def _some(names: Collection[str]) -> str:
@@ -95,5 +103,6 @@ def _fits(op: str, wishes: Wishes) -> bool:
             specifications()[op].body(setting)
         except NotAllowedError:
             continue
-        return True
+        if not wishes.single or one_output(setting):
+            return True
     return False

@@ -16,7 +16,7 @@ from conrepair.generate.solving import Solving
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import value_in
 
-__all__ = ["Growing", "Pool"]
+__all__ = ["Growing", "Pool", "one_output"]
 
 _FRESH = 0.08
 """How likely an input gets a new tensor although one that is there would do."""
@@ -183,7 +183,7 @@ class Growing:
             except NotAllowedError:
                 continue
             read = {operand.name for operand in setting.inputs if operand is not None and operand.name}
-            if self.single and not (last <= read and _one_output(setting)):
+            if self.single and not (last <= read and one_output(setting)):
                 continue
             if not connected or read:
                 if self._welcome(setting) and self.support.allows(setting):
@@ -202,7 +202,7 @@ class Growing:
             setting.solved()
         except NotAllowedError:
             return None
-        fits = self.support.allows(setting) and (not self.single or _one_output(setting))
+        fits = self.support.allows(setting) and (not self.single or one_output(setting))
         return setting if fits else None
 
 
@@ -211,5 +211,6 @@ def _is_flat(tensor: Tensor) -> bool:
     return 2 * tensor.type.shape.count(1) >= max(1, tensor.type.rank)
 
 
-def _one_output(setting: Setting) -> bool:
+def one_output(setting: Setting) -> bool:
+    """Whether a node makes one tensor."""
     return sum(made is not None for made in setting.outputs) == 1

@@ -38,9 +38,9 @@ def generate_networks(options: argparse.Namespace) -> int:
     """
     wishes = Wishes(
         nodes=options.nodes,
-        operators=_names(options.operators),
-        exclude=_names(options.exclude),
-        dtypes=_names(options.dtypes),
+        operators=_names("--operators", options.operators),
+        exclude=_names("--exclude", options.exclude),
+        dtypes=_names("--dtypes", options.dtypes),
         ranks=options.ranks,
         most=options.elements,
         opset=options.opset,
@@ -117,11 +117,14 @@ def _exit_code(summary: Mapping[str, Any]) -> ExitCode:
 
 
 def _headline(summary: Mapping[str, Any], root: Path) -> str:
-    nodes = sum(summary.get("operators", {}).values())
-    made, count = summary["made"], summary["count"]
-    of = f" of {count:,}" if made < count else ""
-    kinds = len(summary.get("operators", {}))
-    return f"{root}: {made:,}{of} networks with {nodes:,} nodes of {kinds} operators, in {summary['seconds']:.1f} s"
+    operators, made, count = summary.get("operators", {}), summary["made"], summary["count"]
+    told = f"{made:,} of {_counted(count, 'network')}" if made < count else _counted(made, "network")
+    parts = f"{_counted(sum(operators.values()), 'node')} of {_counted(len(operators), 'operator')}"
+    return f"{root}: {told} with {parts}, in {summary['seconds']:.1f} s"
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -136,6 +139,7 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"by programs that were trusted, and not confined: {', '.join(item.split()[0] for item in functions)}"
     if summary["made"]:
         yield _diversity(summary["diversity"])
+        yield from _missed(summary)
     for name, item in summary["conversions"].items():
         same, others, failed = item["same"], len(item["differs"]), item["failed"]
         yield f"to {name}: {same:,} the same, {others:,} others, {failed:,} not converted"
@@ -164,6 +168,15 @@ def _diversity(told: Mapping[str, Any]) -> str:
     )
 
 
+def _missed(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Forms and patterns that were named, and are nowhere although they should be."""
+    wishes, made = summary["wishes"], summary["made"]
+    for kind, shares in (("forms", wishes["quotas"]), ("patterns", wishes["patterns"])):
+        names = [name for name, share in shares.items() if share * made >= 1 and name not in summary.get(kind, {})]
+        if names:
+            yield f"{kind} in none: {', '.join(names)}; they need more nodes, or other operators, types or ranks"
+
+
 def _told(item: Mapping[str, Any]) -> str:
     if item["verdict"] != "differs":
         return f"{item['verdict']}: {_short(item['words'])}"
@@ -186,13 +199,19 @@ def _next(summary: Mapping[str, Any], root: Path) -> str:
     if found:
         model = root / name_of(found[0]["index"]) / "model.onnx"
         return f"{command('execute', model, '--backend', 'onnxruntime')} runs one of those that differ"
-    if summary["made"]:
-        return f"{command('inspect', root / '00000' / 'model.onnx')} lists what one consists of"
-    return ""
+    first = next(iter(sorted(root.glob("*/model.onnx"))), None)
+    return "" if first is None else f"{command('inspect', first)} lists what one consists of"
 
 
-def _names(texts: list[str]) -> tuple[str, ...]:
-    """Words separated by commas or given one by one, each once."""
+def _names(option: str, texts: list[str]) -> tuple[str, ...]:
+    """Words separated by commas or given one by one, each once.
+
+    Raises:
+        UsageError: if there's none in one of the texts.
+    """
+    for text in texts:
+        if not text.strip(" ,"):
+            raise UsageError(f"{option} {text!r}: there's no name in it. Leave it out, or separate names by commas.")
     return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
 
 
@@ -202,7 +221,7 @@ def _formats(texts: list[str]) -> tuple[str, ...]:
     Raises:
         UsageError: if one is unknown.
     """
-    names = tuple(dict.fromkeys(map(format_name, _names(texts))))
+    names = tuple(dict.fromkeys(map(format_name, _names("--to", texts))))
     for name in names:
         if problem := unknown_format(name):
             raise UsageError(f"--to: {problem}")

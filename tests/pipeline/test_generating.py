@@ -173,6 +173,16 @@ def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytes
     ("words", "told"),
     [
         (["--operators", "Ad"], "did you mean And or Add?"),
+        (["--operators", ""], "--operators '': there's no name in it"),
+        (["--dtypes", " , "], "--dtypes ' , ': there's no name in it"),
+        (["--operators", "Gelu,RMSNormalization,Add"], "opset 20 has no RMSNormalization; opset 23 has it"),
+        (["--operators", "Add", "--exclude", "Add"], "all of them are excluded"),
+        (["--operators", "TopK", "--single"], "none of TopK takes tensors of any type with 0 to 6 axes"),
+        (["--operators", "And", "--dtypes", "float32"], "none of And takes tensors of float32"),
+        (["--output", ""], "give -o FOLDER"),
+        (["--ranks", "9"], "ranks 9-9: give the fewest axes and then the most, of 0 to 6"),
+        (["--seed", "-1"], "-1 isn't from 0 to"),
+        (["--opset", "12"], "opset 12: there are specifications of opsets 17 to 24"),
         (["--ranks", "5-3"], "ranks 5-3: give the fewest axes"),
         (["--ranks", "some"], "--ranks: 'some' isn't a number of axes"),
         (["--form", "size of zero"], "write NAME=SHARE, as in 'size of zero=0.1'"),
@@ -218,6 +228,19 @@ def test_the_command_says_what_there_is(tmp_path: Path, capsys: pytest.CaptureFi
     assert last.startswith("next: `conrepair inspect ")
     assert main([*command, "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["made"] == 2
+
+
+def test_what_was_named_and_has_no_room_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ways = ["--pattern", "attention of BERT=1", "--form", "dead branch=0", "--form", "rank six=1", "--ranks", "1-2"]
+    command = ["generate", "-n", "1", "--nodes", "3", "--operators", "Add,Relu", "--dtypes", "float32", *ways, "-q"]
+    assert main([*command, "-o", str(tmp_path / "out")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{tmp_path / 'out'}: 1 network with 3 nodes of ")
+    need = "they need more nodes, or other operators, types or ranks"
+    assert [line for line in lines if "in none:" in line] == [
+        f"  forms in none: rank six; {need}",
+        f"  patterns in none: attention of BERT; {need}",
+    ]
 
 
 def test_findings_and_refusals_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
