@@ -10,7 +10,7 @@ __all__ = ["Curve", "curves_svg"]
 Curve = Sequence[tuple[int, float]]
 """Numbers of networks, and shares from 0 to 1."""
 
-_WIDTH, _HEIGHT, _LEFT, _TOP, _GAP, _FOOT = 250, 170, 46, 64, 34, 44
+_WIDTH, _HEIGHT, _LEFT, _TOP, _GAP, _FOOT = 250, 170, 46, 64, 56, 44
 _COLOURS = ("#1b7a3d", "#3b6fb6", "#d7301f")
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.small{font-size:10px;fill:#555}.title{font-weight:600}"
