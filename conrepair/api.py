@@ -463,6 +463,7 @@ def generated(
     grown_from: Sequence[str | Path] = (),
     changes: int = 10,
     functions: Sequence[Callable[[Any], Any]] = (),
+    support: str | None = None,
     judge: bool = False,
 ) -> Iterator[Generated]:
     """Make random valid networks, in this process: those of `conrepair generate` with the same wishes.
@@ -487,6 +488,7 @@ def generated(
         grown_from: Models, or folders of them, of a piece of which each is grown.
         changes: Of each that is grown from a model.
         functions: Filters (of a parameter `network`) and constraints (of `setting`) that return what is kept.
+        support: Only what this runtime, compiler, converter or format takes, which is found out in workers.
         judge: Whether each is run with ONNX Runtime's optimizations, too.
 
     Yields:
@@ -500,6 +502,7 @@ def generated(
     from conrepair.generate.generated import each_generated
     from conrepair.generate.wishes import Wishes
     from conrepair.pipeline.generate_material import material_files, material_of
+    from conrepair.pipeline.narrowing import support_of
     from conrepair.runtime.progress import ProgressDisplay
 
     wishes = Wishes(
@@ -523,7 +526,8 @@ def generated(
     instances = files.instances(ProgressDisplay(quiet=True))
     check_wishes(wishes, frozenset(item.op for item in instances))
     own = Functions([named(item) for item in functions])
-    networks = each_generated(wishes, seed, count, material_of(files, instances, opset), own)
+    taken = None if support is None else support_of(support, wishes.names, opset)
+    networks = each_generated(wishes, seed, count, material_of(files, instances, opset), own, taken)
     return (network.judged() for network in networks) if judge else networks
 
 

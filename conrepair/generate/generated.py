@@ -24,6 +24,8 @@ from conrepair.generate.forms.registry import forms
 from conrepair.generate.functions import NONE, Functions
 from conrepair.generate.judging import optimized
 from conrepair.generate.material import NOTHING, Material
+from conrepair.generate.narrowing.narrowed import Narrowed
+from conrepair.generate.narrowing.table import Taken
 from conrepair.generate.networks import Network
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
@@ -125,6 +127,7 @@ def each_generated(
     count: int | None = None,
     material: Material = NOTHING,
     functions: Functions = NONE,
+    taken: Mapping[str, Taken] | None = None,
 ) -> Iterator[Generated]:
     """Make networks in this process.
 
@@ -134,11 +137,12 @@ def each_generated(
         count: How many are tried; None for no end.
         material: What they're made of besides specifications.
         functions: The user's own.
+        taken: By operator, what they're narrowed to.
 
     Yields:
         Those that are valid, and kept.
     """
-    support = functions.narrowed(Probed(wishes.opset, accepted))
+    support = functions.narrowed(Narrowed(Probed(wishes.opset, accepted), taken or {}))
     for number in itertools.count() if count is None else range(-(-count // BLOCK)):
         size = BLOCK if count is None else min(BLOCK, count - number * BLOCK)
         for place, network in enumerate(block(wishes, seed, number, support, size, material=material)):

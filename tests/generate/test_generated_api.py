@@ -32,6 +32,15 @@ def test_there_is_no_end_and_each_may_be_judged() -> None:
     assert set(first[0].outputs) == {item.name for item in first[0].model.graph.output}
 
 
+def test_networks_keep_to_what_somebody_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONREPAIR_CACHE", str(tmp_path))
+    wished = {"nodes": 3, "operators": ["Relu", "Not"], "dtypes": ["float32", "bool"]}
+    found = list(conrepair.generated(3, support="onnxruntime", **wished))
+    assert len(found) == 3
+    with pytest.raises(conrepair.ConrepairError, match="nobody called 'tvn' can be asked"):
+        conrepair.generated(1, support="tvn")
+
+
 def test_what_can_not_be_is_told_at_once() -> None:
     with pytest.raises(conrepair.ConrepairError, match="did you mean And or Add"):
         conrepair.generated(1, operators=["Ad"])
