@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -20,7 +21,7 @@ from random import Random
 import onnx
 
 from benchmarks.generate.firing_onnxruntime import ELSEWHERE, OPTIMIZATIONS, Optimizer, fired, fired_alone
-from benchmarks.generate.firing_relax import PASSES, fired_of_folder
+from benchmarks.generate.firing_relax import NOT_IMPORTED, PASSES, fired_of_folder
 from conrepair.generate.graph import Draft
 from conrepair.generate.networks import NotMadeError, made
 from conrepair.generate.onnx_form import model_of
@@ -89,13 +90,13 @@ class Table:
         return ", ".join([*found[:3], *others])
 
 
-def random_networks(count: int, seed: int) -> Iterator[Made]:
-    """Networks as they're generated, of 10 to 20 nodes."""
+def random_networks(count: int, seed: int, exclude: tuple[str, ...] = ()) -> Iterator[Made]:
+    """Networks as they're generated, of 10 to 20 nodes, without some operators."""
     supports = {opset: Probed(opset, accepted) for opset in _OPSETS}
     for place in range(count):
         random, opset = Random(f"{seed}/{place}"), _OPSETS[place % len(_OPSETS)]
         try:
-            network = made(Wishes(nodes=10 + place % 11, opset=opset), random, supports[opset])
+            network = made(Wishes(nodes=10 + place % 11, opset=opset, exclude=exclude), random, supports[opset])
         except NotMadeError:
             continue
         weights = {name: network.values.sources[name] for name in network.weights}
@@ -163,18 +164,24 @@ def by_relax(networks: Collection[Made]) -> Table:
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=1000, help="how many networks")
-    parser.add_argument("--relax", type=int, default=300, help="how many of them TVM gets")
+    parser.add_argument(
+        "--relax", type=int, default=300, help="how many networks for TVM, of operators that it imports"
+    )
     parser.add_argument("--patterns-only", action="store_true", help="each pattern alone, in place of networks")
     parser.add_argument("--keep", type=Path, help="a folder for networks on which ONNX Runtime's optimizations fail")
     parser.add_argument("--seed", type=int, default=0, help="of all that's drawn")
     said = parser.parse_args()
-    start = time.perf_counter()
-    networks = list(patterns_alone(said.seed) if said.patterns_only else random_networks(said.networks, said.seed))
-    woven = sum(any(part in patterns() for part in parts) for _, parts in networks)
-    print(f"{len(networks)} networks, {woven} with patterns, made in {time.perf_counter() - start:.0f} s")
-    by_onnxruntime(networks, said.keep).printed()
-    if said.relax:
-        by_relax(networks[: said.relax]).printed()
+    for count, exclude, look in (
+        (said.networks, (), partial(by_onnxruntime, kept=said.keep)),
+        (said.relax, NOT_IMPORTED, by_relax),
+    ):
+        start = time.perf_counter()
+        some = patterns_alone(said.seed) if said.patterns_only else random_networks(count, said.seed, exclude)
+        networks = list(itertools.islice(some, count))
+        woven = sum(any(part in patterns() for part in parts) for _, parts in networks)
+        print(f"{len(networks)} networks, {woven} with patterns, made in {time.perf_counter() - start:.0f} s")
+        if networks:
+            look(networks).printed()
 
 
 if __name__ == "__main__":
