@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.generate.diversity import Diversity
-from conrepair.generate.generated import ABOUT
+from conrepair.generate.generated import ABOUT, INPUTS, MODEL, OUTPUTS
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import in_place, make_folder, storage_error, write_json
 from conrepair.runtime.json_file import value_of
@@ -28,6 +28,8 @@ _KIND = "generated"
 _NUMBERED = re.compile(r"\b([nt])\d+\b")  # names of a network's nodes and tensors
 _MOST = 64 << 20  # letters of a file
 _IDENTITY = ("seed", "wishes", "versions")
+_FILES = (ABOUT, INPUTS, MODEL, OUTPUTS)
+_TOLD = {"forms", "operators", "optimized", "patterns", "seen"}
 _FOUND = ("differs", "fails", "crashed", "timeout")
 
 
@@ -172,7 +174,8 @@ class NetworkFolder:
         self.refused = {item["index"]: item["reason"] for item in earlier.get("refused", ())}
         self._seconds = float(earlier.get("seconds", 0.0))
         for folder in self._folders():
-            self._count(int(folder.name))
+            if _is_whole(folder):
+                self._count(int(folder.name))
 
     def _check(self, earlier: Mapping[str, Any]) -> None:
         other = {
@@ -190,7 +193,7 @@ class NetworkFolder:
 
     def _folders(self) -> Iterator[Path]:
         for entry in sorted(self.root.iterdir()):
-            if entry.name.isdecimal() and (entry / ABOUT).is_file():
+            if entry.name.isdecimal() and any((entry / name).exists() for name in _FILES):
                 yield entry
 
     def _count(self, index: int) -> None:
@@ -206,6 +209,11 @@ class NetworkFolder:
             self._found[index] = about["optimized"]
         if (folder / _CONVERSIONS).is_file():
             self.conversions[index] = _read(folder / _CONVERSIONS)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a network is there as it was made, not damaged since."""
+    return all((folder / name).is_file() for name in _FILES) and read_about(folder).keys() >= _TOLD
 
 
 def _most_first(item: tuple[str, int]) -> tuple[int, str]:

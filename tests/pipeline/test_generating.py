@@ -88,6 +88,22 @@ def test_networks_that_are_there_are_not_made_again(tmp_path: Path, monkeypatch:
     assert again | {"seconds": 0} == first | {"seconds": 0}
 
 
+@pytest.mark.parametrize(("name", "text"), [("model.json", '{"seed": 7'), ("model.json", "{}"), ("model.onnx", None)])
+def test_a_network_that_is_damaged_is_made_again(name: str, text: str | None, tmp_path: Path) -> None:
+    first = generate(tmp_path / "out")
+    whole = hashes(tmp_path / "out")
+    damaged = tmp_path / "out" / "00001" / name
+    damaged.unlink()
+    if text is not None:
+        damaged.write_text(text)
+    again = generate(tmp_path / "out")
+    assert hashes(tmp_path / "out") == whole
+    assert again | {"seconds": 0} == first | {"seconds": 0}
+    damaged.unlink()
+    assert generate(tmp_path / "out", seed=8, count=1, force=True)["made"] == 1
+    assert [path.name for path in (tmp_path / "out").glob("0*")] == ["00000"]
+
+
 def test_networks_of_other_wishes_are_not_mixed(tmp_path: Path) -> None:
     generate(tmp_path / "out", count=1)
     with pytest.raises(UsageError, match=r"made otherwise \(seed: 7, not 8\)"):
