@@ -120,7 +120,8 @@ class Bodies:
             wanted = next(
                 made
                 for made, real in zip(own, (*self.inputs, *self.outer), strict=True)
-                if real.shape is wanted.shape or (all(map(known, wanted.shape)) and made == wanted)
+                if (real.dtype == wanted.dtype and real.shape is wanted.shape)
+                or (all(map(known, wanted.shape)) and made == wanted)
             )
         fitting = [number for number, made in enumerate(types) if (made in own if wanted is None else made == wanted)]
         made = [number for number in fitting if number >= given]

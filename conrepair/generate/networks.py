@@ -186,8 +186,8 @@ def _from_real(reals: Sequence[Real], growing: Growing, wishes: Wishes, support:
 
 def _named(draft: Draft, message: str) -> Node | None:
     """The node that a runtime's message is about."""
-    place = re.search(r"[Nn]ame:'n(\d+)(?:_\w+)?'|name 'n(\d+)(?:_\w+)?'", message)
-    return None if place is None else draft.nodes[int(place[1] or place[2])]
+    place = re.search(r"(?:[Nn]ame:'|name '|Node \()n(\d+)(?:_\w+)?['\)]", message)
+    return None if place is None else draft.nodes[int(place[1])]
 
 
 def _finished(

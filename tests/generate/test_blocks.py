@@ -50,6 +50,30 @@ def test_the_runtime_s_words_are_why_there_is_no_network(monkeypatch: pytest.Mon
         made(WISHES, Random(0), SUPPORT)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Node (n1) Op (Loop) [TypeInferenceError] Input element type of 7 does not match existing output type of 1",
+        "Non-zero status code returned while running Relu node. Name:'n1' Status Message: no",
+        "Could not find an implementation for Relu(14) node with name 'n1_body'",
+    ],
+)
+def test_a_node_that_the_runtime_names_is_taken_out(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, cut = Settling.settled, []
+
+    def settled(self: Settling, kept: Any = None) -> Any:
+        if not cut:
+            cut.append(self.draft.nodes[1])
+            self.message = message
+            return None
+        return usual(self, kept)
+
+    monkeypatch.setattr(Settling, "settled", settled)
+    network = made(WISHES, Random(0), SUPPORT)
+    assert cut[0] not in network.draft.nodes
+    assert network.refused == (message,)
+
+
 def test_what_is_refused_as_it_is_given_away_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(*_: Any) -> None:
         raise RefusedError("no kernel")

@@ -8,10 +8,13 @@ import onnx
 import pytest
 
 from conrepair.generate.bodies import Body, Step
+from conrepair.generate.enclosed import Bodies
 from conrepair.generate.networks import made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import accepted, run
+from conrepair.generate.solving import Solving
 from conrepair.generate.support import Probed
+from conrepair.generate.tensors import TensorType
 from conrepair.generate.wishes import Wishes
 
 SUPPORT = Probed(20, accepted)
@@ -36,3 +39,11 @@ def test_branches_and_loops_are_in_networks(seed: int) -> None:
     onnx.checker.check_model(model, full_check=True)
     found = run(model, network.values.sources, network.draft.outputs())
     assert all(network.draft.tensors[name].type.describes(it.dtype.name, it.shape) for name, it in found.items())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_carried_scalar_stays_of_its_type_although_the_iteration_is_a_scalar_too(seed: int) -> None:
+    setting = Solving("Loop", 20, Random(seed), target=TensorType("float32", ()))
+    carried = TensorType("float32", ())
+    bodies = Bodies(setting, [TensorType("int64", ()), TensorType("bool", ()), carried], [1, carried])
+    assert bodies.types(bodies.drawn(Random(seed)))[1] == carried
