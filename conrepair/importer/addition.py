@@ -30,6 +30,8 @@ def _mistaken(shape: Sequence[int | None], other: Sequence[int | None]) -> bool:
     rank = len(shape)
     if rank < 2:
         return False
+    if 0 in other:  # Keras counts an axis without cells among those of length 1
+        return True
     for axis, size in enumerate(other):
         if size == 1 or any(length not in {1, None} for place, length in enumerate(other) if place != axis):
             continue

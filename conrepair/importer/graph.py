@@ -10,7 +10,6 @@ from typing import Any, cast
 import keras
 import numpy as np
 import onnx_ir
-from keras import ops
 
 from conrepair.importer.constants import evaluate
 from conrepair.importer.node import Node
@@ -93,24 +92,10 @@ class _Walk:
         result = self._values[value]
         if isinstance(result, tuple):
             raise ConversionError(f"output {value.name} is a sequence; a Keras model returns single tensors.")
-        if isinstance(result, np.ndarray):
-            result = self._from_constant(result, value.dtype)
+        result = self._workspace.computed(result, None if value.dtype is None else value.dtype.numpy().name)
         order = channels_last(result.rank) if last and result.rank > 2 else None
         dtype = result.dtype if "float" in result.dtype else None
         return keras.layers.Identity(name=name, dtype=dtype)(self._workspace.stored(result, order))
-
-    def _from_constant(self, result: Array, dtype: onnx_ir.DataType | None) -> Tensor:
-        """What doesn't depend on the inputs' values, as a tensor: Keras returns only what comes from an input."""
-        inputs = [self._values[value] for value in self._graph.inputs if isinstance(self._values.get(value), Tensor)]
-        if not inputs:
-            raise ConversionError("the model has no inputs; a Keras model needs one.")
-        first = inputs[0].stored  # type: ignore[union-attr]
-        known_now = self._workspace.stored(result)
-        if dtype is not None and known_now.dtype != dtype.numpy().name:  # sizes are measured as int64
-            known_now = ops.cast(known_now, dtype.numpy().name)
-        nothing = ops.zeros_like(first[(0,) * len(first.shape)], dtype=str(known_now.dtype))
-        stored = (ops.logical_or if nothing.dtype == "bool" else ops.add)(known_now, nothing)
-        return Tensor(stored, tuple(range(result.ndim)), result.shape)
 
     def _run(self, graph: onnx_ir.Graph) -> None:
         for initializer in graph.initializers.values():

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import onnx
 import onnx_ir
+from keras import ops
 
 from conrepair.importer.values import Array, Size, Tensor, Value, channels_last, is_symbolic, known
 from conrepair.runtime.errors import ConversionError
@@ -158,13 +159,17 @@ class Node:
         """
         return self.stored(self.value(index), order)
 
+    def computed(self, value: Value) -> Tensor:
+        """A value as a tensor of the model, even if it's constant, for layers: they take no arrays."""
+        return self._workspace.computed(value)
+
     def stored(self, value: Value, order: Sequence[int] | None = None) -> Any:
         """Any value as `tensor` gives inputs."""
         return self._workspace.stored(value, order)
 
     def channels_last(self, index: int) -> Any:
         """An input [N, C, spatial...] as a Keras tensor [N, spatial..., C]."""
-        return self.tensor(index, channels_last(self.rank(index)))
+        return self.stored(self.computed(self.value(index)), channels_last(self.rank(index)))
 
     def from_channels_last(self, stored: Any, shape: Sequence[Size] | None = None) -> Value:
         """A Keras tensor [N, spatial..., C] as the output [N, C, spatial...]."""
@@ -246,7 +251,10 @@ class Node:
         )
         arranged = [self._workspace.broadcastable(value, order) for value in values]
         shape = broadcast_shape([value.shape for value in values], self.new_size)
-        return self.output(function(*arranged), order, shape)
+        if rank or not any(getattr(item, "shape", ()) for item in arranged):
+            return self.output(function(*arranged), order, shape)
+        # Of arrays without axes Keras's files lose the type, so `broadcastable` has given one to some.
+        return self.output(ops.reshape(function(*(ops.reshape(item, (1,)) for item in arranged)), ()))
 
 
 def _is_used(value: onnx_ir.Value) -> bool:

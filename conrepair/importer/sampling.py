@@ -5,17 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from keras import ops
 
 from conrepair.importer.indexing import flat_positions
 
-if TYPE_CHECKING:
-    from conrepair.importer.node import Node
-
-__all__ = ["Taps", "cubic_taps", "linear_taps", "read", "reflected", "symbolic"]
+__all__ = ["Taps", "cubic_taps", "linear_taps", "read", "reflected"]
 
 Taps = list[tuple[Any, Any]]
 """Along one axis: cells (whole numbers, any float type), and what each weighs (None: 1)."""
@@ -87,11 +84,3 @@ def read(rows: Any, sample: Any, taps: Sequence[Taps], sizes: Sequence[int]) -> 
 
 def _clipped(cell: Any, size: int) -> Any:
     return ops.cast(ops.clip(cell, 0.0, float(size - 1)), "int64")
-
-
-def symbolic(node: Node, index: int, model: Any) -> Any:
-    """An input as a tensor of the model even if it is constant, in which case `model` is any tensor of the model."""
-    value = node.tensor(index)
-    if not node.is_constant(index):
-        return value
-    return ops.add(value, ops.zeros_like(ops.max(model), dtype=str(value.dtype)))

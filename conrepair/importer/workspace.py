@@ -37,6 +37,7 @@ class Workspace:
         self._arranged: dict[tuple[int, tuple[int, ...]], Any] = {}
         self._origins: dict[Any, tuple[Any, int]] = {}
         self._sizes = itertools.count(1)
+        self._first: Any = None
         self._kept: list[Any] = []  # keeps the ids in the dictionaries above valid
 
     def unique(self, name: str) -> str:
@@ -65,6 +66,8 @@ class Workspace:
         order = tuple(range(len(value.shape))) if order is None else tuple(map(int, order))
         if not isinstance(value, Tensor):
             array = self._measured(value) if is_symbolic(value) else value
+            if value.ndim > 1 and not value.size and self._first is not None:  # of whose shape files keep the front
+                array = self.computed(value).stored
             return array if order == tuple(range(len(order))) else array.transpose(inverse(order))
         if value.order == order:
             return value.stored
@@ -78,16 +81,47 @@ class Workspace:
     def broadcastable(self, value: Value, order: Sequence[int]) -> Any:
         """A value with as many axes as `order` has, in that order, so that it broadcasts as ONNX says."""
         rank, missing = len(order), len(order) - len(value.shape)
+        if isinstance(value, np.ndarray) and value.size == 1 and not is_symbolic(value) and (missing or not rank):
+            # Keras's files keep a number, without its type, of what has no axes: that does for single precision.
+            return value.reshape(() if str(value.dtype) in _NUMBERS else (1,))
         if missing and isinstance(value, Tensor):
             if not value.shape or order == tuple(range(rank)):
                 return self.stored(value)
             widened = ops.expand_dims(self.stored(value), tuple(range(missing)))
             value = Tensor(widened, tuple(range(rank)), (*[1] * missing, *value.shape))
         elif missing and isinstance(value, np.ndarray):
-            if value.size == 1 and not is_symbolic(value):
-                return value.reshape(())
             value = value.reshape((1,) * missing + value.shape)
         return self.stored(value, order)
+
+    def computed(self, value: Value, dtype: str | None = None) -> Tensor:
+        """A value as a tensor that the model computes, as outputs and layers want it, even if it's known now.
+
+        Args:
+            value: Is as it stands where it's a tensor already.
+            dtype: Of sizes, which are measured as int64.
+
+        Raises:
+            ConversionError: if the model has no input, from which Keras lets everything come.
+        """
+        if isinstance(value, Tensor):
+            return value
+        if self._first is None:
+            raise ConversionError("the model has no inputs; a Keras model needs one.")
+        known_now = np.zeros(1, value.dtype) if value.size == 0 else self.stored(value)
+        if dtype is not None and str(known_now.dtype) != dtype:
+            known_now = ops.cast(known_now, dtype)
+        dtype = str(known_now.dtype)
+        empty = self._first[(slice(0, 0),) * len(self._first.shape)]
+        nothing = ops.sum(ops.zeros_like(empty, dtype="int32"))
+        if dtype == "uint64":  # which Keras adds in uint32
+            stored = ops.take(known_now[None], nothing, axis=0)
+        elif dtype == "bool":
+            stored = ops.logical_or(known_now, ops.cast(nothing, dtype))
+        else:
+            stored = ops.add(known_now, ops.cast(nothing, dtype))
+        if value.size == 0:
+            stored = ops.broadcast_to(stored, value.shape)
+        return Tensor(stored, tuple(range(value.ndim)), value.shape)
 
     # --- results ------------------------------------------------------------------------------------------
 
@@ -120,6 +154,7 @@ class Workspace:
 
     def remember(self, tensor: Tensor) -> None:
         """Note where the named sizes of a tensor can be measured."""
+        self._first = tensor.stored if self._first is None else self._first
         for axis, size in enumerate(tensor.shape):
             if not known(size):
                 self._origins.setdefault(size, (tensor.stored, tensor.order[axis]))
@@ -207,6 +242,7 @@ class Workspace:
         raise ConversionError(f"the size {size} can't be computed at run time. Fix it with --input.")
 
 
+_NUMBERS = {"bfloat16", "float16", "float32"}
 _FUNCTIONS = {sympy.Add: ops.add, sympy.Mul: ops.multiply, sympy.Max: ops.maximum, sympy.Min: ops.minimum}
 
 

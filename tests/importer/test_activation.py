@@ -178,3 +178,23 @@ def test_hardmax_takes_the_first_of_equals():
 
 def test_softmax_of_large_numbers():
     check("Softmax", {"x": np.array([[1000, 999, -1000], [-3e38, 0, 3e38]], np.float32)})
+
+
+@pytest.mark.parametrize("names", [["x", "low", "high"], ["x", "", "high"], ["x", "low"]])
+def test_clip_with_bounds_that_are_computed(names):
+    feeds = {"x": random(2, 5), "low": np.float32(-0.5), "high": np.float32(0.5)}
+    given = {name: feeds[name] for name in names if name}
+    check("Clip", given, inputs=names)
+    if "high" in given:
+        check("Clip", {"x": feeds["x"], "high": feeds["high"]}, {"low": feeds["low"]}, inputs=names)
+
+
+@pytest.mark.parametrize(("bias", "threshold"), [(2.77, 3.0), (2.77, -3.72), (-1.5, 0.5)])
+def test_shrink_of_integers_and_of_negative_thresholds(bias, threshold):
+    check("Shrink", {"x": np.arange(4, 9, dtype=np.uint8)}, opset=18, bias=bias, lambd=threshold)
+    check("Shrink", {"x": np.arange(-9, 9, dtype=np.int32)}, opset=18, bias=bias, lambd=threshold)
+    check("Shrink", {"x": random(3, 4, low=-5, high=5)}, opset=18, bias=bias, lambd=threshold)
+
+
+def test_hardmax_takes_the_first_zero_of_either_sign():
+    check("Hardmax", {"x": np.float32([[-1.0, -0.0, 0.0], [-0.0, -1.0, 0.0]])})

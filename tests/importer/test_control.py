@@ -34,16 +34,26 @@ def test_if_the_shape_decides(rank):
     check_text(text, {"x": random(*shape)}, values(three=np.int64(3), one=np.int64([1])), symbolic=symbolic)
 
 
-def test_if_the_batch_would_decide_is_refused():
+def test_if_the_batch_decides():
     text = """d = Shape <end = 1> (x) c = Equal (d, three) y = If (c) <
         then_branch = then () => (t) { t = Relu (x) }, else_branch = other () => (e) { e = Neg (x) }>"""
-    with pytest.raises(ConversionError, match=r"If\(.*cond must be constant"):
-        imported(text_model(text, X, values(three=np.int64(3)), symbolic={"x": ["n", 4]}))
+    for rows in (3, 2):
+        check_text(text, {"x": random(rows, 4)}, values(three=np.int64(3)), symbolic={"x": ["n", 4]})
 
 
-def test_if_an_input_decides_is_refused():
-    with pytest.raises(ConversionError, match=r"If\(.*node 'y'.*cond must be constant"):
-        imported(text_model(IF, X | values(c=True)))
+@pytest.mark.parametrize("condition", [True, False])
+def test_if_an_input_decides(condition):
+    check_text(IF, X | values(c=condition))
+    constants = """y = If (c) <then_branch = a () => (float[2] t) { t = Constant <value = float[2] {1.0, 2.0}> () },
+        else_branch = b () => (float[2] e) { e = Constant <value = float[2] {3.0, 4.0}> () }>"""
+    check_text(constants, values(c=[condition]))
+
+
+def test_if_an_input_decides_on_the_shape_is_refused():
+    text = """y = If (c) <then_branch = a () => (t) { t = Relu (x) },
+        else_branch = b () => (e) { e = Transpose (x) }>"""
+    with pytest.raises(ConversionError, match=r"If\(.*node 'y'.*cond must be constant.*different shapes"):
+        imported(text_model(text, X | values(c=True)))
 
 
 def test_if_within_if_with_constants_of_its_own():

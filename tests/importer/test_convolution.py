@@ -109,11 +109,6 @@ def test_weights_that_are_computed_with_dilation(attributes):
     check("Conv", IMAGE | WEIGHTS, inputs=["x", "w", "b"], **attributes)
 
 
-def test_weights_that_are_computed_in_groups_are_refused():
-    with pytest.raises(ConversionError, match="input W must be constant where there are groups"):
-        imported(node_model("Conv", {"x": random(1, 4, 5, 5), "w": random(4, 2, 3, 3)}, group=2))
-
-
 def test_double():
     feeds, constants = {"x": random(1, 2, 5, 5, dtype="float64")}, {"w": random(3, 2, 3, 3, dtype="float64")}
     check_text(
@@ -214,3 +209,35 @@ def test_transposed_is_one_layer():
         "ConvTranspose", {"x": random(2, 4, 5, 4)}, {"w": random(4, 3, 2, 2), "b": random(3)}, strides=[2, 2]
     )
     assert layers_of(network) == ["Transpose", "Conv2DTranspose", "Transpose"]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"group": 2},
+        {"group": 2, "pads": [1, 0, 2, 1], "dilations": [2, 1]},
+        {"group": 4, "strides": [2, 1], "weights": (8, 1, 3, 2)},
+    ],
+    ids=str,
+)
+def test_groups_with_weights_that_are_computed(attributes):
+    attributes = dict(attributes)
+    weights = random(*attributes.pop("weights", (6, 2, 3, 2)), seed=1)
+    check("Conv", {"x": random(2, 4, 7, 6), "w": weights, "b": random(len(weights))}, **attributes)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"strides": [2, 3], "pads": [1, 0, 1, 1], "output_padding": [1, 2]},
+        {"strides": [3, 1], "dilations": [2, 1], "group": 2},
+        {"strides": [4, 4], "auto_pad": "SAME_UPPER"},
+        {"strides": [2, 2], "output_shape": [11, 12]},
+    ],
+    ids=str,
+)
+def test_transposed_with_weights_that_are_computed(attributes):
+    check("ConvTranspose", {"x": random(2, 4, 5, 6), "w": random(4, 3, 3, 2, seed=1)}, **attributes)
+    check("ConvTranspose", {"w": random(4, 3, 3, 2, seed=1)}, {"x": random(2, 4, 5, 6)},
+          inputs=["x", "w"], **attributes)  # fmt: skip

@@ -322,3 +322,17 @@ def test_tflite(last):
     interpreter.invoke()
     answer = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
     np.testing.assert_allclose(answer, run_onnx(cnn(), IMAGE)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_constants_beside_inputs_without_cells():
+    check_text("y = Relu (k) z = Identity (x)", {"x": random(0, 3)}, {"k": random(2)}, outputs=("y", "z"))
+
+
+def test_sums_without_cells():
+    check_text("y = Add (x, k)", {"x": random(0, 7)}, {"k": random(0, 7)})
+    check_text("y = Add (x, k)", {"x": random(2, 7, 0)}, {"k": random(7, 1)})
+
+
+def test_constant_outputs_of_large_numbers_without_a_sign():
+    check_text("y = Identity (k) z = Relu (x)", {"x": random(2)}, {"k": np.array([2**63 + 5], np.uint64)},
+               outputs=("y", "z"))  # fmt: skip

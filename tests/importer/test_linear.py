@@ -203,3 +203,7 @@ def test_products_of_integers_are_exact(dtype, shapes):
 def test_an_einsum_of_integers_is_refused():
     with pytest.raises(ConversionError, match="float32 instead of int64"):
         check("Einsum", {"x": random(2, 3, dtype="int64")}, equation="ij->ji")
+
+
+def test_determinant_of_half_precision():
+    check("Det", {"x": random(2, 3, 3, dtype="float16")}, rtol=1e-2, atol=1e-2)

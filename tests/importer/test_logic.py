@@ -58,8 +58,8 @@ def test_shifts(direction, dtype):
 
 def test_types_that_keras_narrows_are_refused():
     feeds = {"a": random(3, dtype="uint64"), "b": random(3, dtype="uint64")}
-    with pytest.raises(ConversionError, match=r"BitShift\(.*uint32 instead of uint64"):
-        imported(node_model("BitShift", feeds, direction="LEFT"))
+    with pytest.raises(ConversionError, match=r"Div\(.*uint32 instead of uint64"):
+        imported(node_model("Div", feeds))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
@@ -138,3 +138,45 @@ def test_cast_like():
 
 def test_cast_behind_a_convolution():
     check_text("a = Conv (x, w) y = Cast <to = 6> (a)", {"x": random(2, 2, 5, 6)}, {"w": random(3, 2, 2, 2)})
+
+
+LARGE = np.array([0, 3, 2**32, 2**32 + 3, 2**63, 2**64 - 1, 2**40, 7], np.uint64)
+OTHER = np.array([0, 2**32 + 3, 2**63 + 1, 3, 7, 2**63, 64, 1], np.uint64)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    ["Equal", "Less", "GreaterOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Add", "Sub", "Mul", "Max", "Min"],
+)
+def test_large_numbers_without_a_sign(operator):
+    check(operator, {"x": LARGE, "y": OTHER})
+    check(operator, {"x": LARGE}, {"y": OTHER[2:3]})
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifts_of_large_numbers_without_a_sign(direction):
+    check("BitShift", {"x": LARGE, "y": np.arange(0, 64, 8, dtype=np.uint64)}, direction=direction)
+
+
+def test_opposites_and_choices_of_large_numbers_without_a_sign():
+    check("BitwiseNot", {"x": LARGE})
+    chosen, larger = imported(node_model("Where", {"c": LARGE > 5, "x": LARGE, "y": OTHER})), LARGE > 5
+    np.testing.assert_array_equal(np.asarray(chosen([larger, LARGE, OTHER])), np.where(larger, LARGE, OTHER))
+
+
+@pytest.mark.parametrize("shapes", [((3, 1), (1, 4)), ((4,), (2, 3, 4)), ((2, 3), (1,)), ((1, 3), (2, 3))])
+@pytest.mark.parametrize("operator", ["BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"])
+def test_bits_of_other_shapes(operator, shapes):
+    attributes = {"direction": "LEFT"} if operator == "BitShift" else {}
+    x, y = (random(*shape, dtype="uint8", low=0, high=6, seed=rank) for rank, shape in enumerate(shapes))
+    network = check(operator, {"x": x, "y": y}, **attributes)
+    assert network.outputs[0].shape == np.broadcast_shapes(*shapes)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+@pytest.mark.parametrize("number", [5, 2**31, -(2**40)])
+def test_single_constants_keep_their_type(shape, number):
+    x = np.full(shape, number + 1, np.int64)
+    check("BitwiseAnd", {"x": x}, {"y": np.int64(number)})
+    check("LessOrEqual", {"x": x}, {"y": np.full([1] * len(shape), number)})
+    check("Greater", {"x": np.full(shape, 0.1)}, {"y": np.float64(0.1)})

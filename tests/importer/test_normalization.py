@@ -188,3 +188,13 @@ def test_lp_normalization_of_zeros():
 
 def test_mean_variance_normalization():
     check("MeanVarianceNormalization", {"x": random(2, 3, 4, 5)})
+
+
+def test_batch_normalization_of_a_constant():
+    feeds = {name: random(3, low=0.5, seed=seed) for seed, name in enumerate(["scale", "bias", "mean", "variance"])}
+    check("BatchNormalization", feeds, {"x": random(2, 3, 4)}, inputs=["x", *feeds])
+
+
+def test_layer_normalization_of_half_precision_gives_its_mean_in_single():
+    feeds = {"x": random(2, 3, 4, dtype="float16"), "scale": random(4, dtype="float16")}
+    check("LayerNormalization", feeds, outputs=3, rtol=5e-3, atol=5e-3)

@@ -89,3 +89,10 @@ def test_same_padding_needs_no_extra_layer():
     network = check("MaxPool", IMAGE, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
     assert "Pad" not in layers_of(network)
     assert np.sum([kind == "MaxPool" for kind in layers_of(network)]) == 1
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_types_that_tensorflow_has_no_pooling_of(axes, dtype):
+    shape = (1, 2, 5, 6, 4)[: axes + 2]
+    check("MaxPool", {"x": random(*shape, dtype=dtype)}, kernel_shape=[2] * axes, strides=[2] * axes)

@@ -256,3 +256,24 @@ def test_scales_along_an_axis_as_long_as_the_last(shape, axis):
     """Keras would add such zero points along the last axis."""
     constants = {"scale": random(shape[axis], low=0.01, high=0.2), "zero": zero_point("uint8", shape[axis])}
     check("QuantizeLinear", {"x": random(*shape, low=-9, high=9)}, constants, axis=axis)
+
+
+@pytest.mark.parametrize("operator", ["QuantizeLinear", "DequantizeLinear"])
+def test_constants_with_a_scale_that_is_computed(operator):
+    x = random(2, 3, low=-5, high=5) if operator == "QuantizeLinear" else random(2, 3, dtype="uint8", high=200)
+    check(operator, {"scale": np.float32(0.5)}, {"x": x, "zero": np.uint8(3)}, inputs=["x", "scale", "zero"])
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_integer_convolution_with_weights_that_are_computed(group):
+    feeds = {"x": random(1, 4, 5, 6, dtype="uint8", high=200), "w": random(4, 4 // group, 3, 2, dtype="int8"),
+             "x_zero": np.uint8(7), "w_zero": np.int8(-2)}  # fmt: skip
+    check("ConvInteger", feeds, group=group)
+
+
+def test_quantized_product_with_scales_that_are_computed():
+    names = ["a", "a_scale", "a_zero", "b", "b_scale", "b_zero", "y_scale", "y_zero"]
+    feeds = {"a": random(3, 4, dtype="uint8", high=200), "b": random(4, 2, dtype="uint8", high=200)}
+    feeds |= {"a_scale": np.float32(0.1), "b_scale": np.float32(0.3), "y_scale": np.float32(30)}
+    zeros = {name: np.uint8(5) for name in names if name.endswith("zero")}
+    check("QLinearMatMul", feeds, zeros, inputs=names)

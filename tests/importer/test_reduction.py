@@ -166,3 +166,8 @@ def test_noop_says_nothing_where_there_are_axes():
     """As tf2onnx writes it at opset 18."""
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
     check("ReduceMean", {"x": x}, {"axes": np.array([1])}, keepdims=0, noop_with_empty_axes=1)
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMean", "ReduceLogSum", "ReduceSumSquare", "ReduceL1"])
+def test_without_axes_nothing_is_reduced_whatever_keepdims_says(operator):
+    check(operator, {"x": random(2, 3, low=0.5)}, opset=18, noop_with_empty_axes=1, keepdims=0)

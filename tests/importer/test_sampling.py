@@ -137,3 +137,8 @@ def test_deformable_convolution_with_as_many_groups_as_cells():
 def test_as_many_regions_as_samples():
     feeds = {"x": random(1, 3, 8, 9), "r": np.float32([[0, 0, 5, 7], [1, 2, 3, 4]]), "b": np.array([0, 0])}
     check("RoiAlign", feeds, output_height=2, output_width=1, sampling_ratio=1)
+
+
+def test_a_grid_of_half_precision_names_places_exactly():
+    feeds = {"x": random(1, 2, 3, 50), "grid": random(1, 4, 5, 2, dtype="float16", low=-1, high=1)}
+    check("GridSample", feeds, opset=20, padding_mode="reflection")

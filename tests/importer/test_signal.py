@@ -81,3 +81,11 @@ def test_bits(source, target):
     code = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(target))
     network = imported(node_model("BitCast", {"x": x}, opset=26, to=code))
     np.testing.assert_array_equal(run_keras(network, {"x": x})[0], x.view(target))
+
+
+@pytest.mark.parametrize("constant", [(), ("signal",)])
+def test_short_time_transform_with_a_window_that_is_computed(constant):
+    arrays = {"signal": random(2, 20, 1), "window": random(8, seed=1)}
+    feeds = {name: array for name, array in arrays.items() if name not in constant}
+    constants = {name: array for name, array in arrays.items() if name in constant} | {"step": np.int64(3)}
+    check("STFT", feeds, constants, inputs=["signal", "step", "window"])

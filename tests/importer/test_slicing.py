@@ -387,3 +387,19 @@ def test_one_hot_of_other_types(dtype):
 def test_compress(attributes):
     condition = np.array([False, True, True]) if attributes else np.array([0, 1, 0, 1, 1], bool)
     check("Compress", {"x": random(3, 4)}, {"condition": condition}, **attributes)
+
+
+def test_one_hot_with_values_that_are_computed():
+    feeds = {"indices": np.int64([[0, 2], [-1, 5]]), "values": np.float32([-1.5, 2.5])}
+    check("OneHot", feeds, {"depth": np.int64(3)}, inputs=["indices", "depth", "values"], axis=1)
+    check("OneHot", {"values": feeds["values"]}, {"indices": feeds["indices"], "depth": np.int64(3)},
+          inputs=["indices", "depth", "values"])  # fmt: skip
+
+
+@pytest.mark.parametrize("pads", [[1, 0, 2, 3], [0, -1, 2, 1]])
+def test_padding_with_a_value_that_is_computed(pads):
+    names = ["x", "pads", "fill"]
+    check("Pad", {"x": random(3, 4), "fill": np.float32(7)}, {"pads": np.int64(pads)}, inputs=names)
+    check("Pad", {"fill": np.float32(7)}, {"x": random(3, 4), "pads": np.int64(pads)}, inputs=names)
+    check("Pad", {"x": random(3, 4), "fill": np.float32(7)}, {"pads": np.int64([1, 0, 2, 0])},
+          inputs=names, mode="edge")  # fmt: skip

@@ -113,7 +113,7 @@ def _model(
 def run_onnx(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
     """What ONNX Runtime says, with all optimizations disabled."""
     session = open_session(model.SerializeToString(), threads=1)
-    return list(session.run(None, dict(feeds)))
+    return list(session.run(None, {name: np.asarray(array) for name, array in feeds.items()}))
 
 
 def imported(model: onnx.ModelProto, **options: Any) -> keras.Model:
@@ -127,7 +127,7 @@ def imported(model: onnx.ModelProto, **options: Any) -> keras.Model:
 def run_keras(network: keras.Model, feeds: Mapping[str, Any], *, eagerly: bool = False) -> list[Any]:
     """All outputs, in order; computed by a graph, unless they're wanted without."""
     network.run_eagerly = eagerly
-    arrays = list(feeds.values())
+    arrays = [np.asarray(array) for array in feeds.values()]
     return [
         np.asarray(leaf)
         for leaf in keras.tree.flatten(network.predict_on_batch(arrays if len(arrays) > 1 else arrays[0]))

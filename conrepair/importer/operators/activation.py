@@ -10,6 +10,7 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
+from conrepair.importer.operators.reduction import one_zero
 from conrepair.importer.registry import operator
 from conrepair.importer.values import Tensor
 
@@ -89,29 +90,40 @@ def gelu(node: Node) -> Any:
 
 @operator("Shrink")
 def shrink(node: Node) -> Any:
-    bias, threshold = node.attribute("bias", 0.0), node.attribute("lambd", 0.5)
+    """Of integers, too, thresholds and results are real numbers, which are cut to integers in the end."""
+    bias, threshold, dtype = node.attribute("bias", 0.0), node.attribute("lambd", 0.5), node.dtype(0)
 
     def function(x: Any) -> Any:
-        below = ops.where(ops.less(x, -threshold), add(x, _number(bias, x)), ops.zeros_like(x))
-        return ops.where(ops.greater(x, threshold), ops.subtract(x, _number(bias, x)), below)
+        x = x if "float" in dtype else ops.cast(x, "float32")
+        above = ops.where(ops.greater(x, threshold), ops.subtract(x, bias), ops.zeros_like(x))
+        y = ops.where(ops.less(x, -threshold), add(x, bias), above)  # where both hold, ONNX asks this first
+        return y if "float" in dtype else ops.cast(y, dtype)
 
     return node.elementwise(function)
 
 
-@operator("Clip", constant=("min", "max"), ignores=("consumed_inputs",))
+@operator("Clip", ignores=("consumed_inputs",))
 def clip(node: Node) -> Any:
-    low = node.attribute("min", node.constant(1))
-    high = node.attribute("max", node.constant(2))
-    low = None if low is None or (np.isinf(low) and low < 0) else np.asarray(low).item()
-    high = None if high is None or (np.isinf(high) and high > 0) else np.asarray(high).item()
+    """Bounds that are known are numbers; others are tensors."""
+    bounds = [node.attribute(name) for name in ("min", "max")]
+    computed = [index for index in (1, 2) if node.has(index) and not node.is_constant(index)]
+    for index in (1, 2):
+        if node.is_constant(index):
+            bounds[index - 1] = node.constant(index)
+    low, high = (None if bound is None else np.asarray(bound).item() for bound in bounds)
+    low = None if low == -math.inf else low
+    high = None if high == math.inf else high
 
-    def function(x: Any) -> Any:
+    def function(x: Any, *tensors: Any) -> Any:
         if (low, high) == (0.0, 6.0) and "float" in str(x.dtype):
             return ops.relu6(x)
-        x = x if low is None else ops.maximum(x, _number(low, x))
-        return x if high is None else ops.minimum(x, _number(high, x))
+        given = dict(zip(computed, tensors, strict=True))
+        for index, apply, number in ((1, ops.maximum, low), (2, ops.minimum, high)):
+            bound = given.get(index, None if number is None else _number(number, x))
+            x = x if bound is None else apply(x, bound)
+        return x
 
-    return node.elementwise(function, [0])
+    return node.elementwise(function, [0, *computed])
 
 
 @operator("Softmax", "LogSoftmax", "Hardmax")
@@ -151,7 +163,7 @@ def _softmax(node: Node, x: Any, axis: int) -> Any:
         node.refuse("the size of its axis must be known; fix it with --input")
     # Keras names the axis behind all others by -1 only.
     place = -1 if axis == len(x.shape) - 1 else axis
-    return ops.one_hot(ops.argmax(x, axis=axis), size, axis=place, dtype=x.dtype)
+    return ops.one_hot(ops.argmax(one_zero(x), axis=axis), size, axis=place, dtype=x.dtype)
 
 
 def _number(number: Any, x: Any) -> Any:

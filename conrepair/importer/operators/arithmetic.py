@@ -12,6 +12,7 @@ from keras import ops
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
+from conrepair.importer.unsigned import of_bits, of_order
 
 _UNARY = {
     "Abs": ops.absolute,
@@ -47,7 +48,7 @@ def unary(node: Node) -> Any:
 
 @operator(*_BINARY)
 def binary(node: Node) -> Any:
-    return node.elementwise(_BINARY[node.operator])
+    return node.elementwise(of_bits(node, _BINARY[node.operator]))
 
 
 @operator("Identity", "Dropout", ignores=("consumed_inputs", "is_test", "ratio", "seed"))
@@ -70,6 +71,8 @@ def many(node: Node) -> Any:
         total = reduce(function, tensors)
         return ops.divide(total, len(tensors)) if node.operator == "Mean" and len(tensors) > 1 else total
 
+    if node.operator in {"Max", "Min"}:
+        return node.elementwise(of_order(node, combine, compares=False))
     return node.elementwise(combine)
 
 
@@ -114,9 +117,10 @@ def power(node: Node) -> Any:
     dtype = node.dtype(0)
 
     def function(x: Any, y: Any) -> Any:
-        if isinstance(y, np.ndarray) and y.ndim == 0 and y == 2:
+        number = y.item() if isinstance(y, np.ndarray) and y.size == 1 and y.ndim <= len(x.shape) else None
+        if number == 2:
             return ops.square(x)
-        if isinstance(y, np.ndarray) and y.ndim == 0 and y == 0.5 and "float" in dtype:
+        if number == 0.5 and "float" in dtype:
             return ops.sqrt(x)
         mixed = str(getattr(y, "dtype", dtype)) != dtype
         if not mixed:

@@ -1,4 +1,4 @@
-"""If with a condition that is known, loops of known length: what they contain is written out."""
+"""If, and loops of known length: what they contain is written out."""
 
 from __future__ import annotations
 
@@ -14,10 +14,23 @@ from conrepair.importer.values import Tensor
 _LONGEST = 1024
 
 
-@operator("If", constant=("cond",), ignores=("else_branch", "then_branch"))
+@operator("If", ignores=("else_branch", "then_branch"), refuses="results whose shapes depend on values")
 def branch(node: Node) -> Any:
-    chosen = "then_branch" if np.asarray(node.constant(0)).item() else "else_branch"
-    return node.subgraph(chosen, [])
+    """Where the condition depends on values both branches are computed, and the results of one are taken."""
+    if not isinstance(node.value(0), Tensor):
+        chosen = "then_branch" if np.asarray(node.constant(0)).item() else "else_branch"
+        return node.subgraph(chosen, [])
+    condition = ops.reshape(node.tensor(0), ())
+    pairs = zip(node.subgraph("then_branch", []), node.subgraph("else_branch", []), strict=True)
+    return [_either(node, condition, *pair) for pair in pairs]
+
+
+def _either(node: Node, condition: Any, one: Any, two: Any) -> Any:
+    if isinstance(one, tuple) or isinstance(two, tuple) or one.shape != two.shape or one.dtype != two.dtype:
+        node.refuse("input cond must be constant where the branches' results are of different shapes")
+    first, second = node.computed(one), node.computed(two)
+    y = ops.where(condition, first.stored, node.stored(second, first.order))
+    return node.output(y, first.order, first.shape)
 
 
 @operator(

@@ -84,52 +84,88 @@ def layer_of(node: Node, x: Any, weights: Array, biases: Sequence[Array], settin
 
 
 def _with_tensor_weights(node: Node, x: Any, settings: dict[str, Any]) -> Any:
-    if node.attribute("group", 1) != 1:
-        node.refuse("input W must be constant where there are groups")
-    kernel = node.tensor(1, (len(node.shape(1)) - 1, len(node.shape(1)) - 2, *range(node.rank(1) - 2)))
-    y = ops.conv(
-        x,
-        kernel,
-        strides=settings["strides"],
-        padding=settings["padding"],
-        data_format="channels_last",
-        dilation_rate=settings["dilation_rate"],
-    )
+    y = convolved_with_tensor(node, x, node.tensor(1), settings)
     return add(y, node.tensor(2)) if node.has(2) else y
 
 
-@operator("ConvTranspose", constant=("W",), ignores=("kernel_shape",), refuses="more than three spatial axes")
+def convolved_with_tensor(node: Node, x: Any, weights: Any, settings: dict[str, Any]) -> Any:
+    """As `layer_of`, with weights that the model computes; those of groups `keras.ops` doesn't take at once."""
+    groups, rank = node.attribute("group", 1), len(weights.shape)
+    taps = ops.transpose(weights, (*range(2, rank), 1, 0))
+    if groups == 1:
+        return ops.conv(x, taps, data_format="channels_last", **settings)
+    pairs = zip(ops.split(x, groups, axis=-1), ops.split(taps, groups, axis=-1), strict=True)
+    return ops.concatenate([ops.conv(*pair, data_format="channels_last", **settings) for pair in pairs], axis=-1)
+
+
+@operator("ConvTranspose", ignores=("kernel_shape",), refuses="more than three spatial axes")
 def transposed_convolution(node: Node) -> Any:
     spatial = node.rank(0) - 2
     if spatial not in _TRANSPOSED:
         node.refuse(f"Keras has no transposed convolution over {spatial} spatial axes")
-    weights = _dilated(node.constant(1), node.attribute("dilations", [1] * spatial))
-    groups, kernel = node.attribute("group", 1), weights.shape[2:]
+    dilations = node.attribute("dilations", [1] * spatial)
+    kernel = tuple((n - 1) * step + 1 for n, step in zip(node.known_shape(1)[2:], dilations, strict=True))
     strides = tuple(node.attribute("strides", [1] * spatial))
     crops = _crops(node, kernel, strides)
-    inside = node.is_constant(2) and groups == 1 and all(behind >= 0 for _, behind in crops)
-    biases: list[Array] = [node.constant(2)] if inside else []
-    x = node.channels_last(0)
+    groups, x = node.attribute("group", 1), node.channels_last(0)
     parts = [x] if groups == 1 else ops.split(x, groups, axis=-1)
-    results = [
-        node.layer(
-            _TRANSPOSED[spatial],
-            part,
-            weights=[np.moveaxis(taps, (1, 0), (-2, -1)), *biases],
-            filters=taps.shape[1],
-            kernel_size=kernel,
-            strides=strides,
-            padding="valid",
-            use_bias=inside,
-            data_format="channels_last",
-        )
-        for part, taps in zip(parts, np.split(weights, groups), strict=True)
-    ]
+    biases: list[Array] = []
+    if node.is_constant(1):
+        # Keras computes in * stride + max(kernel - stride, 0) cells.
+        surplus = [max(stride - taps, 0) for taps, stride in zip(kernel, strides, strict=True)]
+        crops = [(before, behind + more) for (before, behind), more in zip(crops, surplus, strict=True)]
+        if node.is_constant(2) and groups == 1 and all(behind >= 0 for _, behind in crops):
+            biases = [node.constant(2)]
+        weights = np.split(_dilated(node.constant(1), dilations), groups)
+        results = [
+            _transposed_layer(node, part, taps, biases, strides) for part, taps in zip(parts, weights, strict=True)
+        ]
+    else:
+        if max(strides) > 1:
+            node.known_shape(0, range(2, spatial + 2))
+        order = (spatial, spatial + 1, *range(spatial))
+        weights = ops.split(node.tensor(1, order), groups, axis=spatial)
+        results = [
+            _turned_convolution(part, taps, strides, dilations) for part, taps in zip(parts, weights, strict=True)
+        ]
     y = results[0] if groups == 1 else ops.concatenate(results, axis=-1)
     y = padded(y, [(-before, -behind) for before, behind in crops])
-    if node.has(2) and not inside:
-        y = add(y, node.tensor(2))
-    return node.from_channels_last(y)
+    return node.from_channels_last(add(y, node.tensor(2)) if node.has(2) and not biases else y)
+
+
+def _turned_convolution(x: Any, taps: Any, strides: Sequence[int], dilations: Sequence[int]) -> Any:
+    """A transposed convolution as a convolution of cells that lie apart: that of `keras.ops` 3.15 fails in files."""
+    spatial = len(strides)
+    for axis, step in enumerate(strides, 1):
+        if step > 1:
+            x = _spaced(x, axis, step)
+    around = [(n - 1) * step for n, step in zip(taps.shape[:spatial], dilations, strict=True)]
+    x = padded(x, [(more, more) for more in around])
+    turned = ops.flip(taps, axis=tuple(range(spatial)))
+    return ops.conv(x, turned, 1, "valid", data_format="channels_last", dilation_rate=tuple(dilations))
+
+
+def _spaced(x: Any, axis: int, step: int) -> Any:
+    """Zeros between the cells of an axis."""
+    shape = [-1 if size is None else size for size in x.shape]
+    pads = [(0, 0)] * (axis + 1) + [(0, step - 1)] + [(0, 0)] * (len(shape) - axis - 1)
+    apart = ops.pad(ops.expand_dims(x, axis + 1), pads)
+    long = ops.reshape(apart, [*shape[:axis], max(shape[axis] * step, -1), *shape[axis + 1 :]])
+    return long[(*[slice(None)] * axis, slice(0, 1 - step))]
+
+
+def _transposed_layer(node: Node, x: Any, taps: Array, biases: Sequence[Array], strides: tuple[int, ...]) -> Any:
+    return node.layer(
+        _TRANSPOSED[taps.ndim - 2],
+        x,
+        weights=[np.moveaxis(taps, (1, 0), (-2, -1)), *biases],
+        filters=taps.shape[1],
+        kernel_size=taps.shape[2:],
+        strides=strides,
+        padding="valid",
+        use_bias=bool(biases),
+        data_format="channels_last",
+    )
 
 
 def _dilated(weights: Array, dilations: list[int]) -> Array:
@@ -142,19 +178,15 @@ def _dilated(weights: Array, dilations: list[int]) -> Array:
 
 
 def _crops(node: Node, kernel: tuple[int, ...], strides: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Cells to cut off in front of and behind what Keras computes without padding; negative: to add.
-
-    Keras computes in * stride + max(kernel - stride, 0) cells.
-    """
+    """Cells to cut off in front of and behind (in - 1) * stride + kernel cells; negative: to add."""
     axes = len(kernel)
     extra = node.attribute("output_padding", [0] * axes)
-    surplus = [max(taps, stride) - taps for taps, stride in zip(kernel, strides, strict=True)]
     mode, wanted = node.attribute("auto_pad", "NOTSET"), node.attribute("output_shape")
     if mode == "NOTSET" and wanted is None:
         flat = node.attribute("pads", [0] * 2 * axes)
-        return [(flat[i], flat[axes + i] + surplus[i] - extra[i]) for i in range(axes)]
+        return [(flat[i], flat[axes + i] - extra[i]) for i in range(axes)]
     if mode == "VALID":
-        return [(0, surplus[i] - extra[i]) for i in range(axes)]
+        return [(0, -extra[i]) for i in range(axes)]
     if wanted is None:
         # SAME: in * stride cells come out; like ONNX Runtime, nothing is added where that is more than there is.
         totals = [max(kernel[i] - strides[i] + extra[i], 0) for i in range(axes)]
@@ -165,5 +197,5 @@ def _crops(node: Node, kernel: tuple[int, ...], strides: tuple[int, ...]) -> lis
     for i, total in enumerate(totals):
         before = total // 2 if mode == "SAME_UPPER" else total - total // 2
         before = max(before, 0) if total >= 0 else 0
-        result.append((before, total - before + surplus[i] - extra[i]))
+        result.append((before, total - before - extra[i]))
     return result

@@ -92,7 +92,10 @@ def einsum(node: Node) -> Any:
 
 @operator("Det")
 def determinant(node: Node) -> Any:
-    return ops.det(node.tensor(0))
+    """TensorFlow has none of half precision."""
+    x, dtype = node.tensor(0), node.dtype(0)
+    wide = dtype if dtype in {"float32", "float64"} else "float32"
+    return ops.cast(ops.det(ops.cast(x, wide)), dtype)
 
 
 _ROW = {(), (1,)}

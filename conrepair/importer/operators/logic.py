@@ -8,8 +8,10 @@ import numpy as np
 import onnx
 from keras import ops
 
+from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
+from conrepair.importer.unsigned import of_bits, of_order
 from conrepair.importer.values import DTYPES, Tensor, is_symbolic
 
 _BINARY = {
@@ -29,7 +31,19 @@ _BINARY = {
 
 @operator(*_BINARY)
 def binary(node: Node) -> Any:
-    return node.elementwise(_BINARY[node.operator])
+    function = _BINARY[node.operator]
+    if node.operator.startswith("Bitwise"):
+        return node.elementwise(of_bits(node, lambda x, y: function(_widened(x, y), y)))
+    return node.elementwise(of_order(node, function, compares=True))
+
+
+def _widened(x: Any, y: Any) -> Any:
+    """The first operand in the shape of the result: for Keras that of bits has the first one's shape."""
+    rank = len(x.shape)
+    longer = len(y.shape) > rank or any(
+        mine == 1 and other != 1 for mine, other in zip(x.shape[::-1], y.shape[::-1], strict=False)
+    )
+    return add(x, ops.zeros_like(y)) if longer else x
 
 
 @operator("Not")
@@ -39,7 +53,7 @@ def negation(node: Node) -> Any:
 
 @operator("BitwiseNot")
 def bitwise_negation(node: Node) -> Any:
-    return node.elementwise(ops.bitwise_not)
+    return node.elementwise(of_bits(node, ops.bitwise_not))
 
 
 @operator("BitShift")
@@ -49,6 +63,7 @@ def shift(node: Node) -> Any:
     bits, left = 8 * np.dtype(dtype).itemsize, node.attribute("direction") == "LEFT"
 
     def function(x: Any, y: Any) -> Any:
+        x = _widened(x, y)
         outside = ops.logical_or(ops.less(y, 0), ops.greater_equal(y, bits))
         if left:
             shifted = ops.bitwise_left_shift(x, ops.where(outside, ops.zeros_like(y), y))
@@ -56,10 +71,25 @@ def shift(node: Node) -> Any:
         return ops.bitwise_right_shift(x, ops.where(outside, ops.full_like(y, bits - 1), y))
 
     def unsigned(x: Any, y: Any) -> Any:
-        outside = ops.greater_equal(y, bits)
+        x, outside = _widened(x, y), ops.greater_equal(y, bits)
         shifted = (ops.bitwise_left_shift if left else ops.bitwise_right_shift)(x, ops.minimum(y, bits - 1))
         return ops.where(outside, ops.zeros_like(shifted), shifted)
 
+    def longest(x: Any, y: Any) -> Any:
+        """Of uint64 as int64, where shifting to the right would draw a sign behind it."""
+        x = _widened(x, y)
+        outside = ops.logical_or(ops.less(y, 0), ops.greater_equal(y, bits))
+        steps = ops.where(outside, ops.zeros_like(y), y)
+        if left:
+            shifted = ops.bitwise_left_shift(x, steps)
+        else:
+            half = ops.bitwise_and(ops.bitwise_right_shift(x, ops.ones_like(x)), ops.full_like(x, 2**63 - 1))
+            shifted = ops.bitwise_right_shift(half, ops.maximum(ops.subtract(steps, 1), 0))
+            shifted = ops.where(ops.equal(steps, 0), x, shifted)
+        return ops.where(outside, ops.zeros_like(shifted), shifted)
+
+    if dtype == "uint64":
+        return node.elementwise(of_bits(node, longest))
     return node.elementwise(unsigned if dtype.startswith("u") else function)
 
 
@@ -91,7 +121,7 @@ def where(node: Node) -> Any:
         y = ops.where(condition, one.reshape(1), two.reshape(1))
         return y if len(condition.shape) else ops.reshape(y, ())
 
-    return node.elementwise(function)
+    return node.elementwise(of_bits(node, function))
 
 
 @operator("Cast", refuses="text, 4-bit and 8-bit float types")

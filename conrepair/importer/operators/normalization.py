@@ -13,7 +13,6 @@ from keras import ops
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.registry import operator
-from conrepair.importer.values import Tensor
 
 
 @operator("BatchNormalization", ignores=("consumed_inputs", "is_test", "momentum"), refuses="training mode")
@@ -22,10 +21,10 @@ def batch_normalization(node: Node) -> Any:
         node.refuse("it's in training mode, where the answer depends on the rest of the batch")
     if not node.attribute("spatial", 1):
         node.refuse("spatial=0 normalizes each cell of its own")
-    value, epsilon = node.value(0), node.attribute("epsilon", 1e-5)
-    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
-    if value.rank < 2 or not all(node.is_constant(index) for index in range(1, 5)):
+    epsilon = node.attribute("epsilon", 1e-5)
+    if node.rank(0) < 2 or not all(node.is_constant(index) for index in range(1, 5)):
         return _batch_normalization_of_tensors(node, epsilon)
+    value = node.computed(node.value(0))
     y = node.layer(
         keras.layers.BatchNormalization,
         value.stored,
@@ -62,10 +61,12 @@ def layer_normalization(node: Node) -> Any:
             center=node.has(2),
         )
         return node.output(y, None, node.shape(0))
-    mean = ops.mean(x, axis=axes, keepdims=True)
-    centred = ops.subtract(x, mean)
+    half = node.dtype(0) in {"float16", "bfloat16"} and node.attribute("stash_type", 1) == 1
+    wide = ops.cast(x, "float32") if half else x
+    mean = ops.mean(wide, axis=axes, keepdims=True)
+    centred = ops.subtract(wide, mean)
     inverse = ops.rsqrt(add(ops.mean(ops.square(centred), axis=axes, keepdims=True), epsilon))
-    y = ops.multiply(ops.multiply(centred, inverse), node.tensor(1))
+    y = ops.multiply(ops.cast(ops.multiply(centred, inverse), node.dtype(0)), node.tensor(1))
     y = add(y, node.tensor(2)) if node.has(2) else y
     return [node.output(y, None, node.shape(0)), mean, inverse][: node.outputs]
 

@@ -22,7 +22,8 @@ from conrepair.importer.window import Window, padded, window_of
 def max_pool(node: Node) -> Any:
     window = _window(node)
     x, dtype = node.channels_last(0), node.dtype(0)
-    simple = "float" in dtype and max(window.dilations) == 1 and node.outputs == 1 and len(window.kernel) < 4
+    own = dtype == "float32" or (dtype in {"float16", "bfloat16"} and len(window.kernel) < 3)  # TensorFlow has these
+    simple = own and max(window.dilations) == 1 and node.outputs == 1 and len(window.kernel) < 4
     if simple and window.is_same:
         return node.from_channels_last(_pool(ops.max_pool, x, window, "same"))
     lowest = -math.inf if "float" in dtype else np.iinfo(dtype).min

@@ -12,7 +12,7 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
-from conrepair.importer.operators.convolution import convolved, layer_of
+from conrepair.importer.operators.convolution import convolved, convolved_with_tensor, layer_of
 from conrepair.importer.registry import operator
 from conrepair.importer.values import Size, Tensor, Value, known
 
@@ -25,7 +25,7 @@ def quantize(node: Node) -> Any:
     target = node.dtype(2) if node.has(2) else _named(node.attribute("output_dtype", 0)) or "uint8"
     if target not in _INTEGERS:
         node.refuse(f"Keras has no {target} to quantize to")
-    value = _tensor(node, 0)
+    value = node.computed(node.value(0))
     scale = _spread(node, node.value(1), value)
     dtype = _named(node.attribute("precision", 0)) or node.dtype(1)
     zero = _spread(node, node.value(2), value) if node.has(2) else None
@@ -37,7 +37,7 @@ def quantize(node: Node) -> Any:
 def dequantize(node: Node) -> Any:
     if node.dtype(0) not in {*_INTEGERS, "int32"}:
         node.refuse(f"Keras can't compute with {node.dtype(0)}")
-    value = _tensor(node, 0)
+    value = node.computed(node.value(0))
     target = _named(node.attribute("output_dtype", 0)) or node.dtype(1)
     x = ops.cast(value.stored, "int32")
     if node.has(2) and not (node.is_constant(2) and not np.any(node.constant(2))):
@@ -68,14 +68,14 @@ def quantized_product(node: Node) -> Any:
     return _requantized(node, _product(node, 0, 3, 2, 5), (1, 4, 6), 7)
 
 
-@operator("ConvInteger", constant=("w", "w_zero_point"), ignores=("kernel_shape",))
+@operator("ConvInteger", ignores=("kernel_shape",))
 def integer_convolution(node: Node) -> Any:
     return node.from_channels_last(ops.cast(_convolution(node, 1, 2, 3), "int32"))
 
 
 @operator(
     "QLinearConv",
-    constant=("w", "w_scale", "w_zero_point", "B"),
+    constant=("B",),
     ignores=("kernel_shape",),
     refuses=_REFUSES,
 )
@@ -154,14 +154,23 @@ def _product(node: Node, left: int, right: int, left_zero: int, right_zero: int)
 
 def _convolution(node: Node, weight: int, zero: int, weight_zero: int) -> Any:
     """A convolution of integers, channels last, as floats that hold it exactly."""
-    kernel = node.constant(weight)
-    dtype = _wide_enough(node, math.prod(kernel.shape[1:]), 0, weight)
-    offset = node.constant(weight_zero, np.zeros((), kernel.dtype)).astype(dtype)
-    weights = kernel.astype(dtype) - offset.reshape([-1, *[1] * (kernel.ndim - 1)])
+    shape = node.known_shape(weight)
+    dtype = _wide_enough(node, math.prod(shape[1:]), 0, weight)
+    weights = _cast(node.tensor(weight), dtype)
+    if node.has(weight_zero):
+        offset = _cast(node.tensor(weight_zero), dtype)
+        offset = (np if isinstance(offset, np.ndarray) else ops).reshape(offset, [-1, *[1] * (len(shape) - 1)])
+        weights = _difference(weights, offset)
     x = ops.cast(node.channels_last(0), dtype)
     if node.has(zero):
         x = ops.subtract(x, _cast(node.tensor(zero), dtype))
-    return ops.round(convolved(node, x, weights.shape, lambda x, settings: layer_of(node, x, weights, [], settings)))
+
+    def apply(x: Any, settings: dict[str, Any]) -> Any:
+        if isinstance(weights, np.ndarray):
+            return layer_of(node, x, weights, [], settings)
+        return convolved_with_tensor(node, x, weights, settings)
+
+    return ops.round(convolved(node, x, shape, apply))
 
 
 def _centred(node: Node, index: int, zero: int, dtype: str, *, rows: bool) -> Any:
@@ -172,8 +181,11 @@ def _centred(node: Node, index: int, zero: int, dtype: str, *, rows: bool) -> An
     offset = _cast(node.tensor(zero), dtype)
     if rows and len(offset.shape) == 1 and offset.shape[0] != 1:
         offset = offset.reshape(-1, 1) if isinstance(offset, np.ndarray) else ops.expand_dims(offset, 1)
-    arrays = isinstance(x, np.ndarray) and isinstance(offset, np.ndarray)
-    return x - offset if arrays else ops.subtract(x, offset)
+    return _difference(x, offset)
+
+
+def _difference(x: Any, y: Any) -> Any:
+    return x - y if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) else ops.subtract(x, y)
 
 
 def _wide_enough(node: Node, terms: int, *indices: int) -> str:
@@ -197,13 +209,15 @@ def _quotient(x: Any, scale: Any) -> Any:
 
 def _requantized(node: Node, total: Any, scales: tuple[int, int, int], zero: int) -> Any:
     """Sums as quantized values, as ONNX Runtime computes them: one factor in float32."""
-    one, two, three = (node.constant(index).astype(np.float32) for index in scales)
-    factor = one * two / three
+    one, two, three = (_cast(node.tensor(index), "float32") for index in scales)
+    constant = all(node.is_constant(index) for index in scales)
+    factor = one * two / three if constant else ops.divide(ops.multiply(one, two), three)
     target = node.dtype(zero)
     if target not in _INTEGERS:
         node.refuse(f"Keras has no {target} to quantize to")
-    scaled = ops.multiply(ops.cast(total, "float32"), factor if factor.size > 1 else factor.reshape(()))
-    return _saturated(scaled, node.constant(zero).reshape(-1)[0], target)
+    scaled = ops.multiply(ops.cast(total, "float32"), factor if math.prod(factor.shape) > 1 else _single(factor))
+    moved = node.constant(zero).reshape(-1)[0] if node.is_constant(zero) else _single(node.tensor(zero))
+    return _saturated(scaled, moved, target)
 
 
 def _saturated(scaled: Any, zero: Any, target: str) -> Any:
@@ -216,13 +230,6 @@ def _saturated(scaled: Any, zero: Any, target: str) -> Any:
 
 
 # --- scales and zero points -----------------------------------------------------------------------------------
-
-
-def _tensor(node: Node, index: int) -> Tensor:
-    value = node.value(index)
-    if not isinstance(value, Tensor):
-        node.refuse(f"input {node.input_name(index)} is constant, while others aren't")
-    return value
 
 
 def _named(code: int) -> str | None:
@@ -238,7 +245,7 @@ def _spread(node: Node, parameter: Value, value: Tensor) -> Any:
     rank, axis = value.rank, int(node.attribute("axis", 1)) % max(value.rank, 1)
     size = math.prod(int(length) if known(length) else 2 for length in parameter.shape)
     if size == 1:
-        return node.stored(parameter).reshape(()) if isinstance(parameter, np.ndarray) else _single(node, parameter)
+        return _single(node.stored(parameter))
     if len(parameter.shape) == 1:
         return _arranged(node, parameter, [-1 if place == axis else 1 for place in range(rank)], value)
     block = node.attribute("block_size", 0)
@@ -247,8 +254,8 @@ def _spread(node: Node, parameter: Value, value: Tensor) -> Any:
     return _blocked(node, parameter, axis, block, value)
 
 
-def _single(node: Node, parameter: Value) -> Any:
-    return ops.reshape(node.stored(parameter), [])
+def _single(x: Any) -> Any:
+    return x.reshape(()) if isinstance(x, np.ndarray) else ops.reshape(x, ())
 
 
 def _arranged(node: Node, parameter: Value, shape: list[int], value: Tensor) -> Any:

@@ -50,6 +50,7 @@ def reduction(node: Node) -> Any:
     assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
     axes = node.constant_or_attribute("axes", 1) or []
     noop = node.attribute("noop_with_empty_axes", 0)  # says nothing where there are axes
+    keep = bool(node.attribute("keepdims", 1))  # says nothing where nothing is reduced
     if not axes and noop:
         return [value] if node.operator in _PLAIN else node.elementwise(_ALONE[node.operator], [0])
     gone = {int(axis) % value.rank for axis in axes} if axes else set(range(value.rank))
@@ -59,7 +60,6 @@ def reduction(node: Node) -> Any:
         function = {"ReduceMax": ops.any, "ReduceMin": ops.all}[node.operator]
     if "int" in node.dtype(0) and node.operator in _OF_INTEGERS:
         function = _OF_INTEGERS[node.operator](node, gone)
-    keep = bool(node.attribute("keepdims", 1))
     y = function(value.stored, axis=stored_axes, keepdims=keep)
     if str(y.dtype) != node.dtype(0):
         y = ops.cast(y, node.dtype(0))  # Keras widens sums of small integers
@@ -99,12 +99,16 @@ _PLAIN = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Re
 _ALONE = {"ReduceL1": ops.absolute, "ReduceL2": ops.absolute, "ReduceLogSum": ops.log, "ReduceSumSquare": ops.square}
 
 
+def one_zero(x: Any) -> Any:
+    """Without -0, which for Keras is less than 0 when it looks for the place of an extreme."""
+    return ops.where(ops.equal(x, 0), ops.zeros_like(x), x) if "float" in str(x.dtype) else x
+
+
 @operator("ArgMax", "ArgMin")
 def argument(node: Node) -> Any:
     function = ops.argmax if node.operator == "ArgMax" else ops.argmin
     axis, x = node.axis(0), node.tensor(0)
-    if "float" in node.dtype(0):
-        x = ops.where(ops.equal(x, 0), ops.zeros_like(x), x)  # for Keras -0 is less than 0
+    x = one_zero(x)
     keep = bool(node.attribute("keepdims", 1))
     if node.attribute("select_last_index", 0):
         last = x.shape[axis]

@@ -14,7 +14,7 @@ from conrepair.importer.indexing import positions
 from conrepair.importer.node import Node
 from conrepair.importer.operators.shape import reshaped_array
 from conrepair.importer.registry import operator
-from conrepair.importer.sampling import Taps, cubic_taps, linear_taps, read, reflected, symbolic
+from conrepair.importer.sampling import Taps, cubic_taps, linear_taps, read, reflected
 from conrepair.importer.values import Array
 from conrepair.importer.window import window_of
 
@@ -27,7 +27,10 @@ def grid_sample(node: Node) -> Any:
     mode, align = node.attribute("mode", "linear"), bool(node.attribute("align_corners", 0))
     mode, padding = _MODES.get(mode, mode), node.attribute("padding_mode", "zeros")
     rows = _rows(node)
-    grid = symbolic(node, 1, rows)
+    grid = _computed(node, 1)
+    grid = (
+        grid if node.dtype(1) == "float64" else ops.cast(grid, "float32")
+    )  # half precision is too coarse for places
     taps = []
     for axis, size in enumerate(sizes):
         share = add(grid[..., len(sizes) - 1 - axis], 1.0)  # the grid names the last axis first
@@ -39,6 +42,10 @@ def grid_sample(node: Node) -> Any:
     sample = positions(node, node.shape(0)[0], 0, rank - 1)
     y = reduce(add, read(rows, sample, taps, sizes))
     return node.from_channels_last(y, [*node.shape(0)[:2], *node.shape(1)[1:-1]])
+
+
+def _computed(node: Node, index: int) -> Any:
+    return node.stored(node.computed(node.value(index)))
 
 
 def _inside(where: Any, size: int, align: bool, padding: str, mode: str) -> Any:
@@ -79,7 +86,7 @@ def roi_align(node: Node) -> Any:
     sizes = node.known_shape(0, [2, 3])
     bins = node.attribute("output_height", 1), node.attribute("output_width", 1)
     rows = _rows(node)
-    regions = ops.multiply(symbolic(node, 1, rows), node.attribute("spatial_scale", 1.0))
+    regions = ops.multiply(_computed(node, 1), node.attribute("spatial_scale", 1.0))
     half = node.opset >= 16 and node.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     regions = ops.subtract(regions, 0.5) if half else regions
     taps = [_region_taps(regions, axis, bins[axis], ratio, sizes[axis], half) for axis in (0, 1)]
@@ -124,7 +131,7 @@ def deformable_convolution(node: Node) -> Any:
     groups, shifted = node.attribute("group", 1), node.attribute("offset_group", 1)
     rows = ops.reshape(_rows(node), [-1, channels // shifted])  # [samples * cells * offset groups, channels]
     height, width = node.known_shape(2, [2, 3])
-    offset = ops.reshape(symbolic(node, 2, rows), [-1, shifted, count, 2, height, width])
+    offset = ops.reshape(_computed(node, 2), [-1, shifted, count, 2, height, width])
     grids = [add(offset[:, :, :, axis], grid) for axis, grid in enumerate(_tap_grid(node, extent, height, width))]
     taps = [
         [(cell, _counted(cell, weight, size)) for cell, weight in linear_taps(where)]
@@ -134,7 +141,7 @@ def deformable_convolution(node: Node) -> Any:
     sample = positions(node, node.shape(0)[0], 0, 5)
     y = reduce(add, read(rows, sample, [*taps, group], [*node.known_shape(0, [2, 3]), shifted]))
     if node.has(4):
-        mask = ops.reshape(symbolic(node, 4, rows), [-1, shifted, count, height, width])
+        mask = ops.reshape(_computed(node, 4), [-1, shifted, count, height, width])
         y = ops.multiply(y, ops.expand_dims(mask, -1))  # [samples, offset groups, taps, height, width, channels]
     y = ops.reshape(ops.transpose(y, (0, 3, 4, 1, 5, 2)), [-1, height, width, groups, depth * count])
     weights = kernel.reshape(groups, filters // groups, depth * count)

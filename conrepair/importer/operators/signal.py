@@ -35,24 +35,31 @@ def fourier(node: Node) -> Any:
     return node.output(y, order, [sizes[place] for place in order])
 
 
-@operator("STFT", constant=("frame_step", "window", "frame_length"), refuses=f"frames longer than {_LONGEST}")
+@operator("STFT", constant=("frame_step", "frame_length"), refuses=f"frames longer than {_LONGEST}")
 def short_time_fourier(node: Node) -> Any:
     """A convolution: each frame times the window times the matrix of the transform."""
-    step, window = int(np.asarray(node.constant(1))), node.constant(2)
-    length = int(np.asarray(node.constant(3))) if node.has(3) else len(window)
-    if window is not None and len(window) != length:
-        node.refuse(f"the window has {len(window)} values for frames of {length}")
+    step = int(np.asarray(node.constant(1)))
+    length = int(np.asarray(node.constant(3))) if node.has(3) else node.known_shape(2)[0]
+    if node.has(2) and node.known_shape(2)[0] != length:
+        node.refuse(f"the window has {node.known_shape(2)[0]} values for frames of {length}")
     one_sided, parts = node.attribute("onesided", 1), node.known_shape(0, [2])[0] if node.rank(0) == 3 else 1
     matrix = _matrix(length, parts, _forward(_checked(node, length), bool(one_sided)))
-    matrix = matrix if window is None else matrix * window.reshape(-1, 1, 1, 1)
-    kernel = matrix.reshape(length, parts, -1)
-    x = node.tensor(0) if node.rank(0) == 3 else ops.expand_dims(node.tensor(0), -1)
-    y = node.layer(
-        keras.layers.Conv1D, x, weights=[kernel], filters=kernel.shape[-1], kernel_size=length, strides=step,
-        use_bias=False, trainable=False,
-    )  # fmt: skip
+    shape, kernel = matrix.shape[2:], matrix.reshape(length, parts, -1)
+    x = node.stored(node.computed(node.value(0)))
+    x = x if node.rank(0) == 3 else ops.expand_dims(x, -1)
+    if node.has(2) and not node.is_constant(2):
+        kernel = kernel.astype(node.dtype(2))
+        y = ops.conv(
+            x, ops.multiply(kernel, ops.reshape(node.tensor(2), [-1, 1, 1])), step, data_format="channels_last"
+        )
+    else:
+        kernel = kernel * node.constant(2).reshape(-1, 1, 1) if node.has(2) else kernel
+        y = node.layer(
+            keras.layers.Conv1D, x, weights=[kernel], filters=kernel.shape[-1], kernel_size=length, strides=step,
+            use_bias=False, trainable=False,
+        )  # fmt: skip
     frames = y.shape[1] if y.shape[1] is not None else -1
-    return node.layer(keras.layers.Reshape, y, target_shape=(frames, *matrix.shape[2:]))
+    return node.layer(keras.layers.Reshape, y, target_shape=(frames, *shape))
 
 
 @operator("HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix", refuses="sizes that aren't constant")

@@ -152,17 +152,16 @@ def tile(node: Node) -> Any:
     return node.output(stretched(node, x, [1 if known(number) else number for number in repeats]), None, shape)
 
 
-@operator("Pad", constant=("pads", "constant_value", "axes"))
+@operator("Pad", constant=("pads", "axes"))
 def pad(node: Node) -> Any:
-    value = node.value(0)
-    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    value = node.computed(node.value(0))
     flat = node.constant_or_attribute("pads", 1)
     axes = node.constant_or_attribute("axes", 3, list(range(value.rank)))
     pads = [(0, 0)] * value.rank
     for place, axis in enumerate(axes):
         pads[int(axis) % value.rank] = (int(flat[place]), int(flat[len(axes) + place]))
     mode = node.attribute("mode", "constant")
-    fill = node.attribute("value", 0.0) if "value" in node.ir.attributes else node.constant(2, np.zeros(()))
+    fill = node.attribute("value", 0.0) if "value" in node.ir.attributes else _fill(node)
     x, shape = value.stored, list(value.shape)
     if any(min(pair) < 0 for pair in pads):
         x = _cut(x, value, pads)
@@ -171,6 +170,9 @@ def pad(node: Node) -> Any:
     final = [size + before + behind for size, (before, behind) in zip(shape, pads, strict=True)]
     if mode == "constant":
         stored_pads = [pads[axis] for axis in inverse(value.order)]
+        if isinstance(fill, Tensor):
+            inside = ops.pad(ops.ones_like(x, dtype="bool"), stored_pads)
+            return node.output(ops.where(inside, ops.pad(x, stored_pads), fill.stored), value.order, final)
         number = np.asarray(fill).reshape(-1)[0] if np.asarray(fill).size else 0
         x = ops.pad(x, stored_pads, constant_values=np.asarray(number).item()) if any(map(any, pads)) else x
         return node.output(x, value.order, final)
@@ -181,6 +183,13 @@ def pad(node: Node) -> Any:
             picked = np.pad(np.arange(int(shape[axis])), pair, mode=mode)
             x = ops.take(x, picked, axis=value.order[axis])
     return node.output(x, value.order, final)
+
+
+def _fill(node: Node) -> Any:
+    """What is put around the input: a number, or one that the model computes."""
+    if not node.has(2) or node.attribute("mode", "constant") != "constant":
+        return np.zeros(())
+    return node.value(2) if isinstance(node.value(2), Tensor) else node.constant(2)
 
 
 def _cut(x: Any, value: Tensor, pads: list[tuple[int, int]]) -> Any:
@@ -228,18 +237,17 @@ def triangle(node: Node) -> Any:
     return node.output(ops.where(mask, x, ops.zeros_like(x)), None, node.shape(0))
 
 
-@operator("OneHot", constant=("depth", "values"))
+@operator("OneHot", constant=("depth",))
 def one_hot(node: Node) -> Any:
     depth = int(np.asarray(node.constant(1)).item())
-    off, on = node.constant(2).tolist()
-    dtype, rank = str(node.constant(2).dtype), node.rank(0) + 1
+    values, rank = node.tensor(2), node.rank(0) + 1
     axis = node.axis(-1, rank)
     indices = ops.cast(node.tensor(0), "int64")
     indices = ops.where(ops.less(indices, 0), add(indices, depth), indices)
     hot = ops.one_hot(indices, depth, axis=-1 if axis == rank - 1 else axis, dtype="bool")
     shape = [*node.shape(0)[:axis], depth, *node.shape(0)[axis:]]
     # Arrays without axes lose their type in Keras's files.
-    return node.output(ops.where(hot, np.asarray([on], dtype), np.asarray([off], dtype)), None, shape)
+    return node.output(ops.where(hot, values[(slice(1, 2),)], values[(slice(0, 1),)]), None, shape)
 
 
 @operator("Compress", constant=("condition",))
