@@ -11,6 +11,7 @@ import argparse
 import collections
 import zlib
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -117,19 +118,45 @@ def main() -> None:
     parser.add_argument("--opset", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=3, help="messages for each operator")
+    parser.add_argument("--table", type=Path, help="a Markdown file for the table, reasons included")
     arguments = parser.parse_args()
     support = Probed(arguments.opset, accepted)
     known = specifications()
+    every: dict[str, Measured] = {}
     for op in arguments.operators or known:
         if known[op].least_opset > arguments.opset:
             continue
         found = measured(op, arguments.opset, arguments.settings, arguments.seed, support)
+        every[op] = found
         shares = f"precision {found.precision:6.1%} recall {found.recall:6.1%} {found.recall_explained:6.1%}"
         print(f"{op:24} {found.inside:4} {shares}")
         for message, count in found.wrong.most_common(arguments.show):
             print(f"      wrong {count}: {message}")
         for message, count in found.forbidden.most_common(arguments.show):
             print(f"      forbidden {count}: {message}")
+    if arguments.table is not None:
+        arguments.table.write_text(_table(every, arguments), encoding="utf-8")
+
+
+def _table(every: dict[str, Measured], arguments: argparse.Namespace) -> str:
+    """What was measured, as Markdown."""
+    total = Measured(
+        *(sum(getattr(found, name) for found in every.values()) for name in ("inside", "allowed", "ran", "accepted")),
+        explained=sum((found.explained for found in every.values()), collections.Counter()),
+    )
+    lines = [
+        f"Opset {arguments.opset}, seed {arguments.seed}, {arguments.settings} settings inside, as many outside: "
+        f"precision {total.precision:.2%}, recall {total.recall:.2%}, without what is forbidden for a reason "
+        f"{total.recall_explained:.2%}.",
+        "",
+        "| operator | inside | precision | recall | with reasons | forbidden for a reason |",
+        "|---|---|---|---|---|---|",
+    ]
+    for op, found in every.items():
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in found.explained.most_common())
+        shares = f"{found.precision:.1%} | {found.recall:.1%} | {found.recall_explained:.1%}"
+        lines.append(f"| {op} | {found.inside} | {shares} | {reasons} |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

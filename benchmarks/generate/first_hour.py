@@ -23,12 +23,12 @@ import numpy as np
 import onnx
 
 from conrepair.generate.blocks import BLOCK, block
+from conrepair.generate.judging import difference
 from conrepair.generate.networks import Network
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
 
-_TOLERANCES = {"float16": (5e-2, 5e-2), "float32": (1e-2, 1e-3), "float64": (1e-2, 1e-3)}
 _SECONDS = 60
 
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -103,7 +103,7 @@ def outcome(target: str, nodes: int, opset: int, seed: int, index: int, output: 
             found = run(_simplified(target, model), feeds, names)
         else:
             found = _converted(target, model, feeds)
-        word, text = _compared(plain, found)
+        word, text = _compared(plain, found, network.coarsest)
     except RefusedError as error:
         word, text = "refused", str(error)
     except Exception as error:  # noqa: BLE001 (what a target raises is what's looked for)
@@ -119,18 +119,16 @@ def outcome(target: str, nodes: int, opset: int, seed: int, index: int, output: 
     return word, text
 
 
-def _compared(plain: Arrays, found: Arrays) -> tuple[str, str]:
-    for name, array in plain.items():
-        other = found.get(name)
-        if other is None:
-            return "differs", "an output is missing"
-        if other.shape != array.shape or other.dtype != array.dtype:
-            return "differs", f"{array.dtype} {array.shape} became {other.dtype} {other.shape}"
-        relative, absolute = _TOLERANCES.get(array.dtype.name, (0.0, 0.0))
-        wide = array.astype(np.float64)
-        if not np.allclose(other.astype(np.float64), wide, relative, absolute, equal_nan=True):
-            return "differs", f"{array.dtype} by {np.abs(other.astype(np.float64) - wide).max():.3g}"
-    return "same", ""
+def _compared(plain: Arrays, found: Arrays, coarsest: str) -> tuple[str, str]:
+    if missing := plain.keys() - found.keys():
+        return "differs", f"{len(missing)} outputs are missing"
+    wrong = difference(plain, found, coarsest)
+    if wrong is None:
+        return "same", ""
+    array, other = plain[wrong.output], found[wrong.output]
+    if (array.shape, array.dtype) != (other.shape, other.dtype):
+        return "differs", f"{array.dtype} {array.shape} became {other.dtype} {other.shape}"
+    return "differs", f"{array.dtype} by {wrong.largest}"
 
 
 def main() -> None:

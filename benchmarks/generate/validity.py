@@ -19,6 +19,7 @@ import onnx
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import forms
+from conrepair.generate.judging import difference
 from conrepair.generate.learned.cases import case_instances
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.material import NOTHING, Material
@@ -29,8 +30,6 @@ from conrepair.generate.values.search import flaw_of
 from conrepair.generate.wishes import Wishes
 
 __all__ = ["Checked", "checked", "look_at"]
-
-_TOLERANCES = {"float16": (5e-2, 5e-2), "float32": (1e-2, 1e-3), "float64": (1e-2, 1e-3)}
 
 
 @dataclass
@@ -125,17 +124,10 @@ def look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> Non
     except RefusedError as error:
         result.findings.append(f"{name}: crash: {str(error)[-160:]}")
         return
-    for tensor, array in optimized.items():
-        if array.shape != plain[tensor].shape or array.dtype != plain[tensor].dtype:
-            result.findings.append(
-                f"{name}: {tensor} is {array.dtype} {array.shape} in place of {plain[tensor].shape}"
-            )
-            return
-        relative, absolute = _TOLERANCES.get(array.dtype.name, (0.0, 0.0))
-        if not np.allclose(array.astype(float), plain[tensor].astype(float), relative, absolute):
-            largest = np.abs(array.astype(float) - plain[tensor].astype(float)).max()
-            result.findings.append(f"{name}: {tensor} differs by {largest:.3g}, {array.dtype}")
-            return
+    wrong = difference(plain, optimized, network.coarsest)
+    if wrong is not None:
+        largest = "another shape, or not finite" if wrong.largest is None else f"by {wrong.largest:.3g}"
+        result.findings.append(f"{name}: {wrong.output} differs, {plain[wrong.output].dtype}: {largest}")
 
 
 def main() -> None:

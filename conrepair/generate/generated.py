@@ -29,7 +29,6 @@ from conrepair.generate.narrowing.table import Taken
 from conrepair.generate.networks import Network
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
-from conrepair.generate.tensors import FLOATS
 from conrepair.generate.wishes import Wishes
 
 __all__ = ["ABOUT", "INPUTS", "MODEL", "OUTPUTS", "Generated", "each_generated", "generated", "versions"]
@@ -37,7 +36,6 @@ __all__ = ["ABOUT", "INPUTS", "MODEL", "OUTPUTS", "Generated", "each_generated",
 MODEL, INPUTS, OUTPUTS, ABOUT = "model.onnx", "inputs.npz", "outputs.npz", "model.json"
 
 _LIBRARIES = ("numpy", "onnx", "onnxruntime", "z3-solver")
-_PRECISIONS = ("float16", "float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,6 @@ def generated(network: Network, seed: int, index: int) -> Generated:
     inputs, outputs = network.inputs, network.answers
     parts, seen = sorted(network.parts), Diversity(())
     seen.add(draft)
-    types = {tensor.type.dtype for tensor in draft.tensors.values()} & set(FLOATS)
     about = {
         "seed": seed,
         "index": index,
@@ -116,7 +113,7 @@ def generated(network: Network, seed: int, index: int) -> Generated:
         "symbolic": {name: list(sizes) for name, sizes in (network.open or {}).items()},
         "extremes": list(network.values.ends),
         "seen": seen.as_json(),
-        "coarsest": min(types, key=_PRECISIONS.index, default="float64"),
+        "coarsest": network.coarsest,
     }
     return Generated(model, inputs, outputs, about)
 

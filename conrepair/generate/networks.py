@@ -82,6 +82,12 @@ class Network:
         return {name: array for name, array in self.values.sources.items() if name not in self.weights}
 
     @property
+    def coarsest(self) -> str:
+        """The coarsest real numbers that it computes with."""
+        types = {tensor.type.dtype for tensor in self.draft.tensors.values()}
+        return next((dtype for dtype in ("float16", "float32") if dtype in types), "float64")
+
+    @property
     def parts(self) -> set[str]:
         """Names of the forms and patterns that are in it."""
         found = {node.origin for node in self.draft.nodes} - {"grown", LEARNED, REAL}

@@ -1,8 +1,6 @@
 """A search for values with which every tensor of a network is finite.
 
-Where a tensor isn't, the node that made it has a loss on what it reads: how far that is outside of where the operator
-is finite, or how large it is. The sources go down that loss's derivative, step by step (after NNSmith's value search;
-steps are normalized by tensor in place of Adam).
+Where a tensor isn't, the sources go down the derivative of a loss, step by step (after NNSmith's value search).
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import numpy as np
 from conrepair.generate.graph import Draft, Node, Tensor
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import RefusedError, Session
-from conrepair.generate.values.derivatives import gradients
+from conrepair.generate.values.descent import Descent
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.generate.values.extremes import extreme
 
@@ -25,10 +23,8 @@ __all__ = ["Settled", "Settling", "flaw_of"]
 
 Array = np.ndarray[Any, Any]
 
-_STEPS = 24
-_RATES = (0.1, 0.2, 0.4, 0.8)
-_CALM = 1.0
-"""What is larger than this is made smaller where a node overflows."""
+_STEPS, _PATIENCE = 120, 40
+"""Steps of a search, and those in which nothing got better until it's given up."""
 
 
 @dataclass
@@ -108,24 +104,27 @@ class Settling:
         return found
 
     def _drawn(self, name: str, tensor: Tensor, kept: Mapping[str, Array] | None) -> Array:
-        if kept is not None and name in kept:
-            return kept[name]
+        value = None if kept is None else kept.get(name)
+        if value is not None and not flaw_of(value):
+            return value
         return drawn_values(tensor.type, tensor.values, self.generator, tensor.wish)
 
     def _search(self, session: Session, sources: dict[str, Array]) -> Settled | None:
-        before: Node | None = None
-        tries = 0
+        descent = Descent(self.draft)
+        best, since = (0, -np.inf), 0
         for step in range(_STEPS):
             computed = session.run(sources)
             node = self._first_flawed(computed)
             if node is None:
                 return Settled(sources, computed, step)
-            tries = tries + 1 if node is before else 0
-            before = node
-            rate = _RATES[min(tries, len(_RATES) - 1)]
-            if tries >= 2 * len(_RATES) or not self._improved(node, sources, computed, rate):
+            self.guilty = node
+            loss = descent.step(node, sources, computed)
+            if loss is None:
                 break
-        self.guilty = before
+            score = (self.draft.nodes.index(node), -loss)
+            best, since = (score, 0) if score > best else (best, since + 1)
+            if since > _PATIENCE:
+                break
         return None
 
     def _first_flawed(self, computed: Mapping[str, Array]) -> Node | None:
@@ -134,29 +133,6 @@ class Settling:
                 if name and flaw_of(computed[name]):
                     return node
         return None
-
-    def _improved(self, node: Node, sources: dict[str, Array], computed: Mapping[str, Array], rate: float) -> bool:
-        """Take a step; whether any source moved."""
-        constants = {name: item.array for name, item in self.draft.tensors.items() if item.array is not None}
-        values: dict[str, Array] = {**constants, **sources, **computed}
-        pending: dict[str, Array] = {}
-        for place, gradient in _losses(node, values).items():
-            _add(pending, node.inputs[place], gradient)
-        for other in reversed(self.draft.nodes[: self.draft.nodes.index(node)]):
-            wanted = pending.get(other.outputs[0])
-            if wanted is None or other.piece is not None:
-                continue
-            read = [values.get(item) for item in other.inputs]
-            with np.errstate(all="ignore"):
-                parts = gradients(other, read, [values.get(item) for item in other.outputs], wanted)
-            for place, part in parts.items():
-                _add(pending, other.inputs[place], np.nan_to_num(part))
-        moved = False
-        for name, tensor in self.draft.sources.items():
-            if name in pending and sources[name].dtype.kind == "f" and np.any(pending[name]):
-                sources[name] = _moved(sources[name], pending[name], rate, tensor)
-                moved = True
-        return moved
 
 
 def flaw_of(array: Array) -> str:
@@ -168,35 +144,3 @@ def flaw_of(array: Array) -> str:
     if array.size and (largest := np.abs(array).max()) and largest < np.finfo(array.dtype).tiny:
         return "subnormal"
     return ""
-
-
-def _losses(node: Node, values: Mapping[str, Array]) -> dict[int, Array]:
-    """The derivative of a node's loss in what it reads."""
-    outside: dict[int, Array] = {}
-    for place, (low, high) in node.domains.items():
-        x = values[node.inputs[place]].astype(np.float64)
-        margin = 1e-3 * (1 + abs(low if np.isfinite(low) else 0.0))
-        beyond: Array = (x > high - margin).astype(np.float64) - (x < low + margin)
-        if beyond.any():
-            outside[place] = beyond
-    if outside:
-        return outside
-    large: dict[int, Array] = {}
-    for place, name in enumerate(node.inputs):
-        read = values.get(name)
-        if read is not None and read.dtype.kind == "f":
-            large[place] = np.where(np.abs(read) > _CALM, np.sign(read), 0.1 * np.sign(read)).astype(np.float64)
-    return large
-
-
-def _add(pending: dict[str, Array], name: str, gradient: Array) -> None:
-    pending[name] = pending[name] + gradient if name in pending else np.asarray(gradient)
-
-
-def _moved(value: Array, gradient: Array, rate: float, tensor: Tensor) -> Array:
-    size = max(1.0, float(np.abs(value).mean()))
-    step = gradient / np.abs(gradient).max()
-    found = value.astype(np.float64) - rate * size * np.sign(step) * np.sqrt(np.abs(step))
-    if tensor.values is not None:
-        found = np.clip(found, tensor.values.low, tensor.values.high)
-    return np.asarray(found.astype(value.dtype))
