@@ -152,6 +152,11 @@ def made(
         if not draft.sources:  # constants alone
             draft.cut(draft.nodes[0])
             continue
+        if wishes.single and len(draft.nodes) < wishes.nodes:  # nothing reads the last tensor
+            said = f"no operator was found behind {draft.nodes[-1].op}, nor behind others in its place"
+            draft.cut(draft.nodes[-1])
+            draft.keep_last()
+            continue
         settling = Settling(draft, generator)
         found = settling.settled(kept)
         if found is not None:

@@ -79,6 +79,9 @@ def _with(draft: Draft, group: list[tuple[str, int]], size: int, support: Suppor
     except NotAllowedError:
         return None
     sources = {source for source, _ in group}
+    shown = (*sources, *draft.outputs())
+    if any(types[name].rank != draft.tensors[name].type.rank for types in others for name in shown):
+        return None
     return {
         tensor: tuple(
             own if {own} == set(sizes) else name if (own, *sizes) == (size, *tried) else None
@@ -86,7 +89,7 @@ def _with(draft: Draft, group: list[tuple[str, int]], size: int, support: Suppor
                 draft.tensors[tensor].type.shape, *(types[tensor].shape for types in others), strict=True
             )
         )
-        for tensor in (*sources, *draft.outputs())
+        for tensor in shown
     }
 
 

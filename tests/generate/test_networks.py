@@ -8,14 +8,18 @@ import numpy as np
 import onnx
 import pytest
 
-from conrepair.generate.networks import made
+from conrepair.generate.graph import Draft
+from conrepair.generate.networks import NotMadeError, made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import accepted, run
+from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
+from conrepair.generate.symbolic import open_sizes
 from conrepair.generate.tensors import TensorType
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.generate.values.extremes import EXTREMES
 from conrepair.generate.values.search import flaw_of
+from conrepair.generate.weaving import Weaver
 from conrepair.generate.wishes import Wishes
 
 SUPPORT = Probed(20, accepted)
@@ -90,3 +94,24 @@ def test_some_values_are_at_their_ends() -> None:
     found = {end for network in networks if network for end in network.values.ends}
     assert found == set(EXTREMES)
     assert not any(flaw_of(array) for network in networks if network for array in network.values.computed.values())
+
+
+def test_a_size_on_which_numbers_of_axes_depend_is_not_left_open() -> None:
+    draft = Draft(20)
+    weaver = Weaver(draft, Random(0), Support(), 64, "test")
+    x = weaver.new("float32", (1, 3))
+    weaver.node("Squeeze", x)
+    assert open_sizes(draft, (x,), Support(), Random(0), batch=True) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_nothing_can_follow_costs_no_nodes_either(seed: int) -> None:
+    wishes = Wishes(nodes=6, operators=("IsNaN", "Neg", "Abs"), single=True, woven=0.0, backward=0.0)
+    network = made(wishes, Random(seed), SUPPORT)
+    assert len(network.draft.nodes) == 6
+    assert len(network.draft.outputs()) == 1
+
+
+def test_one_output_that_can_not_be_so_far_away_is_refused() -> None:
+    with pytest.raises(NotMadeError, match="no operator was found behind IsNaN"):
+        made(Wishes(nodes=3, operators=("IsNaN",), single=True, woven=0.0), Random(0), SUPPORT)
