@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.generate.reasons import crashes, reason_of
 from benchmarks.generate.settings import accepts, inside, read, stepped
+from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
-from conrepair.generate.setting import Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.support import Probed
 

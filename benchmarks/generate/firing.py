@@ -26,8 +26,8 @@ from conrepair.generate.graph import Draft
 from conrepair.generate.networks import NotMadeError, made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.running import accepted
-from conrepair.generate.setting import NotAllowedError, Support
 from conrepair.generate.support import Probed
 from conrepair.generate.weaving import Weaver
 from conrepair.generate.wishes import Wishes

@@ -13,9 +13,10 @@ import onnx
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.graph import Draft
 from conrepair.generate.onnx_form import model_of
+from conrepair.generate.ports import NotAllowedError, Operand, Support
 from conrepair.generate.reading import Reading
 from conrepair.generate.running import RefusedError, run
-from conrepair.generate.setting import NotAllowedError, Operand, Support, dtypes_of, schema_of
+from conrepair.generate.schemas import dtypes_of, schema_of
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import TensorType
 from conrepair.generate.values.drawn import drawn_values

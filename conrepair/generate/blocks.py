@@ -8,7 +8,7 @@ from random import Random
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.networks import Network, NotMadeError, made
-from conrepair.generate.setting import Support
+from conrepair.generate.ports import Support
 from conrepair.generate.wishes import Wishes
 
 __all__ = ["BLOCK", "block"]

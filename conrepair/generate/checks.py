@@ -11,7 +11,7 @@ from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.forms.registry import forms
 from conrepair.generate.growing import one_output
 from conrepair.generate.patterns.registry import patterns
-from conrepair.generate.setting import MAX_RANK, NotAllowedError, Support
+from conrepair.generate.ports import MAX_RANK, NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC
 from conrepair.generate.wishes import Wishes

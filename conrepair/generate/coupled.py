@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from conrepair.generate.expressions import Expression, Number, Unknown
-from conrepair.generate.setting import NotAllowedError
+from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.sizes import drawn_size
 
 __all__ = ["solved_by_z3"]

@@ -12,7 +12,8 @@ import numpy as np
 
 from conrepair.generate.domains import Domain
 from conrepair.generate.expressions import Number
-from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
+from conrepair.generate.ports import NotAllowedError, Operand, Port
+from conrepair.generate.setting import Setting
 from conrepair.generate.sizes import drawn_size
 from conrepair.generate.tensors import TensorType, numpy_type, value_in
 

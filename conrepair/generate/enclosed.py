@@ -10,8 +10,9 @@ from typing import Any
 from conrepair.generate.bodies import Body, Step
 from conrepair.generate.drawing import Drawing, Source
 from conrepair.generate.expressions import known
+from conrepair.generate.ports import NotAllowedError, Operand, Port
 from conrepair.generate.reading import Reading
-from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
+from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import TensorType
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.running import RefusedError
-from conrepair.generate.setting import NotAllowedError, Setting, Support
+from conrepair.generate.setting import Setting
 from conrepair.runtime.errors import ModelLoadError, UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from conrepair.generate.pieces import Piece
-from conrepair.generate.setting import Operand, Setting
+from conrepair.generate.ports import Operand
+from conrepair.generate.setting import Setting
 from conrepair.generate.tensors import Range, TensorType
 
 __all__ = ["Draft", "Node", "Tensor"]

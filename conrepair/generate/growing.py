@@ -11,7 +11,8 @@ from conrepair.generate.domains import Domain
 from conrepair.generate.drawing import Drawing, Fresh, Source
 from conrepair.generate.graph import Draft, Tensor
 from conrepair.generate.learned.placing import Learned
-from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting, Support
+from conrepair.generate.ports import NotAllowedError, Operand, Port, Support
+from conrepair.generate.setting import Setting
 from conrepair.generate.solving import Solving
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import value_in

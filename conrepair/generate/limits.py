@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from conrepair.generate.setting import Setting, Support
+from conrepair.generate.ports import Support
+from conrepair.generate.setting import Setting
 
 __all__ = ["Limits"]
 

@@ -19,10 +19,10 @@ from conrepair.generate.learned.placing import ORIGIN as LEARNED
 from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.real.drafting import ORIGIN as REAL
 from conrepair.generate.real.growth import Real, grown_from
 from conrepair.generate.running import RefusedError, run
-from conrepair.generate.setting import NotAllowedError, Support
 from conrepair.generate.symbolic import Open, open_sizes
 from conrepair.generate.values.search import Settled, Settling, flaw_of
 from conrepair.generate.weaving import Body, Weaver

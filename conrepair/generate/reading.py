@@ -10,7 +10,8 @@ import onnx
 
 from conrepair.generate.domains import Domain
 from conrepair.generate.expressions import Number
-from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting
+from conrepair.generate.ports import NotAllowedError, Operand, Port
+from conrepair.generate.setting import Setting
 from conrepair.generate.tensors import value_in
 
 __all__ = ["Reading"]

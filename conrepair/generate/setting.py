@@ -3,89 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from random import Random
 from typing import Any, TypeVar
 
 import numpy as np
-import onnx
 
 from conrepair.generate.domains import Axes, Bounds, Domain, OneOf, Permutation, Real, Several, Told, Whole, Wholes
 from conrepair.generate.expressions import Number, known
+from conrepair.generate.ports import MAX_RANK, NotAllowedError, Operand, Port, Support
+from conrepair.generate.schemas import VARIADIC, dtypes_of, schema_of
 from conrepair.generate.shapes import AnyShape, Dims, Pattern, Size
 from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
 from conrepair.generate.told import told_by
 
-__all__ = ["MAX_RANK", "NotAllowedError", "Operand", "Port", "Setting", "Support"]
-
-MAX_RANK = 6
-
-_VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
+__all__ = ["Setting"]
 
 Shape = Sequence[Number | Size]
 Choice = TypeVar("Choice")
-
-
-class NotAllowedError(Exception):
-    """A setting is outside of what a specification allows."""
-
-
-@dataclass(frozen=True)
-class Port:
-    """An input of a node, and what may be connected to it.
-
-    Attributes:
-        name: In the operator's schema.
-        dtypes: Element types.
-        pattern: Shapes.
-        values: Values that it must have.
-        domain: Values outside of which what's computed isn't finite.
-    """
-
-    name: str
-    dtypes: tuple[str, ...]
-    pattern: Pattern
-    values: Range | None = None
-    domain: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Operand:
-    """What is connected to an input.
-
-    Attributes:
-        type: Element type and sizes.
-        name: Of a tensor that there is; None for a new one.
-        port: That it's connected to; None for constants.
-        array: The constant.
-    """
-
-    type: TensorType
-    name: str | None = None
-    port: Port | None = None
-    array: np.ndarray[Any, Any] | None = None
-
-
-class Support:
-    """Which element types a runtime takes: all that the standard does, unless it's another class."""
-
-    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of some types that one type variable of an operator may have, given those of others."""
-        return dtypes
-
-    def dtypes(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of some types that tensors may have, whatever reads or makes them."""
-        return dtypes
-
-    def ranks(self, ranks: Collection[int]) -> Collection[int]:
-        """Those of some numbers of axes that tensors may have."""
-        return ranks
-
-    def allows(self, setting: Setting) -> bool:
-        """Whether a setting that is known whole is taken."""
-        return True
 
 
 @dataclass
@@ -411,7 +347,7 @@ class Setting(ABC):
     def _place(self, formal: Any) -> int:
         """Where an input stands: the next of a list's is behind those that it has."""
         place = next(place for place, other in enumerate(self.schema.inputs) if other.name == formal.name)
-        return max(place, len(self.inputs)) if formal.option == _VARIADIC else place
+        return max(place, len(self.inputs)) if formal.option == VARIADIC else place
 
     def _put(self, formal: Any, operand: Operand) -> None:
         place = self._place(formal)
@@ -436,7 +372,7 @@ class Setting(ABC):
         return tuple(choices)
 
     def _bind(self, formal: Any, dtype: str) -> None:
-        if formal.option == _VARIADIC and not formal.is_homogeneous:
+        if formal.option == VARIADIC and not formal.is_homogeneous:
             return
         self.types.setdefault(formal.type_str, dtype)
 
@@ -444,37 +380,3 @@ class Setting(ABC):
 def _size(value: Number) -> Number:
     """A size that a constant of real numbers may have said."""
     return int(value) if isinstance(value, float) else value
-
-
-@cache
-def schema_of(op: str, opset: int) -> Any:
-    """An operator's schema; its domain is before its name where it isn't the standard's."""
-    domain, _, name = op.rpartition("::")
-    return onnx.defs.get_schema(name, opset, domain)
-
-
-@cache
-def dtypes_of(op: str, opset: int, variable: str) -> tuple[str, ...]:
-    """Element types that a schema allows for a type variable."""
-    schema = schema_of(op, opset)
-    texts = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == variable), [variable])
-    found = (in_schema(text) for text in texts)
-    return tuple(dtype for dtype in found if dtype is not None and dtype in _DTYPES)
-
-
-_DTYPES = frozenset(
-    {
-        "float32",
-        "float16",
-        "float64",
-        "bool",
-        "int64",
-        "int32",
-        "int16",
-        "int8",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-    }
-)

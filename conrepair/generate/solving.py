@@ -15,7 +15,9 @@ import numpy as np
 from conrepair.generate.domains import Domain, Told
 from conrepair.generate.drawing import chosen_dtype
 from conrepair.generate.expressions import Expression, Number, Unknown, known, product, value_of
-from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting, dtypes_of
+from conrepair.generate.ports import NotAllowedError, Operand, Port
+from conrepair.generate.schemas import dtypes_of
+from conrepair.generate.setting import Setting
 from conrepair.generate.sizes import LARGEST, drawn_size
 from conrepair.generate.tensors import TensorType, numpy_type
 

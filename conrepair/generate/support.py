@@ -11,7 +11,8 @@ import onnx
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.graph import Draft
 from conrepair.generate.onnx_form import model_of
-from conrepair.generate.setting import NotAllowedError, Support, dtypes_of, schema_of
+from conrepair.generate.ports import NotAllowedError, Support
+from conrepair.generate.schemas import dtypes_of, schema_of
 from conrepair.generate.specifications.registry import specifications
 
 __all__ = ["Accepts", "Probed", "type_variables"]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from random import Random
 
 from conrepair.generate.graph import Draft
+from conrepair.generate.ports import NotAllowedError, Operand, Support
 from conrepair.generate.reading import Reading
-from conrepair.generate.setting import NotAllowedError, Operand, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import TensorType
 

@@ -13,8 +13,9 @@ import numpy as np
 from conrepair.generate.drawing import Fresh, chosen_dtype
 from conrepair.generate.graph import Draft, Node
 from conrepair.generate.pieces import Piece
+from conrepair.generate.ports import MAX_RANK, NotAllowedError, Operand, Port, Support
 from conrepair.generate.reading import Reading
-from conrepair.generate.setting import MAX_RANK, NotAllowedError, Operand, Port, Support, dtypes_of, schema_of
+from conrepair.generate.schemas import dtypes_of, schema_of
 from conrepair.generate.shapes import AnyShape, Dims, Size
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import FLOATS, Range, TensorType, numpy_type

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from conrepair.generate.limits import Limits
-from conrepair.generate.setting import MAX_RANK, Support
+from conrepair.generate.ports import MAX_RANK, Support
 from conrepair.generate.specifications.registry import specifications
 
 __all__ = ["Wishes"]

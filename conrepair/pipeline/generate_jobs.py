@@ -17,8 +17,8 @@ from conrepair.generate.generated import generated
 from conrepair.generate.narrowing.narrowed import Narrowed
 from conrepair.generate.narrowing.table import Taken
 from conrepair.generate.networks import NotMadeError
+from conrepair.generate.ports import Support
 from conrepair.generate.running import RefusedError, accepted
-from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.generate_functions import functions_at

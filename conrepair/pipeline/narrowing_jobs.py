@@ -14,8 +14,8 @@ from conrepair.generate.narrowing.facts import facts_of
 from conrepair.generate.narrowing.settings import settings_of
 from conrepair.generate.narrowing.table import Row
 from conrepair.generate.onnx_form import model_of
+from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
-from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.pipeline.generate_jobs import bounded

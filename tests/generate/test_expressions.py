@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conrepair.generate.coupled import solved_by_z3
 from conrepair.generate.expressions import Unknown, ceil_div, known, least, most, product, value_of
-from conrepair.generate.setting import NotAllowedError
+from conrepair.generate.ports import NotAllowedError
 
 
 def formulas(a: Any, b: Any) -> list[Any]:

@@ -12,8 +12,8 @@ from conrepair.generate.graph import Draft
 from conrepair.generate.growing import Growing
 from conrepair.generate.networks import made
 from conrepair.generate.onnx_form import model_of
+from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.running import accepted
-from conrepair.generate.setting import NotAllowedError
 from conrepair.generate.support import Probed
 from conrepair.generate.weaving import Weaver
 from conrepair.generate.wishes import Wishes

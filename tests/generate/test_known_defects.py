@@ -15,8 +15,8 @@ from conrepair.generate.generated import each_generated
 from conrepair.generate.graph import Draft
 from conrepair.generate.judging import difference
 from conrepair.generate.networks import made
+from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.running import accepted
-from conrepair.generate.setting import NotAllowedError
 from conrepair.generate.solving import Solving
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.support import Probed

@@ -11,7 +11,7 @@ from conrepair.generate.equations import Equation, terms_of
 from conrepair.generate.expressions import Unknown
 from conrepair.generate.graph import Draft
 from conrepair.generate.layouts import NewShape, Parts, Places
-from conrepair.generate.setting import Support
+from conrepair.generate.ports import Support
 from conrepair.generate.shapes import Broadcast, Lettered
 from conrepair.generate.symbolic import retyped
 from conrepair.generate.tensors import Range, TensorType

@@ -24,8 +24,8 @@ from conrepair.generate.learned.trying import tried
 from conrepair.generate.material import Material
 from conrepair.generate.networks import made
 from conrepair.generate.onnx_form import model_of
+from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted, run
-from conrepair.generate.setting import Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.support import Probed
 from conrepair.generate.values.drawn import drawn_values

@@ -9,8 +9,8 @@ import pytest
 from conrepair.generate.limits import Limits
 from conrepair.generate.networks import Network, NotMadeError, made
 from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
-from conrepair.generate.setting import Support
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
 

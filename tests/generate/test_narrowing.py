@@ -12,8 +12,9 @@ from conrepair.generate.narrowing.narrowed import Narrowed
 from conrepair.generate.narrowing.settings import FEWEST, settings_of
 from conrepair.generate.narrowing.table import Row, Taken, taken_of
 from conrepair.generate.networks import made
+from conrepair.generate.ports import Operand, Support
 from conrepair.generate.reading import Reading
-from conrepair.generate.setting import Operand, Support, dtypes_of
+from conrepair.generate.schemas import dtypes_of
 from conrepair.generate.tensors import TensorType
 from conrepair.generate.wishes import Wishes
 

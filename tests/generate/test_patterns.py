@@ -13,7 +13,7 @@ from benchmarks.generate.firing_relax import PASSES
 from conrepair.generate.graph import Draft
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.patterns.registry import patterns
-from conrepair.generate.setting import NotAllowedError, Support
+from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.values.search import Settling, flaw_of
 from conrepair.generate.weaving import Weaver
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.generate.settings import Case, accepts, inside
+from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.running import accepted
-from conrepair.generate.setting import NotAllowedError
 from conrepair.generate.solving import Solving
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.support import Probed

@@ -37,7 +37,7 @@ def silent(setting):
 def of_what(model):
     return True
 
-from conrepair.generate.setting import NotAllowedError
+from conrepair.generate.ports import NotAllowedError
 """
 WORDS = ["generate", "-n", "8", "--nodes", "3", "--operators", "Add,Relu", "--dtypes", "float32", "--seed", "3", "-q"]
 

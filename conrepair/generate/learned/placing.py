@@ -10,7 +10,7 @@ from random import Random
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.graph import Draft
 from conrepair.generate.learned.instances import Instance
-from conrepair.generate.setting import NotAllowedError, Support
+from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import FLOATS, TensorType, element_type
 from conrepair.generate.weaving import Weaver

@@ -15,7 +15,7 @@ from conrepair.generate.learned.instances import MOST, Instance, plain, range_of
 from conrepair.generate.onnx_form import IR_VERSION, imports_of
 from conrepair.generate.pieces import Piece, operator_of
 from conrepair.generate.running import RefusedError, Session
-from conrepair.generate.setting import schema_of
+from conrepair.generate.schemas import schema_of
 from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.generate.values.search import flaw_of

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 
 from conrepair.generate.narrowing.facts import facts_of
 from conrepair.generate.narrowing.table import Taken
-from conrepair.generate.setting import Setting, Support
+from conrepair.generate.ports import Support
+from conrepair.generate.setting import Setting
 
 __all__ = ["Narrowed"]
 

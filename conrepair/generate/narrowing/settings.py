@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from random import Random
 
 from conrepair.generate.drawing import Drawing, Fresh
-from conrepair.generate.setting import NotAllowedError, Setting, Support, dtypes_of
+from conrepair.generate.ports import NotAllowedError, Support
+from conrepair.generate.schemas import dtypes_of
+from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.support import type_variables
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
-from conrepair.generate.setting import NotAllowedError
+from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.tensors import element_type
 from conrepair.generate.weaving import Weaver
 

@@ -12,7 +12,8 @@ from conrepair.generate.forms.registry import forms
 from conrepair.generate.graph import Draft, Node, Tensor
 from conrepair.generate.growing import Growing
 from conrepair.generate.patterns.registry import patterns
-from conrepair.generate.setting import NotAllowedError, Operand, Port, Setting, Support
+from conrepair.generate.ports import NotAllowedError, Operand, Port, Support
+from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.symbolic import retyped
 from conrepair.generate.tensors import value_in

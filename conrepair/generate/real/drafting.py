@@ -13,10 +13,10 @@ from onnx import helper
 
 from conrepair.generate.graph import Draft
 from conrepair.generate.pieces import Piece, inside, operator_of
+from conrepair.generate.ports import NotAllowedError, Operand, Support
 from conrepair.generate.reading import Reading
 from conrepair.generate.real.opened import Opened
 from conrepair.generate.real.units import Unit, read_by
-from conrepair.generate.setting import NotAllowedError, Operand, Support
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType, element_type
 

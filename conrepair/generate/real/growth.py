@@ -13,11 +13,11 @@ import onnx
 from conrepair.generate.graph import Draft
 from conrepair.generate.growing import Growing
 from conrepair.generate.onnx_form import model_of
+from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.real.changes import CHANGES, Changing
 from conrepair.generate.real.drafting import Base, drafted
 from conrepair.generate.real.opened import Opened
 from conrepair.generate.real.units import Unit, cut, units_of
-from conrepair.generate.setting import NotAllowedError, Support
 from conrepair.generate.values.search import Settled, Settling
 
 __all__ = ["Grown", "Real", "grown_from"]

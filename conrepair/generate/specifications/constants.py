@@ -6,7 +6,8 @@ import numpy as np
 
 from conrepair.generate.expressions import known, product
 from conrepair.generate.literals import literal
-from conrepair.generate.setting import MAX_RANK, Setting
+from conrepair.generate.ports import MAX_RANK
+from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape
 from conrepair.generate.specifications.registry import operator
 

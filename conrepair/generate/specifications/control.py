@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from conrepair.generate.enclosed import Bodies
-from conrepair.generate.setting import MAX_RANK, Setting
+from conrepair.generate.ports import MAX_RANK
+from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape, Dims, Either
 from conrepair.generate.specifications.registry import operator
 from conrepair.generate.tensors import TensorType

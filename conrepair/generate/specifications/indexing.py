@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conrepair.generate.expressions import Number, product
-from conrepair.generate.setting import MAX_RANK, Setting
+from conrepair.generate.ports import MAX_RANK
+from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape, Lettered, Size
 from conrepair.generate.specifications.registry import operator
 from conrepair.generate.tensors import BOOL, NUMERIC, Range

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conrepair.generate.expressions import Number, ceil_div, known, least, most, product
 from conrepair.generate.layouts import NewShape, Places
-from conrepair.generate.setting import MAX_RANK, Setting
+from conrepair.generate.ports import MAX_RANK
+from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast, Size
 from conrepair.generate.specifications.registry import operator
 

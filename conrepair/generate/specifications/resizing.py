@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from conrepair.generate.expressions import Number, known
-from conrepair.generate.setting import NotAllowedError, Setting
+from conrepair.generate.ports import NotAllowedError
+from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Dims, Either, Size
 from conrepair.generate.specifications.registry import operator
 from conrepair.generate.tensors import FLOATS, Range

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from conrepair.generate.setting import MAX_RANK, Setting
+from conrepair.generate.ports import MAX_RANK
+from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Dims, Either, Size
 from conrepair.generate.specifications.registry import operator
 

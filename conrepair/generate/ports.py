@@ -1,0 +1,79 @@
+"""Inputs of nodes: what may be connected to them, what is, and what a runtime takes there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conrepair.generate.shapes import Pattern
+from conrepair.generate.tensors import Range, TensorType
+
+if TYPE_CHECKING:
+    from conrepair.generate.setting import Setting
+
+__all__ = ["MAX_RANK", "NotAllowedError", "Operand", "Port", "Support"]
+
+MAX_RANK = 6
+
+
+class NotAllowedError(Exception):
+    """A setting is outside of what a specification allows."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input of a node, and what may be connected to it.
+
+    Attributes:
+        name: In the operator's schema.
+        dtypes: Element types.
+        pattern: Shapes.
+        values: Values that it must have.
+        domain: Values outside of which what's computed isn't finite.
+    """
+
+    name: str
+    dtypes: tuple[str, ...]
+    pattern: Pattern
+    values: Range | None = None
+    domain: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What is connected to an input.
+
+    Attributes:
+        type: Element type and sizes.
+        name: Of a tensor that there is; None for a new one.
+        port: That it's connected to; None for constants.
+        array: The constant.
+    """
+
+    type: TensorType
+    name: str | None = None
+    port: Port | None = None
+    array: np.ndarray[Any, Any] | None = None
+
+
+class Support:
+    """Which element types a runtime takes: all that the standard does, unless it's another class."""
+
+    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of some types that one type variable of an operator may have, given those of others."""
+        return dtypes
+
+    def dtypes(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of some types that tensors may have, whatever reads or makes them."""
+        return dtypes
+
+    def ranks(self, ranks: Collection[int]) -> Collection[int]:
+        """Those of some numbers of axes that tensors may have."""
+        return ranks
+
+    def allows(self, setting: Setting) -> bool:
+        """Whether a setting that is known whole is taken."""
+        return True
