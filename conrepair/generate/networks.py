@@ -36,8 +36,8 @@ _ROOM = 6
 _TRIES = 4
 """How often a form is tried, each time with other tensors."""
 
-_ROUNDS = 12
-"""How often what isn't finite is taken out and grown anew."""
+_ROUNDS, _NODES_OF_ROUND = 12, 10
+"""How often what isn't finite is taken out and grown anew: at least, and once more for each so many nodes."""
 
 
 class NotMadeError(Exception):
@@ -145,7 +145,7 @@ def made(
     refused: list[str] = []
     removed, said = 0, "no operator fits what there is"
     generator = np.random.default_rng(random.getrandbits(64))
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS + wishes.nodes // _NODES_OF_ROUND):
         growing.grow(draft, wishes.nodes)
         if not draft.nodes:
             raise NotMadeError(said)

@@ -90,3 +90,18 @@ def test_operators_that_are_never_finite_are_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Settling, "settled", failing)
     with pytest.raises(NotMadeError, match=r"no values were found with which (Add|Relu) is finite"):
         made(WISHES, Random(0), SUPPORT)
+
+
+def test_large_networks_are_mended_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, times = Settling.settled, []
+
+    def settled(self: Settling, kept: Any = None) -> Any:
+        times.append(1)
+        if len(times) > 13:
+            return usual(self, kept)
+        self.guilty = self.draft.nodes[0]
+        return None
+
+    monkeypatch.setattr(Settling, "settled", settled)
+    wishes = Wishes(nodes=20, operators=("Add", "Relu"), dtypes=("float32",))
+    assert len(made(wishes, Random(0), SUPPORT).draft.nodes) == 20
