@@ -36,10 +36,11 @@ def attention(s: Setting) -> None:
         total = past + columns
     elif s.has("nonpad_kv_seqlen"):
         s.input("nonpad_kv_seqlen", [n], values=Range(1, columns))
+    causal = s.flag("is_causal")
     if s.has("attn_mask"):
         mask = Lettered("...qk", {"q": rows, "k": total}, Broadcast((n, heads), one_way=True))
-        s.input("attn_mask", mask, dtypes=("bool", q.dtype))  # ONNX Runtime broadcasts no other axes
-    s.flag("is_causal")
+        added = s.input("attn_mask", mask, dtypes=("bool", q.dtype))  # ONNX Runtime broadcasts no other axes
+        s.require(not causal or added.dtype != "float64", "ONNX Runtime adds a mask of float32 to it")
     if s.has("scale"):
         s.real("scale", 1e-3, 100.0, usual=(0.125,))
     s.real("softcap", 0.0, 100.0, usual=(0.0,))
