@@ -5,13 +5,11 @@ from __future__ import annotations
 import difflib
 import importlib.util
 from collections.abc import Collection, Iterable
-from random import Random
 
-from conrepair.generate.drawing import Drawing, Fresh
+from conrepair.generate.fitting import fits
 from conrepair.generate.forms.registry import forms
-from conrepair.generate.growing import one_output
 from conrepair.generate.patterns.registry import patterns
-from conrepair.generate.ports import MAX_RANK, NotAllowedError, Support
+from conrepair.generate.ports import MAX_RANK
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC
 from conrepair.generate.wishes import Wishes
@@ -23,7 +21,6 @@ __all__ = ["LEAST_OPSET", "MOST_OPSET", "check_wishes"]
 LEAST_OPSET, MOST_OPSET = 17, 24
 """Of the standard's operators, as the specifications have them."""
 
-_TRIES = 30
 _SOLVER = "z3"
 _SHARES = ("backward", "woven", "extremes", "symbolic")
 
@@ -63,7 +60,7 @@ def check_wishes(wishes: Wishes, learned: Collection[str] | None = ()) -> None:
         raise UsageError(f"{_newer(newer, wishes.opset)}. Leave out what isn't there, or take another opset.")
     if not wishes.names and not (learned is None or {*wishes.operators} & {*learned}):
         raise UsageError("no operator is left: all of them are excluded. Name other operators, or exclude fewer.")
-    if wishes.names and not any(_fits(op, wishes) for op in wishes.names):
+    if wishes.names and not any(fits(op, wishes) for op in wishes.names):
         tensors = f"{', '.join(wishes.dtypes) or 'any type'} with {fewest} to {most} axes, of at most {wishes.most}"
         raise UsageError(
             f"no operator is left: none of {_some(wishes.names)} takes tensors of {tensors} elements"
@@ -92,17 +89,3 @@ def _newer(names: Collection[str], opset: int) -> str:
 def _some(names: Collection[str]) -> str:
     shown = sorted(names)[:5]
     return ", ".join(shown) + (f" and {len(names) - len(shown)} others" if len(names) > len(shown) else "")
-
-
-def _fits(op: str, wishes: Wishes) -> bool:
-    """Whether some setting of an operator is within the wishes."""
-    random, support = Random(0), wishes.narrowed(Support())
-    for _ in range(_TRIES):
-        setting = Drawing(op, wishes.opset, random, support, source=Fresh(wishes.most), most=wishes.most)
-        try:
-            specifications()[op].body(setting)
-        except NotAllowedError:
-            continue
-        if not wishes.single or one_output(setting):
-            return True
-    return False

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 
 from conrepair.generate.diversity import Diversity
+from conrepair.generate.fitting import fitting
 from conrepair.generate.forms.registry import QUOTA, forms
 from conrepair.generate.graph import Draft, Node
 from conrepair.generate.growing import Growing
@@ -121,7 +122,7 @@ def made(
     seen = Diversity(names) if seen is None else seen
     growing = Growing(
         random,
-        names,
+        fitting(wishes),
         support,
         wishes.most,
         wishes.backward,

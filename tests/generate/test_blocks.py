@@ -105,3 +105,25 @@ def test_large_networks_are_mended_more_often(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Settling, "settled", settled)
     wishes = Wishes(nodes=20, operators=("Add", "Relu"), dtypes=("float32",))
     assert len(made(wishes, Random(0), SUPPORT).draft.nodes) == 20
+
+
+def test_operators_that_never_fit_cost_no_nodes() -> None:
+    never = (
+        "Exp",
+        "Log",
+        "Sin",
+        "Cos",
+        "Tan",
+        "Sqrt",
+        "Neg",
+        "Abs",
+        "Ceil",
+        "Floor",
+        "Erf",
+        "Sigmoid",
+        "Tanh",
+        "Elu",
+    )
+    wishes = Wishes(nodes=6, operators=("Not", "And", *never), dtypes=("bool",), woven=0.0)
+    found = [item for item in block(wishes, 0, 0, SUPPORT, 8) if isinstance(item, Network)]
+    assert [len(network.draft.nodes) for network in found] == [6] * 8

@@ -1,0 +1,50 @@
+"""Which operators fit wishes at all: found by drawing settings of each."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+
+from conrepair.generate.drawing import Drawing, Fresh
+from conrepair.generate.growing import one_output
+from conrepair.generate.ports import NotAllowedError, Support
+from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.wishes import Wishes
+
+__all__ = ["fits", "fitting"]
+
+_TRIES = 60
+
+
+def fits(op: str, wishes: Wishes) -> bool:
+    """Whether some setting of an operator is within the wishes."""
+    random, support = Random(0), wishes.narrowed(Support())
+    for _ in range(_TRIES):
+        setting = Drawing(op, wishes.opset, random, support, source=Fresh(wishes.most), most=wishes.most)
+        try:
+            specifications()[op].body(setting)
+        except NotAllowedError:
+            continue
+        if not wishes.single or one_output(setting):
+            return True
+    return False
+
+
+def fitting(wishes: Wishes) -> tuple[str, ...]:
+    """Operators that fit: the others needn't be tried again and again; all of them where tensors may be any.
+
+    Args:
+        wishes: Of which types, ranks and elements count.
+    """
+    usual = Wishes()
+    if (wishes.dtypes, wishes.ranks) == (usual.dtypes, usual.ranks) and wishes.most >= usual.most:
+        return wishes.names
+    return _fitting(wishes.names, wishes.dtypes, wishes.ranks, wishes.most, wishes.opset) or wishes.names
+
+
+@cache
+def _fitting(
+    names: tuple[str, ...], dtypes: tuple[str, ...], ranks: tuple[int, int], most: int, opset: int
+) -> tuple[str, ...]:
+    wishes = Wishes(operators=names, dtypes=dtypes, ranks=ranks, most=most, opset=opset)
+    return tuple(op for op in names if fits(op, wishes))
