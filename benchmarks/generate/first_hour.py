@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import collections
 import concurrent.futures
+import importlib
 import json
 import multiprocessing
 import re
@@ -88,6 +89,13 @@ def _called(path: Path, to: str, feeds: list[tuple[str, np.ndarray[Any, Any]]]) 
     return [item.detach().numpy() for item in (answer if isinstance(answer, tuple | list) else [answer])]
 
 
+def prepare(target: str, nodes: int, opset: int, seed: int, index: int) -> None:
+    """Make the networks of a block, and import what a target needs: neither is the target's time."""
+    _block(nodes, opset, seed, index // BLOCK)
+    if target in {"onnxslim", "onnxsim"}:
+        importlib.import_module(target)
+
+
 def outcome(target: str, nodes: int, opset: int, seed: int, index: int, output: str | None) -> tuple[str, str]:
     """What becomes of one network: a word, and a text."""
     network = _block(nodes, opset, seed, index // BLOCK)[index % BLOCK]
@@ -100,7 +108,8 @@ def outcome(target: str, nodes: int, opset: int, seed: int, index: int, output: 
         if target == "onnxruntime":
             found = run(model, feeds, names, optimized=True)
         elif target in {"onnxslim", "onnxsim"}:
-            found = run(_simplified(target, model), feeds, names)
+            simplified = _simplified(target, model)
+            found = run(simplified, {item.name: feeds[item.name] for item in simplified.graph.input}, names)
         else:
             found = _converted(target, model, feeds)
         word, text = _compared(plain, found, network.coarsest)
@@ -144,17 +153,20 @@ def main() -> None:
     fixed = (arguments.target, arguments.nodes, arguments.opset, arguments.seed)
     words: collections.Counter[str] = collections.Counter()
     texts: dict[str, list[int]] = {}
-    pool = _pool()
+    pool, fresh = _pool(), True
     for index in range(arguments.networks):
+        if index % BLOCK == 0 or fresh:
+            pool.submit(prepare, *fixed, index).result()
+            fresh = False
         task = pool.submit(outcome, *fixed, index, arguments.output)
         try:
             word, text = task.result(_SECONDS)
         except BrokenProcessPool:
-            word, text, pool = "crash", "", _pool()
+            word, text, pool, fresh = "crash", "", _pool(), True
         except concurrent.futures.TimeoutError:
             for process in list(pool._processes.values()):  # nothing public ends a task that runs
                 process.kill()
-            word, text, pool = "hang", "", _pool()
+            word, text, pool, fresh = "hang", "", _pool(), True
         words[word] += 1
         if word not in {"same", "none"}:
             short = re.sub(r"'?\b[nt]\d+\b'?|\d+(\.\d+)?(e[+-]\d+)?", "#", text)[:140]
