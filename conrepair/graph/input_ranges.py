@@ -176,9 +176,9 @@ def _prepared(tensor: Tensor, values: _Seen) -> Iterator[_Found]:
 
 def _masks_out(values: _Seen) -> bool:
     """Whether 1 becomes 0, and 0 a large negative number; or the other way round."""
-    if values.scale.size != 1 or not values.by or abs(float(values.scale)) < _MASKS_OUT:
+    if values.scale.size != 1 or values.shift.size != 1 or not values.by or abs(values.scale.item()) < _MASKS_OUT:
         return False
-    ends = sorted((float(values.shift), float(values.scale + values.shift)))
+    ends = sorted((values.shift.item(), (values.scale + values.shift).item()))
     return ends[1] == 0 and ends[0] <= -_MASKS_OUT
 
 

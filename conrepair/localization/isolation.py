@@ -98,5 +98,5 @@ def add_result(error: RunningError, pair: Pair, expected: Array, result: Array) 
 def as_stored(array: Array, tensor: Tensor) -> Array:
     """An array in the type that a network computes a tensor with; real numbers stay so for a quantized one."""
     if tensor.quantization is not None or not tensor.is_real:
-        return np.ascontiguousarray(array)
-    return np.ascontiguousarray(array, dtype=numpy_dtype(tensor.dtype))
+        return np.asarray(array, order="C")
+    return np.asarray(array, numpy_dtype(tensor.dtype), order="C")

@@ -196,7 +196,7 @@ class _Clock:
 
 
 def _rows(feeds: Mapping[str, Array]) -> int:
-    return len(next(iter(feeds.values()))) if feeds else 1
+    return next((len(array) for array in feeds.values() if array.ndim), 1)
 
 
 def _judge(

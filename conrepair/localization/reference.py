@@ -176,7 +176,8 @@ class Reference:
     def _measured(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> dict[str, Floor]:
         disturbed: dict[str, float] = {}
         for name, array in Pieces.between(self.network, fed, wanted).run(lambda item: shaken(right[item])):
-            disturbed[name] = error_of(right[name], array)
+            # Where rounding decides how many there are, it decides everything.
+            disturbed[name] = error_of(right[name], array) if array.shape == right[name].shape else 1.0
             del array  # so that nothing holds it while the next piece runs
         differing: dict[str, float] = {}
         other = self._second_opinion()
@@ -204,7 +205,7 @@ def _stages(network: Network) -> Iterator[list[str]]:
 
 def _part(expected: Array, disturbed: Array) -> Array:
     """What is left of a disturbance where it's as small as rounding; integers are the same or they aren't."""
-    if expected.dtype.kind != "f":
+    if expected.dtype.kind != "f" or expected.shape != disturbed.shape:
         return disturbed
     with np.errstate(invalid="ignore", over="ignore"):
         part = expected + (disturbed - expected) * expected.dtype.type(_USUAL)

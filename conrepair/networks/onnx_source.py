@@ -53,10 +53,11 @@ class Source:
 
     @cached_property
     def variable(self) -> frozenset[onnx_ir.Value]:
-        """Values that depend on an input, or are drawn; of graphs in attributes, all but what's stored."""
+        """Values that depend on an input, are drawn or outputs; of graphs in attributes, all but what's stored."""
         found = set(self.graph.inputs)
         for node in self.graph:
-            if is_random(node) or not found.isdisjoint(operands(node)):
+            is_output = any(value.is_graph_output() for value in node.outputs)
+            if is_output or is_random(node) or not found.isdisjoint(operands(node)):
                 found.update(node.outputs)
             for graph in subgraphs(node):
                 for inner in (graph, *graph.subgraphs()):
@@ -86,6 +87,7 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> Source:
     layers = _inline(loaded)
     RemoveInitializersFromInputsPass()(loaded)
     LiftConstantsToInitializersPass(lift_all_constants=False, size_limit=0)(loaded)
+    _give_away_stored(loaded.graph)
     _hold_weights(loaded)
     _fix_sizes(loaded, inputs)
     infer_shapes(loaded)
@@ -122,6 +124,21 @@ def graphs_of(node: onnx_ir.Node) -> Iterator[tuple[str, onnx_ir.Graph]]:
         if attribute.type in _GRAPHS:
             one = attribute.type == onnx_ir.AttributeType.GRAPH
             yield from ((name, graph) for graph in ([attribute.as_graph()] if one else attribute.as_graphs()))
+
+
+def _give_away_stored(graph: onnx_ir.Graph) -> None:
+    """Let a node compute what is stored and an output, too, as it does all other outputs."""
+    for place, value in enumerate(graph.outputs):
+        name = str(value.name)
+        if graph.initializers.get(name) is not value:
+            continue
+        del graph.initializers[name]
+        value.name = f"{name}/stored"
+        graph.register_initializer(value)
+        node = onnx_ir.node("Identity", [value])
+        node.outputs[0].name, node.outputs[0].type, node.outputs[0].shape = name, value.type, value.shape
+        graph.append(node)
+        graph.outputs[place] = node.outputs[0]
 
 
 def _inline(model: onnx_ir.Model) -> dict[onnx_ir.Node, str]:

@@ -189,7 +189,7 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     inputs = _with_declared_layouts(runnable.inputs, model)
     source = open_feeds(reference, inputs, recipe)
     source.count = min(source.count, payload["limit"] or source.count)
-    recorder = _Recorder(folder, source.count)
+    recorder = _Recorder(folder, source.count, fixed=not source.whole and isinstance(inputs[0].shape[0], int))
     started = time.perf_counter()
     first: Batch | None = None
     for batch in batches(source, inputs, payload["batch_size"]):
@@ -307,7 +307,7 @@ def rounding(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     _check_unchanged(source.model.path, source.model.sha256)
     if rounded is None:
         return {"outputs": [], "count": 0, "starts": [0], "repeats": True}
-    recorder = _Recorder(folder, rounded.valid)
+    recorder = _Recorder(folder, rounded.valid, fixed=True)
     recorder.record(0, rounded.valid, rounded.size, rounded.arrays, 0.0)
     recorder.finish()
     outputs = [to_json(spec) for spec in rounded.specs]
@@ -422,9 +422,16 @@ def _check_unchanged(path: str, sha256: str) -> None:
 class _Recorder:
     """Writes outputs into arrays on disk as they come."""
 
-    def __init__(self, folder: Path, count: int) -> None:
-        self._folder = folder
-        self._count = count
+    def __init__(self, folder: Path, count: int, *, fixed: bool) -> None:
+        """Nothing has come yet.
+
+        Args:
+            folder: Receives the arrays.
+            count: Of all samples.
+            fixed: Whether the model says the size of its batches: an output that has no row for each sample belongs
+                to all of them then.
+        """
+        self._folder, self._count, self._fixed = folder, count, fixed
         self._arrays: list[npt.NDArray[Any]] = []
         self._seconds = np.zeros(count)
         self.starts: list[int] = []
@@ -438,7 +445,7 @@ class _Recorder:
         seconds: float,
     ) -> None:
         """Keep the outputs of samples [start, start + valid) of a batch of `size`."""
-        rows = [_rows(name, array, valid, size) for name, array in outputs.items()]
+        rows = [_rows(name, array, valid, size, fixed=self._fixed) for name, array in outputs.items()]
         self.starts.append(start)
         if not self._arrays:
             self._arrays = [
@@ -461,7 +468,7 @@ class _Recorder:
 
     def repeats(self, valid: int, size: int, outputs: Mapping[str, npt.NDArray[Any]]) -> bool:
         """Whether the first batch gave the same bits before; if not, keep what it gives now."""
-        rows = [_rows(name, array, valid, size) for name, array in outputs.items()]
+        rows = [_rows(name, array, valid, size, fixed=self._fixed) for name, array in outputs.items()]
         pairs = zip(self._arrays, rows, strict=True)
         same = all(stored[:valid].tobytes() == array.tobytes() for stored, array in pairs)
         if not same:
@@ -488,11 +495,13 @@ def _run_converter(step: Converter, source: Model, folder: Path, payload: Mappin
     return step.convert_calibrated(source, folder, payload["options"], calibration)
 
 
-def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int) -> npt.NDArray[Any]:
+def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int, *, fixed: bool) -> npt.NDArray[Any]:
     if array.ndim and len(array) == size:
         return array[:valid]
     if size == 1:
         return array[None]
+    if fixed:
+        return np.broadcast_to(array, (valid, *array.shape))
     raise InferenceError(
         f"output {name} of shape {list(array.shape)} has no row for each of the {size} samples of a batch. "
         "Set batch_size to 1, or export the model with a batch of 1."

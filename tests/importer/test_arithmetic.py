@@ -293,3 +293,9 @@ def test_remainders_of_large_integers():
     feeds = {name: np.array(items) for name, items in zip("xy", zip(*pairs, strict=True), strict=True)}
     (found,) = run_keras(imported(node_model("Mod", feeds, fmod=1)), feeds)
     assert found.tolist() == [abs(one) % abs(two) * (-1 if one < 0 else 1) for one, two in pairs]
+
+
+def test_negative_powers_of_integers():
+    x = np.repeat(np.int64([1, -1, 2, -3]), 5)
+    check("Pow", {"x": x, "y": np.tile(np.int64([-2, -1, 0, 1, 3]), 4)})
+    check("Pow", {"x": x}, {"y": np.int64([-3])})

@@ -96,3 +96,9 @@ def test_same_padding_needs_no_extra_layer():
 def test_types_that_tensorflow_has_no_pooling_of(axes, dtype):
     shape = (1, 2, 5, 6, 4)[: axes + 2]
     check("MaxPool", {"x": random(*shape, dtype=dtype)}, kernel_shape=[2] * axes, strides=[2] * axes)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_positions_of_the_lowest_integers(dtype):
+    lowest = np.full((1, 1, 5, 5), np.iinfo(dtype).min, dtype)
+    check("MaxPool", {"x": lowest}, outputs=2, kernel_shape=[3, 3], pads=[1, 1, 1, 1])

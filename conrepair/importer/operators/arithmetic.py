@@ -124,11 +124,22 @@ def power(node: Node) -> Any:
             return ops.sqrt(x)
         mixed = str(getattr(y, "dtype", dtype)) != dtype
         if not mixed:
-            return ops.power(x, y)
+            return ops.power(x, y) if "float" in dtype or dtype.startswith("uint") else _whole_power(x, y)
         wide = "float64" if "64" in dtype or "int" in dtype else dtype
         return ops.cast(ops.power(_as(x, wide), _as(y, wide)), dtype)
 
     return node.elementwise(function)
+
+
+def _whole_power(x: Any, y: Any) -> Any:
+    """Of integers, whose negative powers TensorFlow stops at: they are 1, -1 or, cut to integers, 0."""
+    if isinstance(y, np.ndarray) and np.all(y >= 0):
+        return ops.power(x, y)
+    odd = ops.equal(ops.mod(y, 2), 1)
+    sign = ops.where(ops.equal(x, 1), ops.ones_like(x), ops.zeros_like(x))
+    alternating = ops.where(odd, ops.full_like(x, -1), ops.ones_like(x))
+    sign = ops.where(ops.equal(x, -1), alternating, sign)
+    return ops.where(ops.less(y, 0), sign, ops.power(x, ops.maximum(y, ops.zeros_like(y))))
 
 
 @operator("CumSum", constant=("axis",))

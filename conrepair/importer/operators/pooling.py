@@ -26,7 +26,12 @@ def max_pool(node: Node) -> Any:
     simple = own and max(window.dilations) == 1 and node.outputs == 1 and len(window.kernel) < 4
     if simple and window.is_same:
         return node.from_channels_last(_pool(ops.max_pool, x, window, "same"))
-    lowest = -math.inf if "float" in dtype else np.iinfo(dtype).min
+    if "float" in dtype:
+        lowest = -math.inf
+    elif node.outputs == 1:
+        lowest = np.iinfo(dtype).min
+    else:  # what's put around must be no maximum, whose place is asked for
+        x, lowest = ops.cast(x, "int32"), np.iinfo(dtype).min - 1
     x = padded(x, window.pads, lowest)
     if simple:
         return node.from_channels_last(_pool(ops.max_pool, x, window, "valid"))
@@ -34,7 +39,8 @@ def max_pool(node: Node) -> Any:
     if node.outputs == 1:
         return node.from_channels_last(reduce(ops.maximum, taps))
     stacked = ops.stack(taps, axis=0)
-    return [node.from_channels_last(ops.max(stacked, axis=0)), _positions(node, stacked, window)]
+    highest = ops.cast(ops.max(stacked, axis=0), dtype)
+    return [node.from_channels_last(highest), _positions(node, stacked, window)]
 
 
 @operator("AveragePool", refuses="ceil_mode with unknown sizes")
