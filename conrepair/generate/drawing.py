@@ -88,19 +88,8 @@ class Drawing(Setting):
     def _has(self, name: str) -> bool:
         return self.random.random() < 0.5
 
-    def forbid(self, name: str, why: str) -> None:
-        return
-
     def count(self, low: int, high: int, name: str = "") -> int:
         return self.random.randint(low, high)
-
-    def require(self, condition: Any, why: str = "") -> None:
-        if not condition:
-            raise NotAllowedError(why)
-
-    def equal(self, left: Number, right: Number) -> None:
-        if left != right:
-            raise NotAllowedError("sizes differ")
 
     def _taken(self, port: Port) -> Operand:
         return self.source.take(port, self.random)

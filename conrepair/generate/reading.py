@@ -9,7 +9,6 @@ from typing import Any
 import onnx
 
 from conrepair.generate.domains import Domain
-from conrepair.generate.expressions import Number
 from conrepair.generate.ports import NotAllowedError, Operand, Port
 from conrepair.generate.setting import Setting
 from conrepair.generate.tensors import value_in
@@ -70,14 +69,6 @@ class Reading(Setting):
             raise NotAllowedError(f"{name} has another shape")
         self.require(low <= shape[axis] <= high, f"{name} has another shape")
         return int(shape[axis])
-
-    def require(self, condition: Any, why: str = "") -> None:
-        if not condition:
-            raise NotAllowedError(why)
-
-    def equal(self, left: Number, right: Number) -> None:
-        if left != right:
-            raise NotAllowedError("sizes differ")
 
     def _taken(self, port: Port) -> Operand:
         place = self._place(self._formal_input(port.name)) if port.name else len(self.inputs)

@@ -61,21 +61,22 @@ class Setting(ABC):
     def _has(self, name: str) -> bool:
         """Whether an optional input, attribute or output of the schema is there."""
 
-    @abstractmethod
     def forbid(self, name: str, why: str) -> None:
         """Allow the setting only without something optional."""
+        return
 
     @abstractmethod
     def count(self, low: int, high: int, name: str = "") -> int:
         """How many inputs, or outputs, a list of them has: the inputs from here on unless a name is given."""
 
-    @abstractmethod
     def require(self, condition: Any, why: str = "") -> None:
         """Allow the setting only if a condition holds."""
+        if not condition:
+            raise NotAllowedError(why)
 
-    @abstractmethod
     def equal(self, left: Number, right: Number) -> None:
         """Allow the setting only if two sizes are the same."""
+        self.require(left == right, "sizes differ")
 
     @abstractmethod
     def _taken(self, port: Port) -> Operand:

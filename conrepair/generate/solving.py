@@ -43,9 +43,6 @@ class Solving(Setting):
     def _has(self, name: str) -> bool:
         return self.random.random() < 0.5
 
-    def forbid(self, name: str, why: str) -> None:
-        return
-
     def count(self, low: int, high: int, name: str = "") -> int:
         return self.random.randint(low, high)
 
@@ -55,9 +52,6 @@ class Solving(Setting):
                 raise NotAllowedError(why)
         else:
             self.conditions.append(condition)
-
-    def equal(self, left: Number, right: Number) -> None:
-        self.require(left == right, "sizes differ")
 
     # The sizes of new inputs
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
+from conrepair.generate.families import registered
 from conrepair.generate.weaving import Body
 
 __all__ = ["Pattern", "pattern", "patterns"]
-
-_FAMILIES = (
-    "activations",
-    "attention",
-    "convolutions",
-    "folding",
-    "movement",
-    "norms",
-    "products",
-    "quantized",
-    "units",
-)
 
 
 @dataclass(frozen=True)
@@ -51,16 +38,14 @@ def pattern(name: str, *aims: str) -> Callable[[Body], Body]:
         aims: What it sets off, as `Pattern.aims`; nothing for units of usual networks.
     """
 
-    def registered(body: Body) -> Body:
+    def put(body: Body) -> Body:
         _ALL[name] = Pattern(name, aims, body)
         return body
 
-    return registered
+    return put
 
 
 @cache
 def patterns() -> Mapping[str, Pattern]:
     """All of them, in the order of the alphabet."""
-    for family in _FAMILIES:
-        importlib.import_module(f"{__package__}.{family}")
-    return MappingProxyType(dict(sorted(_ALL.items())))
+    return registered(__name__.rpartition(".")[0], _ALL)

@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
+from conrepair.generate.families import registered
 from conrepair.generate.setting import Setting
 
-__all__ = ["FAMILIES", "Body", "Specification", "operator", "specifications"]
+__all__ = ["Body", "Specification", "operator", "specifications"]
 
 Body = Callable[[Setting], None]
-
-FAMILIES = (
-    "along",
-    "attention",
-    "constants",
-    "conversions",
-    "control",
-    "convolution",
-    "elementwise",
-    "indexing",
-    "layout",
-    "logic",
-    "losses",
-    "movement",
-    "norms",
-    "pooling",
-    "products",
-    "quantization",
-    "recurrent",
-    "reductions",
-    "regions",
-    "resizing",
-    "sampling",
-    "signals",
-)
-"""Modules of this package that have specifications."""
 
 
 @dataclass(frozen=True)
@@ -69,18 +42,16 @@ def operator(*names: str, least_opset: int = 17) -> Callable[[Body], Body]:
         least_opset: From which on it's so.
     """
 
-    def registered(body: Body) -> Body:
+    def put(body: Body) -> Body:
         family = body.__module__.rpartition(".")[2]
         for name in names:
             _ALL[name] = Specification(name, body, family, least_opset)
         return body
 
-    return registered
+    return put
 
 
 @cache
 def specifications() -> Mapping[str, Specification]:
     """All of them, by operator, in the order of the alphabet."""
-    for family in FAMILIES:
-        importlib.import_module(f"{__package__}.{family}")
-    return MappingProxyType(dict(sorted(_ALL.items())))
+    return registered(__name__.rpartition(".")[0], _ALL)
