@@ -198,3 +198,9 @@ def test_shrink_of_integers_and_of_negative_thresholds(bias, threshold):
 
 def test_hardmax_takes_the_first_zero_of_either_sign():
     check("Hardmax", {"x": np.float32([[-1.0, -0.0, 0.0], [-0.0, -1.0, 0.0]])})
+
+
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize("axis", [2, -1])
+def test_along_one_of_many_axes(operator, axis):
+    check(operator, {"x": random(2, 1, 3, 2, 1, 3, 2)}, axis=axis)

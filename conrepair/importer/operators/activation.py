@@ -155,7 +155,7 @@ def _flattened_softmax(node: Node) -> Any:
 
 def _softmax(node: Node, x: Any, axis: int) -> Any:
     if node.operator == "Softmax":
-        return ops.softmax(x, axis=axis)
+        return ops.softmax(x, axis=axis) if len(x.shape) < 6 else _written_out(x, axis)
     if node.operator == "LogSoftmax":
         return ops.log_softmax(x, axis=axis)
     size = x.shape[axis]
@@ -164,6 +164,12 @@ def _softmax(node: Node, x: Any, axis: int) -> Any:
     # Keras names the axis behind all others by -1 only.
     place = -1 if axis == len(x.shape) - 1 else axis
     return ops.one_hot(ops.argmax(one_zero(x), axis=axis), size, axis=place, dtype=x.dtype)
+
+
+def _written_out(x: Any, axis: int) -> Any:
+    """Of more than five axes TensorFlow computes no softmax."""
+    shares = ops.exp(ops.subtract(x, ops.max(x, axis=axis, keepdims=True)))
+    return ops.divide(shares, ops.sum(shares, axis=axis, keepdims=True))
 
 
 def _number(number: Any, x: Any) -> Any:
