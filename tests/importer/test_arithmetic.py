@@ -299,3 +299,8 @@ def test_negative_powers_of_integers():
     x = np.repeat(np.int64([1, -1, 2, -3]), 5)
     check("Pow", {"x": x, "y": np.tile(np.int64([-2, -1, 0, 1, 3]), 4)})
     check("Pow", {"x": x}, {"y": np.int64([-3])})
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
+def test_signs_of_what_has_none(dtype):
+    check("Sign", {"x": np.array([0, 1, np.iinfo(dtype).max, np.iinfo(dtype).max // 2 + 1], dtype)})

@@ -43,6 +43,8 @@ _MANY = {"Max": ops.maximum, "Min": ops.minimum, "Sum": add, "Mean": add}
 
 @operator(*_UNARY)
 def unary(node: Node) -> Any:
+    if node.operator == "Sign" and node.dtype(0).startswith("uint"):  # which TensorFlow has no signs of
+        return node.elementwise(lambda x: ops.cast(ops.cast(x, "bool"), node.dtype(0)))
     return node.elementwise(_UNARY[node.operator])
 
 
