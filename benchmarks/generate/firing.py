@@ -103,6 +103,12 @@ def random_networks(count: int, seed: int, exclude: tuple[str, ...] = ()) -> Ite
         yield model_of(network.draft, weights), network.parts
 
 
+def of_folder(folder: Path) -> Iterator[Made]:
+    """Somebody else's networks."""
+    for path in sorted(folder.glob("*.onnx")):
+        yield onnx.load(path), ()
+
+
 def patterns_alone(seed: int) -> Iterator[Made]:
     """Each pattern as a network of its own, for each opset."""
     for opset in _OPSETS:
@@ -167,6 +173,7 @@ def _main() -> None:
     parser.add_argument(
         "--relax", type=int, default=300, help="how many networks for TVM, of operators that it imports"
     )
+    parser.add_argument("--models", type=Path, help="a folder of ONNX files, in place of networks")
     parser.add_argument("--patterns-only", action="store_true", help="each pattern alone, in place of networks")
     parser.add_argument("--keep", type=Path, help="a folder for networks on which ONNX Runtime's optimizations fail")
     parser.add_argument("--seed", type=int, default=0, help="of all that's drawn")
@@ -176,7 +183,10 @@ def _main() -> None:
         (said.relax, NOT_IMPORTED, by_relax),
     ):
         start = time.perf_counter()
-        some = patterns_alone(said.seed) if said.patterns_only else random_networks(count, said.seed, exclude)
+        if said.models is not None:
+            some: Iterator[Made] = of_folder(said.models)
+        else:
+            some = patterns_alone(said.seed) if said.patterns_only else random_networks(count, said.seed, exclude)
         networks = list(itertools.islice(some, count))
         woven = sum(any(part in patterns() for part in parts) for _, parts in networks)
         print(f"{len(networks)} networks, {woven} with patterns, made in {time.perf_counter() - start:.0f} s")
