@@ -32,7 +32,13 @@ def start(place: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        preexec_fn=_heard,
     )
+
+
+def _heard() -> None:
+    """Let Ctrl-C be heard, where whoever runs the tests ignores it, as what runs in a shell's background does."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def kill(process: subprocess.Popen[str], *, everybody: bool) -> None:
