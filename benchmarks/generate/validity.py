@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import argparse
 import collections
+import concurrent.futures
+import multiprocessing
 import sys
 import time
+from collections.abc import Collection, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import onnx
@@ -30,6 +35,8 @@ from conrepair.generate.values.search import flaw_of
 from conrepair.generate.wishes import Wishes
 
 __all__ = ["Checked", "checked", "look_at"]
+
+Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 @dataclass
@@ -87,6 +94,30 @@ def checked(wishes: Wishes, networks: int, seed: int, material: Material = NOTHI
     return result, diversity
 
 
+class _Elsewhere:
+    """ONNX Runtime with optimizations in a process of its own, which those end now and then."""
+
+    def __init__(self) -> None:
+        self._pool: concurrent.futures.ProcessPoolExecutor | None = None
+
+    def run(self, model: onnx.ModelProto, feeds: Arrays, names: Collection[str]) -> Arrays:
+        """Compute a model's outputs.
+
+        Raises:
+            RefusedError: if it isn't computed, or ends the process.
+        """
+        context = multiprocessing.get_context("spawn")
+        self._pool = self._pool or concurrent.futures.ProcessPoolExecutor(1, mp_context=context)
+        try:
+            return self._pool.submit(run, model, feeds, tuple(names), optimized=True).result()
+        except BrokenProcessPool as error:
+            self._pool = None
+            raise RefusedError("the process ended") from error
+
+
+_elsewhere = _Elsewhere()
+
+
 def look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> None:
     """Look at one network, and add to what was found.
 
@@ -120,7 +151,7 @@ def look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> Non
     if any(not np.array_equal(array, network.answers[tensor]) for tensor, array in plain.items()):
         result.faults["other values when it's computed again"] += 1
     try:
-        optimized = run(model, feeds, names, optimized=True)
+        optimized = _elsewhere.run(model, feeds, names)
     except RefusedError as error:
         result.findings.append(f"{name}: crash: {str(error)[-160:]}")
         return
